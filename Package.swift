@@ -138,8 +138,8 @@ let package = Package(
         library(
             "TrebuchetServices",
             [
-                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "SharedState", "Relays", "Outbound",
-                "TrebuchetWire", "Bytes", "Platform", "CEpoll",
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "SharedState",
+                "Relays", "Outbound", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
         // Beside the floors: what tests and previews of an app need.
         library(
@@ -275,6 +275,14 @@ let package = Package(
                 "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
                 "Deltas", "Bytes", "Relays", "Outbound", "DocumentedDefaults", "COpenSSL", "WebSockets", "TestSupport",
                 "Platform",
+            ]),
+        // Signing in at servers that are nodes of one cluster.
+        test(
+            "SignInNodesTests",
+            [
+                "TrebuchetServices", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster",
+                "Transports",
+                "TrebuchetTesting", "Relays", "Platform", "TestSupport",
             ]),
         // An app of the services for tests between processes, and the executable that runs it.
         .target(

@@ -1,4 +1,5 @@
-/// What many nodes share: which of them live, who owns which slot, the logs of what is owned, and ways to tell each other something.
+/// What many nodes share: which of them live, who owns which slot, the logs of what is owned, and ways to tell each other something;
+/// and tables, which nobody owns.
 ///
 /// An engine orders what nodes do to it. Its clock is the only one that leases go by. Safety does not rest on it, though: each write
 /// carries its owner and its fence, which the engine compares in the same step. A node that was thought to be gone, and was
@@ -6,7 +7,7 @@
 ///
 /// All functions suspend rather than block, and throw a `ClusterEngineError`: after `unavailable` nothing was done, after
 /// `unknownOutcome` it may have been, and `dataLoss` says that the fence of a lease is higher than any that the engine knows of. What subscribers get is called on a thread of the engine's, in order; they must not block it.
-public protocol ClusterEngine: Sendable {
+public protocol ClusterEngine: ClusterTables {
     // MARK: Nodes
 
     /// Says that a node lives, for so long from now; again before that is over.

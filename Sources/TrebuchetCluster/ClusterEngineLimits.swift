@@ -21,6 +21,16 @@ public struct ClusterEngineLimits: Hashable, Sendable {
     /// Bytes of entries in one answer to `read`; one entry comes in any case. Default 1 MiB.
     public var readBytes = 1 << 20
 
+    /// Bytes of one value of a table. Default 64 KiB.
+    public var valueBytes = 64 << 10
+    /// Values of one table; then it takes no new ones. Default 10,000,000.
+    public var valuesPerTable = 10_000_000
+    /// Changes of one table whose news are kept; the oldest goes. Default 100,000.
+    public var newsPerTable = 100_000
+
+    /// Names in one question for values, and expectations and writes in one change.
+    package static let mostNames = 1_000
+
     /// The defaults.
     public init() {}
 
@@ -59,10 +69,69 @@ public struct ClusterEngineLimits: Hashable, Sendable {
         try check(message.count, payloadBytes, "a message", "payloadBytes")
     }
 
+    package func check(_ table: ClusterTable) throws(ClusterEngineError) {
+        try check(table.id.utf8.count, nameBytes, "the name of a table", "nameBytes")
+    }
+
+    package func check(_ names: some Collection<String>, of table: ClusterTable) throws(ClusterEngineError) {
+        try check(table)
+        guard names.count <= Self.mostNames else {
+            throw ClusterEngineError(.tooLarge, "\(names.count) names at once; at most \(Self.mostNames)")
+        }
+        for name in names {
+            try check(name.utf8.count, nameBytes, "the name of a value", "nameBytes")
+            if name.isEmpty { throw ClusterEngineError(.invalid, "a value of a table has a name") }
+        }
+    }
+
+    package func check(prefix: String, after: String?, of table: ClusterTable) throws(ClusterEngineError) {
+        try check(table)
+        try check(max(prefix.utf8.count, after?.utf8.count ?? 0), nameBytes, "the name of a value", "nameBytes")
+    }
+
+    package func check(_ change: TableChange, of table: ClusterTable) throws(ClusterEngineError) {
+        try check(change.writes.map(\.name), of: table)
+        try check(change.expected.map(\.name), of: table)
+        try check(change.news?.count ?? 0, valueBytes, "what a change tells", "valueBytes")
+        var bytes = 0
+        for write in change.writes {
+            switch write.deed {
+            case .put(let value), .lend(let value, _):
+                try check(value.count, valueBytes, "a value", "valueBytes")
+                bytes += value.count
+            case .add, .delete: break
+            }
+            if case .lend(_, let lasting) = write.deed { _ = try Self.milliseconds(lasting) }
+        }
+        try check(bytes, snapshotBytes, "what a change writes", "snapshotBytes")
+    }
+
+    package func check(_ takes: [RateTake], of table: ClusterTable) throws(ClusterEngineError) {
+        try check(takes.map(\.key.name), of: table)
+        for take in takes {
+            try check(take.key)
+            guard take.interval > .zero, take.interval <= .seconds(86_400 * 365), take.burst > 0, take.kept > 0 else {
+                throw ClusterEngineError(
+                    .invalid, "a rate lets some through: its interval, burst and kept are more than 0")
+            }
+        }
+        guard Set(takes.map(\.key)).count == takes.count else {
+            throw ClusterEngineError(.invalid, "one of each rate is taken at a time")
+        }
+    }
+
+    package func check(_ key: RateKey) throws(ClusterEngineError) {
+        try check(key.name.utf8.count, nameBytes, "the name of who has a rate", "nameBytes")
+        let isWord = key.kind.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF) }
+        guard (1...64).contains(key.kind.utf8.count), isWord else {
+            throw ClusterEngineError(.invalid, "a kind of rate has 1 to 64 letters and digits, and no others")
+        }
+    }
+
     /// A lease lasts whole milliseconds, at least one, at most a day.
     package static func milliseconds(_ lasting: Duration) throws(ClusterEngineError) -> Int {
         guard lasting > .zero, lasting <= .seconds(86_400) else {
-            throw ClusterEngineError(.invalid, "\(lasting) is no time for a lease: up to a day")
+            throw ClusterEngineError(.invalid, "\(lasting) is no time for a lease or a loan: up to a day")
         }
         return lasting.milliseconds
     }

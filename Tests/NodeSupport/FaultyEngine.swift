@@ -20,7 +20,7 @@ package final class FaultyEngine: ClusterEngine {
         package init(givesNoSlots: Bool = false) { self.givesNoSlots = givesNoSlots }
     }
 
-    private let engine: MemoryEngine
+    fileprivate let engine: MemoryEngine
     private let faults: Mutex<Faults>
     private let rounds = Mutex(0)
     private let sent = Mutex(0)
@@ -37,7 +37,7 @@ package final class FaultyEngine: ClusterEngine {
 
     package func set(_ body: @Sendable (inout Faults) -> Void) { faults.withLock { body(&$0) } }
 
-    private func check(_ fails: KeyPath<Faults, Bool> = \.isAway) throws(ClusterEngineError) {
+    fileprivate func check(_ fails: KeyPath<Faults, Bool> = \.isAway) throws(ClusterEngineError) {
         let isFailing = faults.withLock { $0.isAway || $0[keyPath: fails] }
         if isFailing { throw ClusterEngineError(.unavailable, "at 10.1.2.3, say") }
     }
@@ -116,4 +116,44 @@ package final class FaultyEngine: ClusterEngine {
         return faults.withLock { $0.losesMessages } ? true : try await engine.send(message, to: node)
     }
     package func close() async { await engine.close() }
+}
+
+// MARK: Tables
+
+extension FaultyEngine {
+    package func values(_ names: [String], of table: ClusterTable) async throws(ClusterEngineError) -> [TableValue?] {
+        try check()
+        return try await engine.values(names, of: table)
+    }
+    package func rows(
+        of table: ClusterTable, prefix: String, after: String?, limit: Int
+    ) async throws(ClusterEngineError) -> TablePage {
+        try check()
+        return try await engine.rows(of: table, prefix: prefix, after: after, limit: limit)
+    }
+    package func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome
+    {
+        try check()
+        return try await engine.change(change, of: table)
+    }
+    package func news(
+        of table: ClusterTable, after number: UInt64?, limit: Int
+    ) async throws(ClusterEngineError) -> TableNews {
+        try check()
+        return try await engine.news(of: table, after: number, limit: limit)
+    }
+    package func watch(
+        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription {
+        try check()
+        return try await engine.watch(table, receive)
+    }
+    package func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+        try check()
+        return try await engine.take(takes, of: table)
+    }
+    package func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
+        try check()
+        try await engine.restore(key, of: table)
+    }
 }

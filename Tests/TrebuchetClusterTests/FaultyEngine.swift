@@ -23,7 +23,7 @@ final class FaultyEngine: ClusterEngine {
         var step: CheckedContinuation<Void, Never>?
     }
 
-    private let engine: MemoryEngine
+    fileprivate let engine: MemoryEngine
     private let clock: ManualEngineClock
     private let seed: UInt64
     private let state = Mutex(State())
@@ -180,4 +180,32 @@ final class FaultyEngine: ClusterEngine {
     }
 
     func close() async {}
+}
+
+// MARK: Tables, which members do not use
+
+extension FaultyEngine {
+    func values(_ names: [String], of table: ClusterTable) async throws(ClusterEngineError) -> [TableValue?] {
+        try await engine.values(names, of: table)
+    }
+    func rows(
+        of table: ClusterTable, prefix: String, after: String?, limit: Int
+    ) async throws(ClusterEngineError) -> TablePage {
+        try await engine.rows(of: table, prefix: prefix, after: after, limit: limit)
+    }
+    func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
+        try await engine.change(change, of: table)
+    }
+    func news(
+        of table: ClusterTable, after number: UInt64?, limit: Int
+    ) async throws(ClusterEngineError) -> TableNews { try await engine.news(of: table, after: number, limit: limit) }
+    func watch(
+        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.watch(table, receive) }
+    func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+        try await engine.take(takes, of: table)
+    }
+    func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
+        try await engine.restore(key, of: table)
+    }
 }

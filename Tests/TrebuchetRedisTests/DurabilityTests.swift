@@ -57,6 +57,12 @@ struct DurabilityTests {
             try await engine.append(change, to: log, under: lease)
         }
         #expect(again?.code == .unknownOutcome)
+        // So with tables.
+        let table = ClusterTable("t")
+        let put = TableChange([.init("a", .put([1]))], expected: [.init("a", version: 0)])
+        let unconfirmed = await #expect(throws: ClusterEngineError.self) { try await engine.change(put, of: table) }
+        #expect(unconfirmed?.code == .unknownOutcome)
+        #expect(try await engine.change(put, of: table) == .conflict("a"))
         replica.signal(SIGCONT)
         #expect(try await engine.append(change, to: log, under: lease) == .repeated([7]))
         #expect(try await other.read(log, after: nil).top.offset == 2)

@@ -93,9 +93,33 @@ struct RedisClusterTests {
         await heard.wait(for: "3")
         #expect(try await engine.read(log, after: nil).entries.map(\.payload) == [[1], [2], [3]])
 
+        try await checkTables(at: engine)
         watch.cancel()
         await engine.close()
         await nodes.stop()
+    }
+
+    /// All parts of a table are where its name leads to, whichever node that is.
+    private func checkTables(at engine: RedisEngine) async throws {
+        for number in 0..<10 {
+            let table = ClusterTable("table \(number)")
+            let heard = Journal()
+            let watch = try await engine.watch(table) { heard.note("\($0)") }
+            let change = TableChange(
+                [.init("a", .lend([1], lasting: .seconds(3_600))), .init("n", .add(1))],
+                expected: [.init("a", version: 0)], news: [2])
+            #expect(try await engine.change(change, of: table) == .changed(1))
+            #expect(try await engine.change(change, of: table) == .conflict("a"))
+            #expect(try await engine.rows(of: table, prefix: "", after: nil, limit: 10).rows.map(\.name) == ["a", "n"])
+            #expect(try await engine.news(of: table, after: nil, limit: 10).items.map(\.bytes) == [[2]])
+            let takes = ["a", "b"].map {
+                RateTake(RateKey($0, "x"), interval: .seconds(3_600), burst: 1, kept: 10)
+            }
+            #expect(try await engine.take(takes, of: table) == nil)
+            #expect(try await engine.take(takes, of: table) != nil)
+            await heard.wait(for: "news(1)")
+            watch.cancel()
+        }
     }
 
     /// One that writes to all keys of a log: a node that has not got all of them yet refuses.

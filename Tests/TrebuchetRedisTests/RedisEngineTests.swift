@@ -203,7 +203,7 @@ struct RedisEngineTests {
         let settings = try DocumentedDefaults(of: RedisSettings(), in: "TrebuchetRedis/Client/RedisSettings.swift")
         #expect(settings.wrong == [] && settings.compared.count >= 7)
         let limits = try DocumentedDefaults(of: ClusterEngineLimits(), in: "TrebuchetCluster/ClusterEngineLimits.swift")
-        #expect(limits.wrong == [] && limits.compared.count == 9)
+        #expect(limits.wrong == [] && limits.compared.count == 12)
         let parser = try DocumentedDefaults(of: RESPLimits(), in: "TrebuchetRedis/Wire/RESPParser.swift")
         #expect(parser.wrong == [] && parser.compared.count == 5)
     }

@@ -50,6 +50,43 @@ import Testing
         #expect(other.principal?.roles == [])
     }
 
+    @Test("what is known of a session holds for tokens that are younger than all that was forgotten")
+    func standing() {
+        let connections = SessionConnections(kept: 2)
+        let ada = Principal(id: "ada", roles: ["editor"])
+        #expect(connections.remembersAll)
+        #expect(connections.standing(of: "a", since: 0) == .goesOn(as: nil))
+        connections.end("a", because: .expired, at: 10)
+        connections.update("b", to: ada, number: 5, at: 20)
+        #expect(connections.standing(of: "a", since: 100) == .ended(.expired))
+        #expect(connections.standing(of: "b", since: 0) == .goesOn(as: ada))
+        // A third end pushes the first one out.
+        connections.end("c", because: .expired, at: 30)
+        connections.end("d", because: .expired, at: 40)
+        #expect(!connections.remembersAll)
+        #expect(connections.standing(of: "a", since: 10) == .unknown)
+        #expect(connections.standing(of: "x", since: 10) == .unknown)
+        #expect(connections.standing(of: "x", since: 11) == .goesOn(as: nil))
+        #expect(connections.standing(of: "d", since: 0) == .ended(.expired))
+        connections.beginAnew(at: 50)
+        #expect(connections.standing(of: "b", since: 50) == .unknown)
+        #expect(connections.standing(of: "b", since: 51) == .goesOn(as: nil))
+        #expect(connections.standing(of: "d", since: 51) == .ended(.expired))
+    }
+
+    @Test("of changes that are heard of in another order the last one counts")
+    func order() {
+        let (first, second) = (connection("a"), connection("a"))
+        connections.add(first)
+        connections.update("a", to: Principal(id: "ada", roles: ["new"]), number: 7)
+        connections.update("a", to: Principal(id: "ada", roles: ["old"]), number: 6)
+        #expect(first.principal?.roles == ["new"])
+        connections.signIn(second, Principal(id: "ada", roles: ["old"]), session: "a", at: 6)
+        #expect(second.principal?.roles == ["new"])
+        connections.signIn(second, Principal(id: "ada", roles: ["newest"]), session: "a", at: 8)
+        #expect(second.principal?.roles == ["newest"])
+    }
+
     @Test("a connection that closes is forgotten")
     func close() {
         let connection = connection("a")

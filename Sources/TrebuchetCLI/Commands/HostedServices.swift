@@ -1,6 +1,7 @@
 import Commands
 @preconcurrency import Glibc
 import Trebuchet
+import TrebuchetCluster
 import TrebuchetServices
 
 /// The services that `serve` hosts: all of them, unless `--services` names some, or the server is there to be measured.
@@ -37,8 +38,10 @@ struct HostedServices {
     private(set) var collections: CollectionHost?
     private(set) var rooms: RoomHost?
 
-    /// - Parameter store: where accounts and documents are kept.
-    init(_ arguments: ParsedArguments, store: any StateStore) async throws {
+    /// - Parameters:
+    ///   - store: where accounts and documents are kept.
+    ///   - engine: where accounts are kept instead, together with other nodes.
+    init(_ arguments: ParsedArguments, store: any StateStore, engine: (any ClusterTables)? = nil) async throws {
         self.store = store
         isTormented = arguments.has("--torment")
         let all = arguments.has("--bench") || isTormented ? "none" : Self.known.joined(separator: ",")
@@ -58,9 +61,21 @@ struct HostedServices {
         let providers = try arguments.string("--oidc").map(ProviderFile.providers) ?? []
         let mailer = try Self.mailer(arguments)
         let limits = isTormented ? Torment.authLimits : AuthLimits()
-        accounts = try await Accounts(store: store, mailer: mailer, providers: providers, limits: limits) {
-            Console.error("trebuchet serve: \(LogLine.of($0))")
+        let report: @Sendable (String) -> Void = { Console.error("trebuchet serve: \(LogLine.of($0))") }
+        if let engine {
+            accounts = try await Accounts(
+                engine: engine, mailer: mailer, providers: providers, limits: limits, report: report)
+        } else {
+            accounts = try await Accounts(
+                store: store, mailer: mailer, providers: providers, limits: limits, report: report)
         }
+    }
+
+    /// What nodes of a cluster have together.
+    var sharedParts: String {
+        let parts =
+            ["counters/NAME"] + (names.isEmpty ? [] : ["rooms", "collections"]) + (accounts == nil ? [] : ["accounts"])
+        return parts.formatted(.list(type: .and).locale(Locale(identifier: "en")))
     }
 
     /// What the server is made with.

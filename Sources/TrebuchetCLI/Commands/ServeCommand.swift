@@ -52,7 +52,8 @@ enum ServeCommand {
             OptionSpec("--compression", nil, "compress messages from 1 KiB on with clients that offer it"),
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
             OptionSpec("--demo", nil, "host the example actors also where --services names what to host"),
-            OptionSpec("--bench", nil, "also host board, bank and meters/*, the actors that 'bench' calls, and no services"),
+            OptionSpec(
+                "--bench", nil, "also host board, bank and meters/*, the actors that 'bench' calls, and no services"),
             OptionSpec(
                 "--torment", nil,
                 "host the actors that scripts/torment uses and a view of counters; for loopback only; refuses other hosts"
@@ -170,11 +171,11 @@ enum ServeCommand {
         let file = try await store(arguments, signals)
         let isTormented = arguments.has("--torment")
         if isTormented { try Torment.check(host: host) }
-        var services = try await HostedServices(arguments, store: file ?? MemoryStore())
+        let cluster = try await ClusterCommand.membership(arguments)
+        var services = try await HostedServices(arguments, store: file ?? MemoryStore(), engine: cluster?.1)
         var access = services.access
         access.origins = origins
         access.trustedProxies = proxies
-        let cluster = try await ClusterCommand.membership(arguments)
         let server = TrebuchetServer(
             transport: transport, reactors: reactors, limits: isTormented ? Torment.limits : ServerLimits(),
             access: access, store: file, cluster: cluster?.0, showsErrorText: arguments.has("--show-errors"))
@@ -192,18 +193,12 @@ enum ServeCommand {
         let list = names.isEmpty ? "nothing" : names.joined(separator: ", ")
         print("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
         print(
-            file.map {
-                "state: persisted in \($0.path)"
-                    + (cluster == nil ? "" : ", but collections, kept at the cluster's engine")
-            }
-                ?? cluster.map { _ in
-                    "state: of counters/NAME, rooms and collections kept at the cluster's engine; all else in memory"
+            file.map { "state: persisted in \($0.path)" }
+                ?? cluster.map { _ in "state: \(services.sharedParts) kept at the cluster's engine; all else in memory"
                 }
                 ?? "state: in memory, gone when this process ends; --data FILE keeps it")
         if let node = cluster?.0.node {
-            print(
-                "cluster: node \(node.name); counters/NAME, rooms and collections live on one node each, all else on each its own"
-            )
+            print("cluster: node \(node.name); shared by all nodes: \(services.sharedParts); all else is each its own")
         }
         for line in services.inForce { print(line) }
         if let admin { print("admin: at \(admin.path), for 'trebuchet admin' on this machine") }

@@ -6,10 +6,12 @@ internal import Synchronization
 /// With a `ManualEngineClock` it does the same each time. Subscribers are called before the call returns that they hear of, unless
 /// another thread is telling them something.
 public final class MemoryEngine: ClusterEngine {
-    private struct Contents {
+    struct Contents {
         var slots = MemorySlots()
         var logs: [ClusterLog: MemoryClusterLog] = [:]
+        var tables: [ClusterTable: MemoryTable] = [:]
         var watchers: [ClusterLog: [Int: @Sendable (LogEvent) -> Void]] = [:]
+        var tableWatchers: [ClusterTable: [Int: @Sendable (TableEvent) -> Void]] = [:]
         var inboxes: [ClusterNode: [Int: @Sendable (InboxEvent) -> Void]] = [:]
         var subscriptions = 0
         var isClosed = false
@@ -21,7 +23,7 @@ public final class MemoryEngine: ClusterEngine {
     /// What it keeps and takes.
     public let limits: ClusterEngineLimits
     private let clock: ManualEngineClock?
-    private let contents = Mutex(Contents())
+    let contents = Mutex(Contents())
 
     /// - Parameter clock: what leases go by; the machine's monotonic clock unless given.
     public init(limits: ClusterEngineLimits = ClusterEngineLimits(), clock: ManualEngineClock? = nil) {
@@ -209,7 +211,8 @@ public final class MemoryEngine: ClusterEngine {
             contents.isClosed = true
             for watchers in contents.watchers.values { Self.tell(watchers, .ended(error), &contents.news) }
             for inbox in contents.inboxes.values { Self.tell(inbox, .ended(error), &contents.news) }
-            (contents.watchers, contents.inboxes) = ([:], [:])
+            for watchers in contents.tableWatchers.values { Self.tell(watchers, .ended(error), &contents.news) }
+            (contents.watchers, contents.inboxes, contents.tableWatchers) = ([:], [:], [:])
         }
     }
 
@@ -218,12 +221,15 @@ public final class MemoryEngine: ClusterEngine {
         _ = try? change { contents, _ in
             for watchers in contents.watchers.values { Self.tell(watchers, .mayHaveMissed, &contents.news) }
             for inbox in contents.inboxes.values { Self.tell(inbox, .mayHaveMissed, &contents.news) }
+            for watchers in contents.tableWatchers.values { Self.tell(watchers, .mayHaveMissed, &contents.news) }
         }
     }
 
-    /// For tests: nodes, slots and logs are forgotten, their fences too.
+    /// For tests: nodes, slots, logs and tables are forgotten, fences too.
     public func loseEverything() {
-        _ = try? change { contents, _ in (contents.slots, contents.logs) = (MemorySlots(), [:]) }
+        _ = try? change { contents, _ in
+            (contents.slots, contents.logs, contents.tables) = (MemorySlots(), [:], [:])
+        }
     }
 
     // MARK: For an engine that keeps logs elsewhere
@@ -260,13 +266,13 @@ public final class MemoryEngine: ClusterEngine {
 
     // MARK: What happens
 
-    private static func tell<Event: Sendable>(
+    static func tell<Event: Sendable>(
         _ subscribers: [Int: @Sendable (Event) -> Void]?, _ event: Event, _ news: inout [@Sendable () -> Void]
     ) {
         for (_, receive) in (subscribers ?? [:]).sorted(by: { $0.key < $1.key }) { news.append { receive(event) } }
     }
 
-    private func attempt<Answer: Sendable>(
+    func attempt<Answer: Sendable>(
         _ body: (inout Contents, _ now: UInt64) throws(ClusterEngineError) -> Answer
     ) throws(ClusterEngineError) -> Answer {
         try change { contents, now in
@@ -274,7 +280,7 @@ public final class MemoryEngine: ClusterEngine {
         }.get()
     }
 
-    private func change<Result: Sendable>(
+    func change<Result: Sendable>(
         _ body: (inout Contents, _ now: UInt64) -> Result
     ) throws(ClusterEngineError) -> Result {
         let now = now
@@ -303,7 +309,7 @@ public final class MemoryEngine: ClusterEngine {
     }
 }
 
-private final class MemorySubscription: ClusterSubscription {
+final class MemorySubscription: ClusterSubscription {
     private let end: @Sendable () -> Void
 
     init(_ end: @escaping @Sendable () -> Void) { self.end = end }

@@ -35,5 +35,29 @@ struct EngineKeys: Sendable {
         Array("\(prefix):{\(log.slot)}:\(part.rawValue):\(log.id)".utf8)
     }
 
+    enum TablePart: String {
+        /// A hash: life, top, cut.
+        case state = "table"
+        /// A hash: name to version:until:bytes; until is 0 for what stays.
+        case values
+        /// A sorted set of the names, all with one score.
+        case names
+        /// A sorted set of the names of what goes, by when.
+        case until
+        /// A stream with ids number-0, and the field d.
+        case news
+        /// A channel: numbers of changes that have news.
+        case published = "told"
+    }
+
+    func part(_ part: TablePart, of table: ClusterTable) -> [UInt8] {
+        Array("\(prefix):{\(table.slot)}:\(part.rawValue):\(table.id)".utf8)
+    }
+
+    /// A sorted set of those who have used something of a rate, by when they have it back.
+    func rate(_ kind: String, of table: ClusterTable) -> [UInt8] {
+        Array("\(prefix):{\(table.slot)}:rate:\(kind):\(table.id)".utf8)
+    }
+
     func inbox(of node: ClusterNode) -> [UInt8] { Array("\(prefix):{node:\(node)}:inbox".utf8) }
 }

@@ -1,10 +1,10 @@
 /// What is done in one step at the server. Numbers go in and out as text: Lua's own are not exact above 2^53, and it writes large ones
 /// in another way.
 package enum EngineScripts {
-    static let all = [announce, nodes, acquire, renew, release, holder, append, store, remove, read]
+    static let all = [announce, nodes, acquire, renew, release, holder, append, store, remove, read] + tables
 
     /// `now` is the server's time in milliseconds; `text(n)` is a number as text.
-    private static let time = """
+    static let time = """
         local t = redis.call('TIME')
         local now = t[1] * 1000 + math.floor(t[2] / 1000)
         local function text(n) return string.format('%.0f', n) end

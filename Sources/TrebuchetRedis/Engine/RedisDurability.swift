@@ -39,7 +39,7 @@ public struct RedisDurability: Hashable, Sendable {
         return RedisConfirmation(replicas: replicas, within: within) { answer in
             guard let word = answer.elements?.first else { return false }
             return word.isText("accepted") || word.isText("repeated") || word.isText("stored")
-                || word.isText("acquired")
+                || word.isText("acquired") || word.isText("changed")
         }
     }
 }

@@ -11,9 +11,9 @@ public final class RedisEngine: ClusterEngine {
     /// What it keeps and takes.
     public let limits: ClusterEngineLimits
     private let durability: RedisDurability
-    private let confirmation: RedisConfirmation?
-    private let keys: EngineKeys
-    private let route: any RedisRoute
+    let confirmation: RedisConfirmation?
+    let keys: EngineKeys
+    let route: any RedisRoute
 
     /// - Parameters:
     ///   - url: `redis://user:password@host:port/database`, for TLS `rediss://…`; `redis+sentinel://host,host,host/name`; or
@@ -90,7 +90,7 @@ public final class RedisEngine: ClusterEngine {
 
     // MARK: Asking
 
-    private func run(
+    func run(
         _ script: RedisScript, _ keys: [[UInt8]], _ arguments: [RedisArgument], _ confirmation: RedisConfirmation? = nil
     ) async throws(ClusterEngineError) -> RESPValue {
         try await asking { () async throws(RedisError) in
@@ -98,13 +98,13 @@ public final class RedisEngine: ClusterEngine {
         }
     }
 
-    private func asking<Answer>(
+    func asking<Answer>(
         _ body: () async throws(RedisError) -> Answer
     ) async throws(ClusterEngineError) -> Answer {
         do throws(RedisError) { return try await body() } catch { throw ClusterEngineError(error) }
     }
 
-    private static func damaged(_ what: String) -> ClusterEngineError {
+    static func damaged(_ what: String) -> ClusterEngineError {
         ClusterEngineError(.damaged, "the server keeps something else than was written: \(what)")
     }
 
@@ -360,7 +360,7 @@ public final class RedisEngine: ClusterEngine {
         return listeners.number ?? 0 > 0
     }
 
-    private func subscribe(
+    func subscribe(
         _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
         EngineSubscription(

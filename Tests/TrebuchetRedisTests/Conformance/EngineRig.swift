@@ -64,6 +64,22 @@ final class EngineRig: Sendable {
         #expect(try await eventually { try await one.nodes().allSatisfy { $0.node != node } })
     }
 
+    /// Returns when what was lent for a short time is gone.
+    func passLoans(_ names: [String], of table: ClusterTable) async throws {
+        clock?.advance(by: Self.short)
+        #expect(try await eventually { try await one.values(names, of: table).allSatisfy { $0 == nil } })
+    }
+
+    /// With a clock of its own a short time is over; with a server's it comes to that by itself.
+    func passTime() { clock?.advance(by: Self.short) }
+
+    /// The engine forgets all that it has of this test.
+    func loseEverything() async throws {
+        (one as? MemoryEngine)?.loseEverything()
+        // The tests of a suite come one after another.
+        try await server?.cli("FLUSHALL")
+    }
+
     /// Whoever listens may have missed something, of whichever test.
     func breakSubscriptions() async throws {
         (one as? MemoryEngine)?.breakSubscriptions()

@@ -58,6 +58,13 @@ struct AccessTokens: Sendable {
             accessSeconds: Int(lifetime))
     }
 
+    /// When a token that was accepted was made, in milliseconds.
+    func issued(_ token: String) throws -> Int64 {
+        struct Expiry: Decodable { let exp: Int64 }
+        let body = try verifier.signedBody(of: token)
+        return (try JSONDecoder().decode(Expiry.self, from: Data(body)).exp - lifetime) * 1000
+    }
+
     /// Who a token speaks of; throws `AccessDenied`.
     func verify(_ token: String) throws -> Principal { try verifier.verify(token) }
 }

@@ -22,26 +22,27 @@ extension Accounts {
         let address = try MailAddress(email)
         return try await noting("the address \(address.text)", connection) { () throws(AuthError) in
             let asked = try await present(on: connection)
-            try useCode(code, for: address, .address(account: asked.id), on: connection)
-            let (user, before) = try await inTurn { () throws(AuthError) in
-                let present = try await present(on: connection)
+            try await useCode(code, for: address, .address(account: asked.id), on: connection)
+            let (user, before) = try await inTurn { turn throws(AuthError) in
+                let present = try await present(on: connection, in: turn)
                 guard present.id == asked.id else { throw .notSignedIn }
-                if let owner = try await records.owner(ofAddress: address.text), owner != present.id {
+                if let owner = try await turn.owner(ofAddress: address.text), owner != present.id {
                     throw .addressTaken
                 }
                 var account = present.account
                 let before = account.email
                 account.email = address.text
                 var changes = AccountRecords.Changes()
-                if let before { changes.set(owner: nil, ofAddress: before) }
+                if let before {
+                    _ = try await turn.owner(ofAddress: before)
+                    changes.set(owner: nil, ofAddress: before)
+                }
                 changes.set(owner: present.id, ofAddress: address.text)
                 try changes.set(account, id: present.id)
-                try await records.write(changes)
-                accountCount.replace(present.account, with: account)
                 let user = account.user(id: present.id)
-                for session in account.sessions {
-                    connections.update(session, to: AccessTokens.principal(user, session: session))
-                }
+                changes.change(user, sessions: account.sessions)
+                changes.count.replace(present.account, with: account)
+                try await write(changes, in: turn)
                 return (user, before == address.text ? nil : before)
             }
             if let before { await tell(before, .addressChanged(to: address.text)) }
@@ -68,11 +69,11 @@ extension Accounts {
     /// - Parameter code: one to sign in with, that was sent to the account's address; nil for who has just signed in.
     func deleteAccount(code: String?, on connection: CallerConnection) async throws(AuthError) {
         try await noting("to delete an account", connection) { () throws(AuthError) in
-            try rates.takeRenewal(connection.asker, at: now())
+            try await takeRenewal(connection)
             let asked = try await present(on: connection)
             if let code {
                 guard let email = asked.account.email else { throw .notFresh }
-                try useCode(code, for: try MailAddress(email), .signIn, on: connection)
+                try await useCode(code, for: try MailAddress(email), .signIn, on: connection)
             } else {
                 guard isFresh(asked) else { throw .notFresh }
             }
@@ -94,17 +95,17 @@ extension Accounts {
     func delete(
         _ id: String, because end: SessionEnd, leaving connection: CallerConnection? = nil
     ) async throws(AuthError) -> Bool {
-        try await inTurn { () throws(AuthError) in
-            guard let account = try await records.account(id) else { return false }
+        try await inTurn { turn throws(AuthError) in
+            guard let account = try await turn.account(id) else { return false }
             var changes = AccountRecords.Changes()
-            for session in account.sessions { try changes.set(nil, session: session) }
+            for session in account.sessions { changes.end(session, because: end) }
             if let email = account.email { changes.set(owner: nil, ofAddress: email) }
             for identity in account.identities ?? [] { changes.set(owner: nil, ofIdentity: identity) }
             try changes.set(nil, id: id)
-            try await records.write(changes)
-            accountCount.replace(account, with: nil)
+            changes.count.replace(account, with: nil)
+            try await write(changes, in: turn)
             if let connection { connections.signOut(connection) }
-            for session in account.sessions { connections.end(session, because: end) }
+            for session in account.sessions { connections.end(session, because: end, at: now()) }
             log.deleted(id)
             return true
         }

@@ -38,18 +38,16 @@ extension Accounts {
     ///
     /// - Returns: nil when there is no such account; else whether anything has changed.
     func setRole(_ role: String, of name: String, isGranted: Bool) async throws(AuthError) -> Bool? {
-        try await inTurn { () throws(AuthError) in
-            guard let id = try await id(of: name), var account = try await records.account(id) else { return nil }
+        try await inTurn { turn throws(AuthError) in
+            guard let id = try await id(of: name), var account = try await turn.account(id) else { return nil }
             var roles = Set(account.roles ?? [])
             let isChanged = isGranted ? roles.insert(role).inserted : roles.remove(role) != nil
             guard isChanged else { return false }
             account.roles = roles.isEmpty ? nil : roles.sorted { $0.precedesInBytes($1) }
             var changes = AccountRecords.Changes()
             try changes.set(account, id: id)
-            try await records.write(changes)
-            for session in account.sessions {
-                connections.update(session, to: AccessTokens.principal(account.user(id: id), session: session))
-            }
+            changes.change(account.user(id: id), sessions: account.sessions)
+            try await write(changes, in: turn)
             return true
         }
     }
@@ -68,9 +66,9 @@ extension Accounts {
 
     /// Ends a session; false when there is none of the name.
     func endSession(_ session: String) async throws(AuthError) -> Bool {
-        try await inTurn { () throws(AuthError) in
-            guard let family = try await records.family(session) else { return false }
-            try await end([session], of: family.account, because: .administrator)
+        try await inTurn { turn throws(AuthError) in
+            guard let family = try await turn.family(session) else { return false }
+            try await end([session], of: family.account, because: .administrator, in: turn)
             return true
         }
     }

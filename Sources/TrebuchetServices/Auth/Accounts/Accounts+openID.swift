@@ -9,11 +9,11 @@ extension Accounts {
         idToken: String, provider name: String, nonce: String?, on connection: CallerConnection
     ) async throws(AuthError) -> SessionGrant {
         try await noting("to sign in with a token of '\(name.prefix(64))'", connection) { () throws(AuthError) in
-            try rates.takeAttempt(connection.asker, at: now())
+            try await takeAttempt(connection)
             guard let keys = providers[ByteText(name)] else { throw .unknownProvider }
             let identity = try await keys.identity(of: idToken, nonce: nonce)
-            return try await inTurn { () throws(AuthError) in
-                try await signIn(identity, linking: keys.provider.linksAddresses, on: connection)
+            return try await inTurn { turn throws(AuthError) in
+                try await signIn(identity, linking: keys.provider.linksAddresses, on: connection, in: turn)
             }
         }
     }
@@ -21,25 +21,25 @@ extension Accounts {
     /// - Parameter linking: whether the identity's address counts: the account that has it is this one's too, or it becomes that of the
     ///   new one.
     private func signIn(
-        _ identity: Identity, linking: Bool, on connection: CallerConnection
+        _ identity: Identity, linking: Bool, on connection: CallerConnection, in turn: AccountTurn
     ) async throws(AuthError) -> SessionGrant {
-        if let owner = try await records.owner(ofIdentity: identity.name),
-            let account = try await records.account(owner)
+        if let owner = try await turn.owner(ofIdentity: identity.name),
+            let account = try await turn.account(owner)
         {
-            return try await beginSession(of: owner, account, on: connection)
+            return try await beginSession(of: owner, account, on: connection, in: turn)
         }
         // Of a provider whose word on addresses does not count nobody gets one: who has it would come to the same account later.
         let address = linking ? identity.address : nil
-        if let address, let owner = try await records.owner(ofAddress: address.text),
-            var account = try await records.account(owner)
+        if let address, let owner = try await turn.owner(ofAddress: address.text),
+            var account = try await turn.account(owner)
         {
             var identities = account.identities ?? []
             guard identities.count < Self.mostIdentities else { throw .limitReached("identities") }
             identities.append(identity.name)
             account.identities = identities
-            return try await beginSession(of: owner, account, on: connection)
+            return try await beginSession(of: owner, account, on: connection, in: turn)
         }
-        return try await becomeUser(on: connection) { account in
+        return try await becomeUser(on: connection, in: turn) { account in
             account.identities = [identity.name]
             account.email = address?.text
         }

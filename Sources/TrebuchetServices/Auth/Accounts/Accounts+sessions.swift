@@ -11,12 +11,12 @@ internal import Trebuchet
 extension Accounts {
     func refresh(_ text: String, on connection: CallerConnection) async throws(AuthError) -> SessionGrant {
         try await noting("to renew a session", connection) { () throws(AuthError) in
-            try rates.takeRenewal(connection.asker, at: now())
+            try await takeRenewal(connection)
             guard let token = RefreshToken(text) else { throw .sessionEnded() }
             let successor = token.successor(key: refreshKey)
-            return try await inTurn { () throws(AuthError) in
-                guard var family = try await records.family(token.session),
-                    let account = try await records.account(family.account)
+            return try await inTurn { turn throws(AuthError) in
+                guard var family = try await turn.family(token.session),
+                    let account = try await turn.account(family.account)
                 else { throw .sessionEnded(connections.reason(token.session)) }
                 let use = family.use(
                     token.digest, successor: successor.digest, at: now(),
@@ -26,42 +26,43 @@ extension Accounts {
                 case .renewed:
                     var changes = AccountRecords.Changes()
                     try changes.set(family, session: token.session)
-                    try await records.write(changes)
+                    try await write(changes, in: turn)
                 case .repeated: break
                 case .expired, .reused:
                     let end = use == .expired ? SessionEnd.expired : .tokenReused
-                    try await self.end([token.session], of: family.account, because: end)
+                    try await self.end([token.session], of: family.account, because: end, in: turn)
                     throw .sessionEnded(end)
                 }
-                return try grant(account.user(id: family.account), successor, on: connection)
+                return try grant(account.user(id: family.account), successor, on: connection, in: turn)
             }
         }
     }
 
     func signOut(_ text: String, on connection: CallerConnection) async throws(AuthError) {
         try await noting("to sign out", connection) { () throws(AuthError) in
-            try rates.takeRenewal(connection.asker, at: now())
+            try await takeRenewal(connection)
             guard let token = RefreshToken(text) else { throw .sessionEnded() }
-            try await inTurn { () throws(AuthError) in
-                guard let family = try await records.family(token.session) else {
+            try await inTurn { turn throws(AuthError) in
+                guard let family = try await turn.family(token.session) else {
                     throw .sessionEnded(connections.reason(token.session))
                 }
                 // Who signs out goes on as nobody, and is not told that the session has ended.
                 let isOwn = connection.session == token.session
                 try await end(
-                    [token.session], of: family.account, because: .elsewhere, leaving: isOwn ? connection : nil)
+                    [token.session], of: family.account, because: .elsewhere, in: turn,
+                    leaving: isOwn ? connection : nil)
             }
         }
     }
 
     func sessions(of connection: CallerConnection) async throws(AuthError) -> [SessionInfo] {
         try await noting("to see sessions", connection) { () throws(AuthError) in
-            try rates.takeRenewal(connection.asker, at: now())
-            return try await inTurn { () throws(AuthError) in
-                let present = try await present(on: connection)
+            try await takeRenewal(connection)
+            return try await inTurn { turn throws(AuthError) in
+                let present = try await present(on: connection, in: turn)
                 var sessions: [SessionInfo] = []
                 for name in present.account.sessions.reversed() {
-                    guard let family = try await records.family(name), now() < family.expiry else { continue }
+                    guard let family = try await turn.family(name), now() < family.expiry else { continue }
                     sessions.append(
                         SessionInfo(
                             id: name, created: family.created.map(Self.date), lastRenewed: Self.date(family.renewedAt),
@@ -74,13 +75,13 @@ extension Accounts {
 
     func endSession(_ id: String, for connection: CallerConnection) async throws(AuthError) {
         try await noting("to end a session", connection) { () throws(AuthError) in
-            try rates.takeRenewal(connection.asker, at: now())
-            try await inTurn { () throws(AuthError) in
-                let present = try await present(on: connection)
+            try await takeRenewal(connection)
+            try await inTurn { turn throws(AuthError) in
+                let present = try await present(on: connection, in: turn)
                 guard let name = present.account.sessions.first(where: { $0.isSameBytes(as: id) }) else {
                     throw .noSuchSession
                 }
-                try await end([name], of: present.id, because: .elsewhere)
+                try await end([name], of: present.id, because: .elsewhere, in: turn)
             }
         }
     }
@@ -88,11 +89,11 @@ extension Accounts {
     /// - Returns: how many there were.
     func endOtherSessions(of connection: CallerConnection) async throws(AuthError) -> Int {
         try await noting("to end other sessions", connection) { () throws(AuthError) in
-            try rates.takeRenewal(connection.asker, at: now())
-            return try await inTurn { () throws(AuthError) in
-                let present = try await present(on: connection)
+            try await takeRenewal(connection)
+            return try await inTurn { turn throws(AuthError) in
+                let present = try await present(on: connection, in: turn)
                 let others = present.account.sessions.filter { $0 != present.session }
-                try await end(others, of: present.id, because: .elsewhere)
+                try await end(others, of: present.id, because: .elsewhere, in: turn)
                 return others.count
             }
         }
@@ -100,16 +101,16 @@ extension Accounts {
 
     func label(_ text: String, sessionOf connection: CallerConnection) async throws(AuthError) {
         try await noting("to name a session", connection) { () throws(AuthError) in
-            try rates.takeRenewal(connection.asker, at: now())
+            try await takeRenewal(connection)
             guard text.utf8.count <= SessionInfo.longestLabel, LogLine.of(text).isSameBytes(as: text) else {
                 throw .invalidLabel
             }
-            try await inTurn { () throws(AuthError) in
-                var present = try await present(on: connection)
+            try await inTurn { turn throws(AuthError) in
+                var present = try await present(on: connection, in: turn)
                 present.family.label = text.isEmpty ? nil : text
                 var changes = AccountRecords.Changes()
                 try changes.set(present.family, session: present.session)
-                try await records.write(changes)
+                try await write(changes, in: turn)
             }
         }
     }
@@ -120,33 +121,29 @@ extension Accounts {
     ///
     /// - Parameter connection: one of a session that its client ends itself.
     func end(
-        _ sessions: [String], of id: String, because end: SessionEnd, leaving connection: CallerConnection? = nil
+        _ sessions: [String], of id: String, because end: SessionEnd, in turn: AccountTurn,
+        leaving connection: CallerConnection? = nil
     ) async throws(AuthError) {
         guard !sessions.isEmpty else { return }
         var changes = AccountRecords.Changes()
-        for session in sessions { try changes.set(nil, session: session) }
-        let count = try await remove(sessions, from: id, &changes, accountCount)
-        try await records.write(changes)
-        accountCount = count
+        for session in sessions { changes.end(session, because: end) }
+        try await remove(sessions, from: id, &changes, in: turn)
+        try await write(changes, in: turn)
         if let connection { connections.signOut(connection) }
         for session in sessions {
-            connections.end(session, because: end)
+            connections.end(session, because: end, at: now())
             log.ended(session, of: id, connection == nil ? end.description : "its client has signed out")
         }
     }
 
     /// Takes sessions from their account; a guest goes with its last one, since nobody can be it again.
-    ///
-    /// - Returns: what becomes of the number of accounts.
     func remove(
-        _ sessions: [String], from id: String, _ changes: inout AccountRecords.Changes, _ count: AccountCount
-    ) async throws(AuthError) -> AccountCount {
-        guard var account = try await records.account(id) else { return count }
+        _ sessions: [String], from id: String, _ changes: inout AccountRecords.Changes, in turn: AccountTurn
+    ) async throws(AuthError) {
+        guard var account = try await turn.account(id) else { return }
         account.sessions.removeAll { sessions.contains($0) }
         let isGone = account.isGuest && account.sessions.isEmpty
         try changes.set(isGone ? nil : account, id: id)
-        var count = count
-        if isGone { count.replace(account, with: nil) }
-        return count
+        if isGone { changes.count.replace(account, with: nil) }
     }
 }

@@ -4,12 +4,13 @@ internal import Trebuchet
 extension Accounts {
     func signInAsGuest(on connection: CallerConnection) async throws(AuthError) -> SessionGrant {
         try await noting("to sign in as a guest", connection) { () throws(AuthError) in
-            try rates.takeAttempt(connection.asker, at: now())
-            return try await inTurn { () throws(AuthError) in
-                if let present = try await account(of: connection), present.account.isGuest {
-                    return try await beginSession(of: present.id, present.account, on: connection)
+            try await takeAttempt(connection)
+            return try await inTurn { turn throws(AuthError) in
+                if let present = try await account(of: connection, in: turn), present.account.isGuest {
+                    return try await beginSession(of: present.id, present.account, on: connection, in: turn)
                 }
-                return try await beginSession(of: try await newID(of: Account()), Account(), on: connection)
+                return try await beginSession(
+                    of: try await newID(of: Account()), Account(), on: connection, in: turn)
             }
         }
     }
@@ -30,14 +31,14 @@ extension Accounts {
     ) async throws(AuthError) -> SessionGrant {
         let address = try MailAddress(email)
         return try await noting("to sign in as \(address.text)", connection) { () throws(AuthError) in
-            try useCode(code, for: address, .signIn, on: connection)
-            return try await inTurn { () throws(AuthError) in
-                if let owner = try await records.owner(ofAddress: address.text),
-                    let account = try await records.account(owner)
+            try await useCode(code, for: address, .signIn, on: connection)
+            return try await inTurn { turn throws(AuthError) in
+                if let owner = try await turn.owner(ofAddress: address.text),
+                    let account = try await turn.account(owner)
                 {
-                    return try await beginSession(of: owner, account, on: connection)
+                    return try await beginSession(of: owner, account, on: connection, in: turn)
                 }
-                return try await becomeUser(on: connection) { $0.email = address.text }
+                return try await becomeUser(on: connection, in: turn) { $0.email = address.text }
             }
         }
     }
@@ -60,23 +61,22 @@ extension Accounts {
     func sendCode(
         to address: MailAddress, _ purpose: CodePurpose, for connection: CallerConnection
     ) async throws(AuthError) -> SendMagicCodeResponse {
-        let now = now()
         let host = connection.host
         guard mailsInFlight < limits.mailsInFlight else { throw .limitReached("mailsInFlight") }
         if let host, mailsOfHosts[host, default: 0] >= limits.mailsInFlightPerHost {
             throw .limitReached("mailsInFlightPerHost")
         }
-        try rates.takeCode(for: address.mailbox, connection.asker, at: now)
+        try await takeCode(for: address.mailbox, connection)
         let code = Self.newCode()
         let name = purpose.name(address)
         let digest = digest(code, name)
-        codes.add(digest, for: name, from: host, at: now)
+        try await add(digest, for: name, from: host)
         count(mails: 1, of: host)
         defer { count(mails: -1, of: host) }
         do {
             try await mailer.send(code, to: address.text)
         } catch {
-            codes.remove(digest, for: name, from: host)
+            await remove(digest, for: name, from: host)
             log.mailFailed("a magic code was not sent: \(error)")
             throw .mailNotSent
         }
@@ -93,11 +93,11 @@ extension Accounts {
     /// Uses a code up; throws when it is not the right one.
     func useCode(
         _ code: String, for address: MailAddress, _ purpose: CodePurpose, on connection: CallerConnection
-    ) throws(AuthError) {
+    ) async throws(AuthError) {
         let name = purpose.name(address)
-        try rates.takeAttempt(connection.asker, at: now())
-        try codes.use(digest(code, name), for: name, from: connection.host, at: now())
-        rates.usedCode(for: address.mailbox, connection.asker)
+        try await takeAttempt(connection)
+        try await use(digest(code, name), for: name, from: connection.host)
+        await usedCode(for: address.mailbox, connection)
     }
 
     /// Six digits, each code as likely as any other.
@@ -118,23 +118,29 @@ extension Accounts {
     ///
     /// - Parameter change: makes it a user's.
     func becomeUser(
-        on connection: CallerConnection, _ change: (inout Account) -> Void
+        on connection: CallerConnection, in turn: AccountTurn, _ change: (inout Account) -> Void
     ) async throws(AuthError) -> SessionGrant {
-        if let present = try await account(of: connection), present.account.isGuest {
+        if let present = try await account(of: connection, in: turn), present.account.isGuest {
             var account = present.account
             change(&account)
-            return try await beginSession(of: present.id, account, on: connection)
+            return try await beginSession(of: present.id, account, on: connection, in: turn)
         }
         var account = Account()
         change(&account)
-        return try await beginSession(of: try await newID(of: account), account, on: connection)
+        return try await beginSession(of: try await newID(of: account), account, on: connection, in: turn)
     }
 
     /// The id of an account to be made, when there is room for it.
     private func newID(of account: Account) async throws(AuthError) -> String {
+        try await countAccounts()
         if full(for: account) != nil, now() >= nextSweep {
             nextSweep = now() + Self.sweepInterval
-            accountCount = try await records.sweep(at: now())
+            if shared == nil {
+                accountCount = try await records.sweep(at: now())
+            } else {
+                try await sweepEach()
+                try await countAccounts()
+            }
         }
         if let limit = full(for: account) { throw .limitReached(limit) }
         while true {
@@ -152,22 +158,21 @@ extension Accounts {
 
     /// Writes the account with a new session, which takes the place of the one that the connection had.
     func beginSession(
-        of id: String, _ account: Account, on connection: CallerConnection
+        of id: String, _ account: Account, on connection: CallerConnection, in turn: AccountTurn
     ) async throws(AuthError) -> SessionGrant {
         let token = RefreshToken.random()
         var account = account
         var changes = AccountRecords.Changes()
         var ended: [(session: String, end: SessionEnd)] = []
-        var count = accountCount
-        let old = try await records.account(id)
+        let old = try await turn.account(id)
         var label: String?
-        if let before = connection.session, let family = try await records.family(before) {
+        if let before = connection.session, let family = try await turn.family(before) {
             label = family.label
             ended.append((before, .replaced))
             if family.account == id {
                 account.sessions.removeAll { $0 == before }
             } else {
-                count = try await remove([before], from: family.account, &changes, count)
+                try await remove([before], from: family.account, &changes, in: turn)
             }
         }
         let family = TokenFamily(
@@ -177,17 +182,27 @@ extension Accounts {
         while account.sessions.count > limits.sessionsPerAccount {
             ended.append((account.sessions.removeFirst(), .tooMany))
         }
-        for (session, _) in ended { try changes.set(nil, session: session) }
+        for (session, end) in ended { changes.end(session, because: end) }
         try changes.set(family, session: token.session)
         try changes.set(account, id: id)
-        if let email = account.email { changes.set(owner: id, ofAddress: email) }
-        for identity in account.identities ?? [] { changes.set(owner: id, ofIdentity: identity) }
-        try await records.write(changes)
-        count.replace(old, with: account)
-        accountCount = count
-        let grant = try grant(account.user(id: id), token, on: connection)
+        if let email = account.email {
+            _ = try await turn.owner(ofAddress: email)
+            changes.set(owner: id, ofAddress: email)
+        }
+        for identity in account.identities ?? [] {
+            _ = try await turn.owner(ofIdentity: identity)
+            changes.set(owner: id, ofIdentity: identity)
+        }
+        changes.count.replace(old, with: account)
+        // Who was a guest is somebody now, also where he was one with another session.
+        let others = account.sessions.dropLast()
+        if let old, old.user(id: id) != account.user(id: id), !others.isEmpty {
+            changes.change(account.user(id: id), sessions: Array(others))
+        }
+        try await write(changes, in: turn)
+        let grant = try grant(account.user(id: id), token, on: connection, in: turn)
         for (session, end) in ended {
-            connections.end(session, because: end)
+            connections.end(session, because: end, at: now())
             if end != .replaced { log.ended(session, of: id, end.description) }
         }
         return grant

@@ -1,6 +1,10 @@
 public import Trebuchet
 
 /// What the accounts of a server allow, with defaults.
+///
+/// Of nodes that have their accounts together (`Accounts.init(engine:…)`) all have the same limits. What counts for an account, an
+/// address, a code or a host counts over all nodes, and so do accounts and guests; `pendingCodes`, `mailsInFlight`,
+/// `mailsInFlightPerHost`, `codesPerConnection` and `waiting` count at each.
 public struct AuthLimits: Sendable {
     /// How long a magic code is good for. Default 10 minutes.
     public var codeLifetime = Duration.seconds(10 * 60)
@@ -25,7 +29,7 @@ public struct AuthLimits: Sendable {
     /// Sessions that are renewed, listed, named and ended from one host. Default 1,000 at once, then 20 a second.
     public var renewalsPerHost = RateLimit(callsPerSecond: 20, burst: 1_000)
     /// Addresses, connections and hosts, each, whose rates are kept. Default 10,000; for one more, those that have used
-    /// nothing of late give way, then the oldest of the host that has most.
+    /// nothing of late give way, then the oldest of the host that has most; over nodes, those that have back soonest what they used.
     public var ratesKept = 10_000
 
     /// Accounts in all. Default 1,000,000; more fail with `limitReached`.
@@ -44,7 +48,8 @@ public struct AuthLimits: Sendable {
     public var freshSignIn = Duration.seconds(10 * 60)
     /// How long an access token is good for. Default 15 minutes.
     public var accessLifetime = Duration.seconds(15 * 60)
-    /// Calls that may wait for their turn at the store. Default 10,000; more fail with `limitReached`.
+    /// Calls that may wait for their turn at the store. Default 10,000; more fail with `limitReached`. Of several nodes, questions that each
+    /// has asked its engine and not been answered, up to 1,000.
     public var waiting = 10_000
 
     /// All limits at their defaults.

@@ -48,6 +48,37 @@ struct AuthRates<Host: Hashable> {
         hosts.take(asker.host, of: asker.host, at: now)
     }
 
+    // MARK: What a node counts of rates that count over all nodes
+
+    /// Whether this node alone has let through as much as all may: then nobody else need be asked.
+    func check(_ kind: Kind, _ asker: Asker, at now: Int64) throws(AuthError) {
+        switch kind {
+        case .code:
+            try Self.check([hosts.wait(for: asker.host, at: now), connections.wait(for: asker.connection, at: now)])
+        case .attempt: try Self.check([hosts.wait(for: asker.host, at: now)])
+        case .renewal: try Self.check([renewals.wait(for: asker.host, at: now)])
+        }
+    }
+
+    /// What all nodes have let through.
+    mutating func note(_ kind: Kind, _ asker: Asker, at now: Int64) {
+        switch kind {
+        case .code:
+            hosts.take(asker.host, of: asker.host, at: now)
+            connections.take(asker.connection, of: asker.host, at: now)
+        case .attempt: hosts.take(asker.host, of: asker.host, at: now)
+        case .renewal: renewals.take(asker.host, of: asker.host, at: now)
+        }
+    }
+
+    enum Kind {
+        case code
+        case attempt
+        case renewal
+    }
+
+    // MARK: What one node counts alone
+
     /// A session that is renewed, looked at or ended.
     mutating func takeRenewal(_ asker: Asker, at now: Int64) throws(AuthError) {
         try Self.check([renewals.wait(for: asker.host, at: now)])

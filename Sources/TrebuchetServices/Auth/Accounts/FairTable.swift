@@ -23,9 +23,9 @@ struct FairTable<Owner: Hashable, Key: Hashable, Value> {
 
     mutating func update(_ key: Key, to value: Value) { entries[key]?.value = value }
 
-    /// - Returns: the keys that had to go.
+    /// - Returns: what had to go.
     @discardableResult
-    mutating func insert(_ value: Value, for key: Key, of owner: Owner) -> [Key] {
+    mutating func insert(_ value: Value, for key: Key, of owner: Owner) -> [(key: Key, value: Value)] {
         remove(key)
         // It counts before there is room for it: else who brings it might push out somebody who has as many as he has.
         counts[owner, default: 0] += 1
@@ -43,16 +43,16 @@ struct FairTable<Owner: Hashable, Key: Hashable, Value> {
         return entry.value
     }
 
-    /// - Returns: their keys.
+    /// - Returns: what has gone.
     @discardableResult
-    mutating func removeAll(where isGone: (Value) -> Bool) -> [Key] {
-        let keys = entries.filter { isGone($0.value.value) }.map(\.key)
-        for key in keys { remove(key) }
-        return keys
+    mutating func removeAll(where isGone: (Value) -> Bool) -> [(key: Key, value: Value)] {
+        let gone = entries.filter { isGone($0.value.value) }.map { (key: $0.key, value: $0.value.value) }
+        for (key, _) in gone { remove(key) }
+        return gone
     }
 
     /// Takes out a sixteenth at once, so that the looking costs each new one little.
-    private mutating func makeRoom() -> [Key] {
+    private mutating func makeRoom() -> [(key: Key, value: Value)] {
         let needed = entries.count - capacity + max(1, capacity / 16)
         // What is above this many of one owner's is enough; all owners keep as many.
         var (low, high) = (0, counts.values.max() ?? 0)
@@ -61,12 +61,12 @@ struct FairTable<Owner: Hashable, Key: Hashable, Value> {
             let above = counts.values.reduce(0) { $0 + max(0, $1 - middle) }
             if above >= needed { low = middle } else { high = middle - 1 }
         }
-        var gone: [Key] = []
+        var gone: [(key: Key, value: Value)] = []
         for (key, entry) in entries.sorted(by: { $0.value.number < $1.value.number }) {
             guard gone.count < needed else { break }
             guard counts[entry.owner, default: 0] > low else { continue }
             remove(key)
-            gone.append(key)
+            gone.append((key, entry.value))
         }
         return gone
     }

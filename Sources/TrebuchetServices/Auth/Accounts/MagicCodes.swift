@@ -1,92 +1,76 @@
 internal import Trebuchet
 
-/// The codes that were sent and not used yet: one for each address and host that asked for it. Pure: the time is given, in
-/// milliseconds.
-///
-/// A host's wrong tries count for the code that it asked for itself, so that nobody voids another's. Who asked at one place
-/// and types the code at another has tries too, but all other hosts have them together: else many of them could guess.
-///
-/// It has digests alone; who makes them adds a secret, without which a digest of six digits hides nothing.
+/// The codes that were sent and not used yet: so many at the most. When there is no more room, those hosts that have asked for the most
+/// lose their oldest. Pure: the time is given, in milliseconds.
 struct MagicCodes<Host: Hashable> {
+    /// A code that had to go.
+    struct Gone: Equatable {
+        let address: String
+        let host: Host
+        let digest: [UInt8]
+    }
+
     private struct Place: Hashable {
         let address: String
         let host: Host
     }
 
-    private struct Pending {
+    private struct Sent {
         let digest: [UInt8]
         let expiry: Int64
-        var triesLeft: Int
-        /// Of all hosts but the one that asked for it.
-        var othersTriesLeft: Int
     }
 
     private let lifetime: Int64
     private let tries: Int
-    private var codes: FairTable<Host, Place, Pending>
-    private var hosts: [String: Set<Host>] = [:]
+    private var places: FairTable<Host, Place, Sent>
+    private var codes: [String: AddressCodes<Host>] = [:]
 
     init(_ limits: AuthLimits) {
         lifetime = limits.codeLifetime.wholeMilliseconds
         tries = limits.codeTries
-        codes = FairTable(capacity: limits.pendingCodes)
+        places = FairTable(capacity: limits.pendingCodes)
     }
 
     /// Notes a code in place of the one that the host had asked for before.
-    mutating func add(_ digest: [UInt8], for address: String, from host: Host, at now: Int64) {
-        if codes.isFull { forget(codes.removeAll { $0.expiry <= now }) }
-        let code = Pending(digest: digest, expiry: now + lifetime, triesLeft: tries, othersTriesLeft: tries)
-        let place = Place(address: address, host: host)
-        forget(codes.insert(code, for: place, of: host))
-        hosts[address, default: []].insert(host)
+    ///
+    /// - Returns: those that had to make room for it.
+    @discardableResult
+    mutating func add(_ digest: [UInt8], for address: String, from host: Host, at now: Int64) -> [Gone] {
+        if places.isFull { forget(places.removeAll { $0.expiry <= now }.map(\.key)) }
+        let expiry = now + lifetime
+        let gone = places.insert(
+            Sent(digest: digest, expiry: expiry), for: Place(address: address, host: host), of: host)
+        forget(gone.map(\.key))
+        codes[address, default: AddressCodes()].add(digest, from: host, until: expiry, tries: tries)
+        return gone.map { Gone(address: $0.key.address, host: $0.key.host, digest: $0.value.digest) }
     }
 
     /// Forgets a code that did not get on its way, unless a newer one has taken its place.
     mutating func remove(_ digest: [UInt8], for address: String, from host: Host) {
-        let place = Place(address: address, host: host)
-        if let code = codes[place], Digest.areEqual(code.digest, digest) { remove(place) }
+        change(address) { $0.remove(digest, from: host) }
     }
 
     /// Uses a code up; throws when it is not the right one.
     ///
     /// - Parameter host: where it was typed.
     mutating func use(_ digest: [UInt8], for address: String, from host: Host, at now: Int64) throws(AuthError) {
-        for asker in hosts[address] ?? [] {
-            let place = Place(address: address, host: asker)
-            if let code = codes[place], code.expiry <= now { remove(place) }
-        }
-        let own = Place(address: address, host: host)
-        guard var code = codes[own] else { return try useOthers(digest, for: address) }
-        if Digest.areEqual(code.digest, digest) { return remove(own) }
-        code.triesLeft -= 1
-        if code.triesLeft > 0 { codes.update(own, to: code) } else { remove(own) }
-        throw .wrongCode(triesLeft: code.triesLeft)
+        guard var changed = codes[address] else { throw .noCode }
+        let outcome = Result { () throws(AuthError) in try changed.use(digest, from: host, at: now) }
+        change(address) { $0 = changed }
+        try outcome.get()
     }
 
-    /// The code was asked for from another network, if at all.
-    private mutating func useOthers(_ digest: [UInt8], for address: String) throws(AuthError) {
-        var triesLeft: Int?
-        for host in hosts[address] ?? [] {
-            let place = Place(address: address, host: host)
-            guard var code = codes[place], code.othersTriesLeft > 0 else { continue }
-            if Digest.areEqual(code.digest, digest) { return remove(place) }
-            code.othersTriesLeft -= 1
-            codes.update(place, to: code)
-            triesLeft = max(triesLeft ?? 0, code.othersTriesLeft)
+    private mutating func change(_ address: String, _ body: (inout AddressCodes<Host>) -> Void) {
+        guard var changed = codes[address] else { return }
+        let before = changed
+        body(&changed)
+        codes[address] = changed.isEmpty ? nil : changed
+        for code in before.codes where !changed.codes.contains(where: { $0.host == code.host }) {
+            places.remove(Place(address: address, host: code.host))
         }
-        guard let triesLeft else { throw .noCode }
-        throw .wrongCode(triesLeft: triesLeft)
-    }
-
-    private mutating func remove(_ place: Place) {
-        codes.remove(place)
-        forget([place])
     }
 
     private mutating func forget(_ places: [Place]) {
-        for place in places {
-            hosts[place.address]?.remove(place.host)
-            if hosts[place.address]?.isEmpty == true { hosts[place.address] = nil }
-        }
+        for place in places { change(place.address) { $0.remove(from: place.host) } }
     }
 }

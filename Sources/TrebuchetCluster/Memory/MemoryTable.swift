@@ -1,0 +1,134 @@
+internal import Platform
+
+/// One table as an engine has it. Pure: the time is given, in milliseconds.
+struct MemoryTable {
+    private struct Entry {
+        var value: TableValue
+        /// When it goes; nil for one that stays.
+        var until: UInt64?
+
+        func isThere(_ now: UInt64) -> Bool { until.map { $0 > now } ?? true }
+    }
+
+    private(set) var life: String?
+    private(set) var top: UInt64 = 0
+    private var cut: UInt64 = 0
+    private var entries: [ByteText: Entry] = [:]
+    private var news: [TableNews.Item] = []
+    /// When those who have used something of a rate have it back, by kind and name.
+    private var rates: [String: [ByteText: Double]] = [:]
+
+    func value(_ name: String, now: UInt64) -> TableValue? {
+        guard let entry = entries[ByteText(name)], entry.isThere(now) else { return nil }
+        return entry.value
+    }
+
+    func rows(prefix: String, after: String?, limit: Int, bytes: Int, now: UInt64) -> TablePage {
+        let all = entries.keys.filter {
+            $0.text.utf8.starts(with: prefix.utf8) && after?.precedesInBytes($0.text) ?? true
+        }.sorted()
+        var rows: [TableRow] = []
+        var left = bytes
+        var last: String?
+        for name in all.prefix(limit) {
+            if let value = value(name.text, now: now) {
+                left -= value.bytes.count
+                guard rows.isEmpty || left >= 0 else { return TablePage(rows, next: last) }
+                rows.append(TableRow(name.text, value))
+            }
+            last = name.text
+        }
+        return TablePage(rows, next: all.count > limit ? last : nil)
+    }
+
+    /// What came of a change, and whether it told something.
+    mutating func change(
+        _ change: TableChange, now: UInt64, _ limits: ClusterEngineLimits
+    ) throws(ClusterEngineError) -> TableOutcome {
+        if let expected = change.life, expected != life { throw .tableLost(expected, now: life) }
+        for one in change.expected where value(one.name, now: now)?.version ?? 0 != one.version {
+            return .conflict(one.name)
+        }
+        entries = entries.filter { $0.value.isThere(now) }
+        let new = change.writes.count { $0.deed != .delete && entries[ByteText($0.name)] == nil }
+        guard new == 0 || entries.count + new <= limits.valuesPerTable else { return .full }
+        if life == nil { life = ClusterTable.newLife() }
+        top += 1
+        for write in change.writes { apply(write, now) }
+        if let bytes = change.news {
+            news.append(TableNews.Item(top, bytes))
+            while news.count > limits.newsPerTable { cut = news.removeFirst().number }
+        }
+        return .changed(top)
+    }
+
+    private mutating func apply(_ write: TableChange.Write, _ now: UInt64) {
+        let name = ByteText(write.name)
+        switch write.deed {
+        case .put(let bytes): entries[name] = Entry(value: TableValue(bytes, version: top))
+        case .lend(let bytes, let lasting):
+            let until = now + UInt64(lasting.milliseconds)
+            entries[name] = Entry(value: TableValue(bytes, version: top), until: until)
+        case .add(let number):
+            let before = entries[name].flatMap { Int64(String(decoding: $0.value.bytes, as: UTF8.self)) } ?? 0
+            entries[name] = Entry(value: TableValue(Array(String(before &+ number).utf8), version: top))
+        case .delete: entries[name] = nil
+        }
+    }
+
+    func news(after number: UInt64?, limit: Int) -> TableNews {
+        let items = news.filter { $0.number > number ?? 0 }
+        return TableNews(
+            life: life, top: top, cut: cut, Array(items.prefix(limit)), isComplete: items.count <= limit)
+    }
+
+    // MARK: Rates
+
+    /// Milliseconds to wait; nil when it was taken.
+    mutating func take(_ takes: [RateTake], now: UInt64) -> Int? {
+        let now = Double(now)
+        var longest = 0.0
+        for take in takes {
+            let used = max(now, rates[take.key.kind]?[ByteText(take.key.name)] ?? now)
+            longest = max(longest, used - now - Double(take.burst - 1) * take.interval.fractionalMilliseconds)
+        }
+        // What is less is an error of rounding.
+        guard longest <= 0.001 else { return Int(longest.rounded(.up)) }
+        for take in takes {
+            let name = ByteText(take.key.name)
+            var kind = (rates[take.key.kind] ?? [:]).filter { $0.value > now }
+            kind[name] = max(now, kind[name] ?? now) + take.interval.fractionalMilliseconds
+            while kind.count > take.kept {
+                // Of equal ones the first by its bytes, as Redis has them in order.
+                guard let first = kind.min(by: { ($0.value, $0.key) < ($1.value, $1.key) }) else { break }
+                kind[first.key] = nil
+            }
+            rates[take.key.kind] = kind
+        }
+        return nil
+    }
+
+    mutating func restore(_ key: RateKey) { rates[key.kind]?[ByteText(key.name)] = nil }
+}
+
+extension Duration {
+    /// Milliseconds.
+    package var fractionalMilliseconds: Double { self / .milliseconds(1) }
+}
+
+extension ClusterTable {
+    /// A name for a table's life that no other one has.
+    package static func newLife() -> String {
+        var random = SystemRandomNumberGenerator()
+        return String(random.next(), radix: 16) + String(random.next(), radix: 16)
+    }
+}
+
+extension ClusterEngineError {
+    package static func tableLost(_ expected: String, now life: String?) -> Self {
+        Self(
+            .dataLoss,
+            "the engine has lost what it kept: a table that was \(expected) is \(life ?? "not there") now. Was it emptied "
+                + "(FLUSHALL)? Put it right, then start the nodes again")
+    }
+}

@@ -1,0 +1,152 @@
+internal import Platform
+
+/// Tables, which nobody owns. Each change is one script.
+extension RedisEngine {
+    /// The values of some names.
+    public func values(_ names: [String], of table: ClusterTable) async throws(ClusterEngineError) -> [TableValue?] {
+        try limits.check(names, of: table)
+        guard !names.isEmpty else { return [] }
+        let words =
+            try await run(EngineScripts.tableValues, [keys.part(.values, of: table)], names.map { .text($0) }).elements
+            ?? []
+        guard words.count == names.count * 2 else { throw Self.damaged("table '\(table)'") }
+        var values: [TableValue?] = []
+        values.reserveCapacity(names.count)
+        for index in stride(from: 0, to: words.count, by: 2) {
+            let value = try Self.value(words[index], words[index + 1], table)
+            values.append(value.version == 0 ? nil : value)
+        }
+        return values
+    }
+
+    private static func value(
+        _ version: RESPValue, _ bytes: RESPValue, _ table: ClusterTable
+    ) throws(ClusterEngineError) -> TableValue {
+        guard let version = version.number.flatMap({ UInt64(exactly: $0) }), let bytes = bytes.bytes else {
+            throw damaged("table '\(table)'")
+        }
+        return TableValue(bytes, version: version)
+    }
+
+    /// Values whose names begin with `prefix`, in their order.
+    public func rows(
+        of table: ClusterTable, prefix: String, after: String?, limit: Int
+    ) async throws(ClusterEngineError) -> TablePage {
+        try limits.check(prefix: prefix, after: after, of: table)
+        let limit = min(max(1, limit), ClusterEngineLimits.mostNames)
+        let isBehind = after.map { prefix.precedesInBytes($0) || prefix.isSameBytes(as: $0) } ?? false
+        let lowest = isBehind ? "(\(after ?? "")" : "[\(prefix)"
+        // No text of UTF-8 has the byte 255 in it.
+        let highest = prefix.isEmpty ? [UInt8(ascii: "+")] : Array("(\(prefix)".utf8) + [255]
+        let words =
+            try await run(
+                EngineScripts.tableRows, [keys.part(.values, of: table), keys.part(.names, of: table)],
+                [.text(lowest), .bytes(highest), .integer(Int64(limit)), .integer(Int64(limits.readBytes))]
+            ).elements ?? []
+        guard words.count % 3 == 1, let next = words[0].text else { throw Self.damaged("table '\(table)'") }
+        var rows: [TableRow] = []
+        for index in stride(from: 1, to: words.count, by: 3) {
+            guard let name = words[index].text else { throw Self.damaged("table '\(table)'") }
+            rows.append(TableRow(name, try Self.value(words[index + 1], words[index + 2], table)))
+        }
+        return TablePage(rows, next: next.isEmpty ? nil : next)
+    }
+
+    /// Compares, writes and tells in one script.
+    public func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
+        try limits.check(change, of: table)
+        var arguments: [RedisArgument] = [
+            .text(change.life ?? ""), .text(ClusterTable.newLife()), .integer(Int64(limits.valuesPerTable)),
+            .integer(Int64(limits.newsPerTable)), .bytes(keys.part(.published, of: table)),
+            change.news == nil ? "" : "n", .bytes(change.news ?? []), .integer(Int64(change.expected.count)),
+        ]
+        for one in change.expected { arguments += [.text(one.name), .text(String(one.version))] }
+        for write in change.writes {
+            arguments.append(.text(write.name))
+            switch write.deed {
+            case .put(let bytes): arguments += ["p", "", .bytes(bytes)]
+            case .lend(let bytes, let lasting):
+                arguments += ["l", .integer(Int64(try ClusterEngineLimits.milliseconds(lasting))), .bytes(bytes)]
+            case .add(let number): arguments += ["a", .integer(number), ""]
+            case .delete: arguments += ["d", "", ""]
+            }
+        }
+        let parts = [EngineKeys.TablePart.state, .values, .names, .until, .news].map { keys.part($0, of: table) }
+        let words = try await run(EngineScripts.tableChange, parts, arguments, confirmation).elements ?? []
+        guard let word = words.first else { throw Self.damaged("table '\(table)'") }
+        if word.isText("full") { return .full }
+        guard words.count == 2, let what = words[1].text else { throw Self.damaged("table '\(table)'") }
+        if word.isText("lost") { throw .tableLost(change.life ?? "", now: what.isEmpty ? nil : what) }
+        if word.isText("conflict") { return .conflict(what) }
+        guard word.isText("changed"), let number = UInt64(what) else { throw Self.damaged("table '\(table)'") }
+        return .changed(number)
+    }
+
+    /// What was told behind a change.
+    public func news(
+        of table: ClusterTable, after number: UInt64?, limit: Int
+    ) async throws(ClusterEngineError) -> TableNews {
+        try limits.check(table)
+        let words =
+            try await run(
+                EngineScripts.tableNews, [keys.part(.state, of: table), keys.part(.news, of: table)],
+                [.text(String(number ?? 0)), .integer(Int64(max(1, limit)))]
+            ).elements ?? []
+        guard words.count >= 4, words.count % 2 == 0, let life = words[0].text,
+            let top = words[1].number.flatMap({ UInt64(exactly: $0) }),
+            let cut = words[2].number.flatMap({ UInt64(exactly: $0) })
+        else { throw Self.damaged("table '\(table)'") }
+        var items: [TableNews.Item] = []
+        for index in stride(from: 4, to: words.count, by: 2) {
+            // An id is number-0.
+            guard let number = words[index].text.flatMap({ UInt64($0.dropLast(2)) }), let bytes = words[index + 1].bytes
+            else { throw Self.damaged("table '\(table)'") }
+            items.append(TableNews.Item(number, bytes))
+        }
+        return TableNews(
+            life: life.isEmpty ? nil : life, top: top, cut: cut, items, isComplete: words[3].number == 1)
+    }
+
+    /// Hears that there are news. After a lost connection it is taken up again by itself.
+    public func watch(
+        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription {
+        try limits.check(table)
+        return try await subscribe(keys.part(.published, of: table)) { event in
+            switch event {
+            case .message(let bytes):
+                // What others publish there is not for us.
+                if let number = UInt64(String(decoding: bytes, as: UTF8.self)) { receive(.news(number)) }
+            case .mayHaveMissed: receive(.mayHaveMissed)
+            case .ended(let error): receive(.ended(ClusterEngineError(error)))
+            }
+        }
+    }
+
+    /// Takes one of each of some rates, or nothing.
+    public func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+        try limits.check(takes, of: table)
+        guard !takes.isEmpty else { return nil }
+        let arguments = takes.flatMap { take -> [RedisArgument] in
+            [
+                .text(take.key.name), .text("\(take.interval.fractionalMilliseconds)"), .integer(Int64(take.burst)),
+                .integer(Int64(take.kept)),
+            ]
+        }
+        let sets = takes.map { keys.rate($0.key.kind, of: table) }
+        guard let wait = try await run(EngineScripts.rates, sets, arguments).number else {
+            throw Self.damaged("the rates of table '\(table)'")
+        }
+        return wait > 0 ? .milliseconds(wait) : nil
+    }
+
+    /// Gives back what a key has used.
+    public func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
+        try limits.check(table)
+        try limits.check(key)
+        let set = keys.rate(key.kind, of: table)
+        _ = try await asking { () async throws(RedisError) in
+            try await route.send(RedisCommand("ZREM", [.bytes(set), .text(key.name)]), key: set)
+        }
+    }
+}

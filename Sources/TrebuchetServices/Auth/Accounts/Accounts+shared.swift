@@ -1,0 +1,145 @@
+internal import Platform
+internal import Trebuchet
+internal import TrebuchetCluster
+
+/// What one server has in memory and several nodes have at their engine: rates, and codes under way.
+extension Accounts {
+    // MARK: Rates
+
+    /// A code for an address.
+    func takeCode(for address: String, _ connection: CallerConnection) async throws(AuthError) {
+        guard let shared else { return try rates.takeCode(for: address, connection.asker, at: now()) }
+        try rates.check(.code, connection.asker, at: now())
+        try await shared.take([
+            take("attempts", Self.name(connection.host), limits.attemptsPerHost),
+            take("places", place(address, connection.host), limits.codesPerAddress),
+            take("addresses", hidden(address), limits.codesPerAddressOfAll),
+        ])
+        rates.note(.code, connection.asker, at: now())
+    }
+
+    /// A code that is tried, a guest, or a token of another issuer.
+    func takeAttempt(_ connection: CallerConnection) async throws(AuthError) {
+        guard let shared else { return try rates.takeAttempt(connection.asker, at: now()) }
+        try rates.check(.attempt, connection.asker, at: now())
+        try await shared.take([take("attempts", Self.name(connection.host), limits.attemptsPerHost)])
+        rates.note(.attempt, connection.asker, at: now())
+    }
+
+    /// A session that is renewed, looked at or ended.
+    func takeRenewal(_ connection: CallerConnection) async throws(AuthError) {
+        guard let shared else { return try rates.takeRenewal(connection.asker, at: now()) }
+        try rates.check(.renewal, connection.asker, at: now())
+        try await shared.take([take("renewals", Self.name(connection.host), limits.renewalsPerHost)])
+        rates.note(.renewal, connection.asker, at: now())
+    }
+
+    /// A code of this address was right: who typed it reads its mail, and may ask for others as if it were the first time.
+    func usedCode(for address: String, _ connection: CallerConnection) async {
+        guard let shared else { return rates.usedCode(for: address, connection.asker) }
+        await shared.restore(RateKey("places", place(address, connection.host)))
+    }
+
+    private func take(_ kind: String, _ name: String, _ limit: RateLimit) -> RateTake {
+        RateTake(
+            RateKey(kind, name), interval: .seconds(1 / limit.callsPerSecond), burst: limit.burst,
+            kept: limits.ratesKept)
+    }
+
+    private func place(_ address: String, _ host: CallerHost?) -> String { Self.name(host) + " " + hidden(address) }
+
+    /// The same at all nodes.
+    private static func name(_ host: CallerHost?) -> String { host.map { String($0.number, radix: 16) } ?? "local" }
+
+    /// Stands for an address that perhaps is nobody's account.
+    private func hidden(_ address: String) -> String {
+        Base64URL.encode(Digest.hmacSHA256(Array("address \(address)".utf8), key: codeKey))
+    }
+
+    // MARK: Codes
+
+    func add(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
+        let now = now()
+        // Of several nodes each counts those that it has sent.
+        let gone = codes.add(digest, for: name, from: host, at: now)
+        guard let shared else { return }
+        let until = now + limits.codeLifetime.wholeMilliseconds
+        let tries = limits.codeTries
+        try await shared.change(codesOf: hidden(name), lasting: limits.codeLifetime) { codes in
+            codes.removeExpired(at: now)
+            codes.add(digest, from: Self.name(host), until: until, tries: tries)
+        }
+        for one in gone { try await removeShared(one.digest, for: one.address, from: one.host) }
+    }
+
+    /// Forgets a code that did not get on its way.
+    func remove(_ digest: [UInt8], for name: String, from host: CallerHost?) async {
+        codes.remove(digest, for: name, from: host)
+        // One that nobody has got is not typed either.
+        try? await removeShared(digest, for: name, from: host)
+    }
+
+    private func removeShared(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
+        try await shared?.change(codesOf: hidden(name), lasting: limits.codeLifetime) {
+            $0.remove(digest, from: Self.name(host))
+        }
+    }
+
+    /// Uses a code up, at whichever node it was asked for; throws when it is not the right one.
+    func use(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
+        let now = now()
+        guard let shared else { return try codes.use(digest, for: name, from: host, at: now) }
+        try await shared.change(codesOf: hidden(name), lasting: limits.codeLifetime) { codes throws(AuthError) in
+            try codes.use(digest, from: Self.name(host), at: now)
+        }
+        codes.remove(digest, for: name, from: host)
+    }
+
+    // MARK: Numbers
+
+    /// Asks how many accounts there are, where others make them too.
+    func countAccounts() async throws(AuthError) {
+        if let shared { accountCount = try await shared.count() }
+    }
+
+    /// Deletes what has expired, if no node has done so within an hour.
+    func sweepShared() async {
+        guard let shared,
+            (try? await shared.takeSweep(every: .milliseconds(Self.sweepInterval))) == true
+        else { return }
+        try? await sweepEach()
+    }
+
+    /// Deletes sessions that have expired, and guests that have none left. What somebody else changes meanwhile is left for the next time.
+    func sweepEach() async throws(AuthError) {
+        let now = now()
+        var after: String?
+        while true {
+            let page = try await records.versionedPage(
+                "account/", of: Account.self, after: after, limit: Self.sweptAtOnce)
+            for found in page { try await sweep(found, at: now) }
+            guard page.count == Self.sweptAtOnce else { return }
+            after = page.last.map { String($0.name.dropFirst("account/".count)) }
+        }
+    }
+
+    private static let sweptAtOnce = 100
+
+    private func sweep(_ found: AccountRecords.Versioned<Account>, at now: Int64) async throws(AuthError) {
+        guard let account = found.record else { return }
+        let families = try await records.versionedFamilies(account.sessions)
+        var kept = account
+        var changes = AccountRecords.Changes()
+        var expected = [found.name: found.version]
+        for (session, family) in zip(account.sessions, families) where family.record.map({ $0.expiry <= now }) ?? true {
+            kept.sessions.removeAll { $0 == session }
+            try changes.set(nil, session: session)
+            expected[family.name] = family.version
+        }
+        let isGone = kept.sessions.isEmpty && kept.isGuest
+        guard isGone || kept != account else { return }
+        try changes.set(isGone ? nil : kept, id: String(found.name.dropFirst("account/".count)))
+        if isGone { changes.count.replace(account, with: nil) }
+        try await records.write(changes, expecting: expected)
+    }
+}

@@ -1,0 +1,230 @@
+internal import Platform
+internal import Synchronization
+internal import Trebuchet
+internal import TrebuchetCluster
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// What the accounts of several nodes have together, at the engine: records, codes under way, and rates.
+///
+/// Records lie in one table, so that an account, its address and its sessions change in one step, on condition that they are as they
+/// were read. What was changed is told in the same step (`SessionNews`).
+final class SharedAccounts: AccountShelf {
+    static let table = ClusterTable("auth")
+    static let codes = ClusterTable("auth codes")
+    static let rates = ClusterTable("auth rates")
+    private static let counts = ["count/accounts", "count/guests"]
+
+    private struct State {
+        /// The life of the table of records; nil until it was read.
+        var life: String?
+        var isLost = false
+        var isDoubtful = false
+        var underWay = 0
+    }
+
+    /// What a node asks the engine for at once: its leases go the same way, and must not wait for strangers.
+    static let mostUnderWay = 1_000
+
+    let tables: any ClusterTables
+    /// This node, among those who tell.
+    let teller = Base64URL.encode(.random(count: 12))
+    /// Milliseconds since 1970.
+    let now: @Sendable () -> Int64
+    private let state = Mutex(State())
+
+    private let mostUnderWay: Int
+
+    private let report: @Sendable (String) -> Void
+
+    /// - Parameter limit: what it asks for at once.
+    init(
+        _ tables: any ClusterTables, atOnce limit: Int, report: @escaping @Sendable (String) -> Void,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.tables = tables
+        self.report = report
+        self.now = now
+        mostUnderWay = min(limit, Self.mostUnderWay)
+    }
+
+    var isShared: Bool { true }
+
+    // MARK: The life of the table
+
+    /// Whether the engine has lost the records. Nothing goes on from there: keys and sessions are not what they were.
+    var isLost: Bool { state.withLock { $0.isLost } }
+
+    /// Notes which table it is; false when it is not the one that it was.
+    func note(life: String?) -> Bool {
+        state.withLock { state in
+            if state.life == nil { state.life = life }
+            if state.life != life { state.isLost = true }
+            return !state.isLost
+        }
+    }
+
+    /// Whether something may have been written of which this node does not know, since it was asked last.
+    func takeDoubt() -> Bool {
+        state.withLock { state in
+            defer { state.isDoubtful = false }
+            return state.isDoubtful
+        }
+    }
+
+    func doubt() { state.withLock { $0.isDoubtful = true } }
+
+    /// Asks the engine, if not too many do.
+    ///
+    /// - Parameter isWriting: whether connections are told of what is done, by who has done it.
+    private func asking<Answer>(
+        isWriting: Bool = false, _ body: (any ClusterTables) async throws(ClusterEngineError) -> Answer
+    ) async throws(AuthError) -> Answer {
+        let isFull = state.withLock { state in
+            guard state.underWay < mostUnderWay else { return true }
+            state.underWay += 1
+            return false
+        }
+        if isFull { throw .limitReached("waiting") }
+        defer { state.withLock { $0.underWay -= 1 } }
+        do throws(ClusterEngineError) { return try await body(tables) } catch {
+            throw unavailable(error, isWriting)
+        }
+    }
+
+    private func unavailable(_ error: ClusterEngineError, _ isWriting: Bool) -> AuthError {
+        switch error.code {
+        case .dataLoss: state.withLock { $0.isLost = true }
+        // Nobody here tells the connections of what was perhaps written.
+        case .unknownOutcome: if isWriting { doubt() }
+        default: break
+        }
+        report("the engine of the accounts failed: \(error)")
+        return .unavailable
+    }
+
+    // MARK: Records
+
+    func values(_ names: [String]) async throws -> [ShelfValue?] {
+        guard !isLost else { throw AuthError.unavailable }
+        let values = try await asking { (tables) async throws(ClusterEngineError) in
+            try await tables.values(names, of: Self.table)
+        }
+        // Who hears that his session is not there forgets it. So it is not said by an engine that has lost all.
+        if zip(names, values).contains(where: { $1 == nil && $0.hasPrefix("session/") }) {
+            let news = try await asking { (tables) async throws(ClusterEngineError) in
+                try await tables.news(of: Self.table, after: 1 << 62, limit: 1)
+            }
+            guard note(life: news.life) else { throw AuthError.unavailable }
+        }
+        return values.map { $0.map { ShelfValue(bytes: $0.bytes, version: $0.version) } }
+    }
+
+    func page(_ prefix: String, after: String?, limit: Int) async throws -> [(name: String, value: ShelfValue)] {
+        var rows: [(name: String, value: ShelfValue)] = []
+        var after = after
+        while rows.count < limit {
+            let (start, count) = (after, limit - rows.count)
+            let page = try await asking { (tables) async throws(ClusterEngineError) in
+                try await tables.rows(of: Self.table, prefix: prefix, after: start, limit: count)
+            }
+            rows += page.rows.map { ($0.name, ShelfValue(bytes: $0.value.bytes, version: $0.value.version)) }
+            guard let next = page.next else { break }
+            after = next
+        }
+        return rows
+    }
+
+    func write(_ changes: AccountRecords.Changes, expecting expected: [String: UInt64]) async throws -> UInt64? {
+        var writes = changes.values.map { TableChange.Write($0, $1.map { .put($0) } ?? .delete) }
+        for (name, more) in zip(Self.counts, [changes.count.all, changes.count.guests]) where more != 0 {
+            writes.append(.init(name, .add(Int64(more))))
+        }
+        var news = changes.news
+        (news.teller, news.at) = (teller, now())
+        let change = TableChange(
+            writes, expected: expected.map { .init($0, version: $1) }, news: news.isEmpty ? nil : news.bytes,
+            life: state.withLock { $0.life })
+        let outcome = try await asking(isWriting: true) { (tables) async throws(ClusterEngineError) in
+            try await tables.change(change, of: Self.table)
+        }
+        switch outcome {
+        case .changed(let number): return number
+        case .conflict: return nil
+        case .full: throw AuthError.limitReached("accounts")
+        }
+    }
+
+    /// How many accounts there are.
+    func count() async throws(AuthError) -> AccountCount {
+        let values = try await asking { (tables) async throws(ClusterEngineError) in
+            try await tables.values(Self.counts, of: Self.table)
+        }
+        let numbers = values.map { value in
+            value.flatMap { Int(String(decoding: $0.bytes, as: UTF8.self)) } ?? 0
+        }
+        return AccountCount(all: numbers[0], guests: numbers[1])
+    }
+
+    /// Whether it is this node's turn to look for what has expired: one's in an hour.
+    func takeSweep(every interval: Duration) async throws(ClusterEngineError) -> Bool {
+        let change = TableChange(
+            [.init("sweep", .lend(Array(teller.utf8), lasting: interval))], expected: [.init("sweep", version: 0)])
+        if case .changed = try await tables.change(change, of: Self.table) { return true }
+        return false
+    }
+
+    // MARK: Rates
+
+    /// Takes one of each rate, or nothing.
+    func take(_ takes: [RateTake]) async throws(AuthError) {
+        let wait = try await asking { (tables) async throws(ClusterEngineError) in
+            try await tables.take(takes, of: Self.rates)
+        }
+        if let wait { throw .rateLimited(retryAfterMilliseconds: wait.milliseconds) }
+    }
+
+    func restore(_ key: RateKey) async {
+        // What is not given back comes back with time.
+        try? await asking { (tables) async throws(ClusterEngineError) in
+            try await tables.restore(key, of: Self.rates)
+        }
+    }
+
+    // MARK: Codes
+
+    private static func codes(of bytes: [UInt8]) throws -> AddressCodes<String> {
+        try JSONDecoder().decode(AddressCodes<String>.self, from: Data(bytes))
+    }
+
+    /// Changes the codes of an address. Of nodes that do so at once each goes on from what the other has left.
+    func change<Result>(
+        codesOf name: String, lasting: Duration,
+        _ body: (inout AddressCodes<String>) throws(AuthError) -> Result
+    ) async throws(AuthError) -> Result {
+        while true {
+            let value = try await asking { (tables) async throws(ClusterEngineError) in
+                try await tables.values([name], of: Self.codes)
+            }[0]
+            let before = value.flatMap { try? Self.codes(of: $0.bytes) } ?? AddressCodes()
+            var codes = before
+            let outcome = Swift.Result { () throws(AuthError) in try body(&codes) }
+            guard codes != before else { return try outcome.get() }
+            guard let bytes = try? JSONEncoder().encode(codes) else { throw .unavailable }
+            let write = TableChange.Write(name, codes.isEmpty ? .delete : .lend(Array(bytes), lasting: lasting))
+            let change = TableChange([write], expected: [.init(name, version: value?.version ?? 0)])
+            let done = try await asking { (tables) async throws(ClusterEngineError) in
+                try await tables.change(change, of: Self.codes)
+            }
+            switch done {
+            case .changed: return try outcome.get()
+            case .conflict: continue
+            case .full: throw .limitReached("pendingCodes")
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+public import TrebuchetCluster
+
+/// It has no tables: accounts of one process are kept by their store, `Accounts(store:…)`. All of these throw `unfit`.
+extension SQLiteEngine {
+    private static let unfit = ClusterEngineError(
+        .unfit,
+        "SQLiteEngine has no tables: give Accounts the store itself, or share accounts between nodes with RedisEngine")
+
+    /// Throws `unfit`.
+    public func values(_ names: [String], of table: ClusterTable) async throws(ClusterEngineError) -> [TableValue?] {
+        throw Self.unfit
+    }
+
+    /// Throws `unfit`.
+    public func rows(
+        of table: ClusterTable, prefix: String, after: String?, limit: Int
+    ) async throws(ClusterEngineError) -> TablePage { throw Self.unfit }
+
+    /// Throws `unfit`.
+    public func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
+        throw Self.unfit
+    }
+
+    /// Throws `unfit`.
+    public func news(
+        of table: ClusterTable, after number: UInt64?, limit: Int
+    ) async throws(ClusterEngineError) -> TableNews { throw Self.unfit }
+
+    /// Throws `unfit`.
+    public func watch(
+        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription { throw Self.unfit }
+
+    /// Throws `unfit`.
+    public func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+        throw Self.unfit
+    }
+
+    /// Throws `unfit`.
+    public func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) { throw Self.unfit }
+}

@@ -1,0 +1,152 @@
+import Relays
+import Synchronization
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetCluster
+
+@testable import TrebuchetServices
+
+/// Tells callers who they are.
+@Trebuchet
+distributed actor Mirror {
+    distributed func caller() -> String? { Caller.current?.principal?.id }
+    distributed func roles() -> [String] { Caller.current?.principal?.roles.sorted() ?? [] }
+}
+
+/// Keeps the codes that were sent.
+final class Mailbox: MagicCodeMailer {
+    private let mails = Mutex<[(address: String, code: String)]>([])
+
+    func send(_ code: String, to address: String) async throws { mails.withLock { $0.append((address, code)) } }
+    func send(_ notice: AccountNotice, to address: String) async throws {}
+
+    /// The newest code for an address.
+    func code(for address: String) throws -> String {
+        try #require(mails.withLock { $0.last { $0.address == address }?.code })
+    }
+}
+
+/// Waits until a test rings, however long that is.
+final class Alarm: Sendable {
+    private let rings = StateRelay(0)
+    let asked = Journal()
+
+    func ring() { rings.update { $0 += 1 } }
+
+    func wait(_ duration: Duration) async throws {
+        let before = rings.currentValue
+        asked.note("\(duration)")
+        for await count in rings.stream where count > before { return }
+        throw CancellationError()
+    }
+}
+
+/// A server with accounts that it shares with others.
+final class AuthNode: Sendable {
+    let way: TablesWay
+    let accounts: Accounts
+    let alarm = Alarm()
+    let server: TrebuchetServer
+    /// What its operator is told.
+    let lines = Journal()
+    private let port: Int
+
+    fileprivate init(
+        _ engine: MemoryEngine, _ clock: ManualEngineClock, _ mailbox: Mailbox, _ limits: AuthLimits
+    ) async throws {
+        let (alarm, lines) = (alarm, lines)
+        way = TablesWay(engine)
+        accounts = try await Accounts(
+            engine: way, mailer: mailbox, limits: limits, report: { lines.note($0) },
+            now: { 1_800_000_000_000 + Int64(clock.milliseconds) }
+        ) { try await alarm.wait($0) }
+        var access = accounts.accessPolicy
+        access.trustedProxies = ["127.0.0.1"]
+        server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1, access: access, log: { _ in })
+        await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
+        await server.expose(Mirror(actorSystem: server.actorSystem), as: "mirror")
+        port = try await server.start().port
+    }
+
+    /// - Parameters:
+    ///   - token: an access token.
+    ///   - host: where it says to come from, as a proxy does.
+    func client(token: String = "", from host: String? = nil) async throws -> TrebuchetClient {
+        var options = TrebuchetClient.Options()
+        if let host { options.headers.add("X-Forwarded-For", host) }
+        options.token = { token }
+        options.reconnect = .never
+        let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: port), options: options)
+        try await client.connect()
+        return client
+    }
+}
+
+/// Two nodes, one engine, and its time.
+struct AuthNodes {
+    let engine: MemoryEngine
+    let clock = ManualEngineClock()
+    let mailbox = Mailbox()
+    let a: AuthNode
+    let b: AuthNode
+
+    /// Both begin at once.
+    static func run(
+        _ limits: AuthLimits = AuthLimits(), engine engineLimits: ClusterEngineLimits = ClusterEngineLimits(),
+        _ body: (AuthNodes) async throws -> Void
+    ) async throws {
+        let nodes = try await AuthNodes(limits, engineLimits)
+        try await body(nodes)
+        await nodes.a.server.shutdown(drain: .zero)
+        await nodes.b.server.shutdown(drain: .zero)
+    }
+
+    private init(_ limits: AuthLimits, _ engineLimits: ClusterEngineLimits) async throws {
+        let (clock, mailbox) = (clock, mailbox)
+        let engine = MemoryEngine(limits: engineLimits, clock: clock)
+        self.engine = engine
+        async let first = AuthNode(engine, clock, mailbox, limits)
+        async let second = AuthNode(engine, clock, mailbox, limits)
+        (a, b) = try await (first, second)
+    }
+
+    /// A node that begins when the others have long begun.
+    func anotherNode() async throws -> AuthNode { try await AuthNode(engine, clock, mailbox, AuthLimits()) }
+
+    /// Signs an address in at a node.
+    func signIn(_ address: String, at node: AuthNode) async throws -> (client: TrebuchetClient, grant: SessionGrant) {
+        let client = try await node.client()
+        _ = try await client.auth.sendMagicCode(to: address)
+        let code = try mailbox.code(for: address)
+        return (client, try await client.auth.verifyMagicCode(email: address, code: code))
+    }
+}
+
+extension TrebuchetClient {
+    var auth: AuthService {
+        get throws { try resolve(AuthService.self, id: AuthService.name) }
+    }
+
+    private var mirror: Mirror {
+        get throws { try resolve(Mirror.self, id: "mirror") }
+    }
+
+    /// Who the server takes this client for.
+    func caller() async throws -> String? { try await mirror.caller() }
+
+    func roles() async throws -> [String] { try await mirror.roles() }
+
+    /// Whether it has lost its rights by now, or does within the time of a test.
+    func losesItsRights() async -> Bool {
+        await eventually {
+            do {
+                _ = try await self.caller()
+                return false
+            } catch {
+                return (error as? TrebuchetError)?.code == .unauthenticated
+            }
+        }
+    }
+}

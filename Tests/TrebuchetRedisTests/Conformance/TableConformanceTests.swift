@@ -1,0 +1,289 @@
+import TestSupport
+import Testing
+import TrebuchetCluster
+
+@testable import TrebuchetRedis
+
+/// What every engine does with tables.
+@Suite(.hasRedis, .redisServer, .serialized)
+struct TableConformanceTests {
+    struct Course: Sendable, CustomStringConvertible {
+        let description: String
+        var limits = ClusterEngineLimits()
+        let steps: [TableStep]
+
+        init(_ description: String, limits change: (inout ClusterEngineLimits) -> Void = { _ in }, _ steps: [TableStep])
+        {
+            (self.description, self.steps) = (description, steps)
+            change(&limits)
+        }
+    }
+
+    private static let all = [versions, expectations, numbers, loans, pages, fullness, news]
+
+    private static let versions = Course(
+        "a value has the number of the change that has put it",
+        [
+            .values(["a", "b"], "a=- b=-"),
+            .change([.put("a", "1"), .put("b", "")], "changed 1"),
+            .change([.put("b", "2"), .delete("c")], "changed 2"),
+            .values(["b", "a", "c"], "b=2@2 a=1@1 c=-"),
+            .change([.delete("a")], "changed 3"), .change([.put("a", "1")], "changed 4"),
+            .values(["a"], "a=1@4"),
+        ])
+
+    private static let expectations = Course(
+        "a change is done if all is as it was read, and else nothing of it",
+        [
+            .change([.put("a", "1")], expecting: ["a": 0], "changed 1"),
+            .change([.put("a", "2"), .put("b", "2")], expecting: ["a": 0], news: "x", "conflict a"),
+            .change([.put("b", "2")], expecting: ["a": 1, "b": 0], "changed 2"),
+            .change([.put("a", "3")], expecting: ["a": 1, "b": 1], "conflict b"),
+            .change([.put("a", "3")], expecting: ["a": 1, "b": 2], "changed 3"),
+            // What was deleted and put again is not what was read.
+            .change([.delete("a")], "changed 4"), .change([.put("a", "3")], "changed 5"),
+            .change([.put("b", "4")], expecting: ["a": 3], "conflict a"),
+            .values(["a", "b"], "a=3@5 b=2@2"), .news(nil, "top 5"),
+        ])
+
+    private static let numbers = Course(
+        "numbers grow without being read",
+        [
+            .change([.add("n", 2)], "changed 1"),
+            .change([.add("n", -3), .add("m", 1)], "changed 2"),
+            .values(["n", "m"], "n=-1@2 m=1@2"), .change([.put("n", "x")], "changed 3"),
+            .change([.add("n", 9_007_199_254_740_000), .add("n", 1)], "changed 4"),
+            .values(["n"], "n=9007199254740001@4"),
+        ])
+
+    private static let loans = Course(
+        "what is lent goes by itself",
+        [
+            .change([.lend("a", "1", EngineRig.short), .lend("b", "2")], "changed 1"),
+            .pass(["a"]), .values(["a", "b"], "a=- b=2@1"), .rows("", "b=2@1"),
+            .change([.put("a", "3")], expecting: ["a": 0], "changed 2"), .values(["a"], "a=3@2"),
+            // Put again it stays.
+            .change([.lend("c", "1", EngineRig.short)], "changed 3"),
+            .change([.put("c", "2"), .lend("d", "1", EngineRig.short)], "changed 4"),
+            .pass(["d"]), .values(["c"], "c=2@4"), .change([.delete("d")], "changed 5"),
+            .rows("", "a=3@2 b=2@1 c=2@4"),
+        ])
+
+    private static let pages = Course(
+        "names come by their bytes, in pages", limits: { $0.readBytes = 6 },
+        [
+            .rows("", ""),
+            .change(["b", "a/2", "a", "a/1", "é"].map { TableChange.Write.put($0, "1") }, "changed 1"),
+            .rows("", "a=1@1 a/1=1@1 a/2=1@1 b=1@1 é=1@1"), .rows("a/", "a/1=1@1 a/2=1@1"),
+            .rows("a", limit: 2, "a=1@1 a/1=1@1 … a/1"), .rows("a", after: "a/1", limit: 2, "a/2=1@1"),
+            .rows("b", after: "a", "b=1@1"), .rows("a", after: "b", ""),
+            .rows("", after: "a/2", limit: 2, "b=1@1 é=1@1"),
+            .change([.put("a/1", "12345"), .put("a/2", "1234567")], "changed 2"),
+            .rows("", "a=1@1 a/1=12345@2 … a/1"), .rows("", after: "a/1", "a/2=1234567@2 … a/2"),
+        ])
+
+    private static let fullness = Course(
+        "there is a limit to what a table keeps", limits: { $0.valuesPerTable = 2 },
+        [
+            .change(["a", "b", "c"].map { TableChange.Write.put($0, "1") }, "full"),
+            .change([.put("a", "1"), .add("b", 1)], "changed 1"),
+            .change([.put("c", "1")], "full"), .change([.add("c", 1)], "full"),
+            .change([.put("a", "2"), .delete("c")], "changed 2"),
+            .change([.delete("b")], "changed 3"), .change([.put("c", "1")], "changed 4"),
+        ])
+
+    private static let news = Course(
+        "who reads news hears what is missing", limits: { $0.newsPerTable = 2 },
+        [
+            .news(nil, "top 0"), .change([.put("a", "1")], news: "one", "changed 1"),
+            .change([], news: "two", "changed 2"), .change([.put("a", "1")], "changed 3"),
+            .news(nil, "1=one 2=two top 3"), .news(1, "2=two top 3"), .news(0, limit: 1, "1=one top 3 …"),
+            .change([], news: "four", "changed 4"), .news(nil, "2=two 4=four top 4 cut 1"),
+            .change([], news: "", "changed 5"), .news(4, "5= top 5 cut 2"), .news(9, "top 5 cut 2"),
+        ])
+
+    @Test("each course of steps goes as the table says", arguments: EngineKind.allCases, all)
+    private func courses(_ kind: EngineKind, _ course: Course) async throws {
+        let rig = try EngineRig(kind, limits: course.limits)
+        for (number, step) in course.steps.enumerated() {
+            guard let outcome = try await rig.play(step, on: ClusterTable("é{x}\u{0}")) else { continue }
+            #expect(outcome == step.expected, "step \(number): \(step)")
+        }
+    }
+
+    @Test("any course goes with Redis as in memory", arguments: 0..<4 as Range<UInt64>)
+    func random(_ seed: UInt64) async throws {
+        var limits = ClusterEngineLimits()
+        (limits.valuesPerTable, limits.newsPerTable, limits.readBytes) = (6, 5, 20)
+        let rigs = try [EngineKind.memory, .redis].map { try EngineRig($0, limits: limits) }
+        let table = ClusterTable("random")
+        var course = RandomTableCourse(seed: seed)
+        var outcomes: Set<String> = []
+        for number in 0..<400 {
+            let step = course.next()
+            let (one, other) = (try await rigs[0].play(step, on: table), try await rigs[1].play(step, on: table))
+            guard one == other else {
+                Issue.record("seed \(seed), step \(number), \(step): \(one ?? "") and \(other ?? "")")
+                return
+            }
+            course.note(one)
+            outcomes.insert(String(one?.prefix { $0 != " " } ?? ""))
+        }
+        #expect(outcomes.isSuperset(of: ["changed", "conflict", "full"]))
+    }
+
+    @Test("of nodes that change what they have read at once one does", arguments: EngineKind.allCases)
+    func race(_ kind: EngineKind) async throws {
+        let rig = try EngineRig(kind)
+        let table = ClusterTable("race")
+        for round in 0..<20 as Range<UInt64> {
+            let winners = try await withThrowingTaskGroup(of: Int.self) { group in
+                for index in 0..<4 {
+                    group.addTask {
+                        let engine = index % 2 == 0 ? rig.one : rig.other
+                        let change = TableChange(
+                            [.init("a", .put([UInt8(index)])), .init("n", .add(1))],
+                            expected: [.init("a", version: round)])
+                        if case .changed = try await engine.change(change, of: table) { return 1 }
+                        return 0
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+            #expect(winners == 1)
+        }
+        #expect(try await rig.one.values(["n"], of: table).first??.bytes == Array("20".utf8))
+    }
+
+    @Test("who watches a table hears of news, and that it may have missed some", arguments: EngineKind.allCases)
+    func watching(_ kind: EngineKind) async throws {
+        let rig = try EngineRig(kind)
+        let table = ClusterTable("watched")
+        let heard = Journal()
+        let subscription = try await rig.other.watch(table) { event in
+            switch event {
+            case .news(let number): heard.note("\(number)")
+            case .mayHaveMissed: heard.note("gap")
+            case .ended(let error): heard.note("\(error.code)")
+            }
+        }
+        for news in [[1], nil, [2]] as [[UInt8]?] {
+            _ = try await rig.one.change(TableChange([.init("a", .put([]))], news: news), of: table)
+        }
+        await heard.wait { $0.count == 2 }
+        #expect(heard.entries == ["1", "3"])
+        try await rig.breakSubscriptions()
+        await heard.wait { $0.contains("gap") }
+        _ = try await rig.one.change(TableChange([], news: []), of: table)
+        await heard.wait(for: "4")
+        await rig.other.close()
+        await heard.wait(for: "closed")
+        subscription.cancel()
+    }
+
+    @Test("a change that is meant for a table which the engine has lost is told so", arguments: EngineKind.allCases)
+    func lost(_ kind: EngineKind) async throws {
+        let rig = try EngineRig(kind)
+        let table = ClusterTable("lost")
+        _ = try await rig.one.change(TableChange([.init("a", .put([1]))]), of: table)
+        let life = try #require(try await rig.other.news(of: table, after: nil, limit: 1).life)
+        let change = TableChange([.init("a", .put([2]))], life: life)
+        #expect(try await rig.other.change(change, of: table) == .changed(2))
+        try await rig.loseEverything()
+        let error = await #expect(throws: ClusterEngineError.self) { try await rig.other.change(change, of: table) }
+        #expect(error?.code == .dataLoss)
+        #expect(try await rig.one.change(TableChange([]), of: table) == .changed(1))
+        #expect(try await rig.one.news(of: table, after: nil, limit: 1).life != life)
+        await #expect(throws: ClusterEngineError.self) { try await rig.other.change(change, of: table) }
+    }
+
+    @Test("a rate counts over all nodes, and what is refused has taken nothing", arguments: EngineKind.allCases)
+    func rates(_ kind: EngineKind) async throws {
+        let rig = try EngineRig(kind)
+        let table = ClusterTable("rates")
+        func take(_ engine: any ClusterEngine, _ names: [String: Int]) async throws -> Bool {
+            let takes = names.sorted { $0.key < $1.key }.map { name, burst in
+                RateTake(RateKey(name, "x"), interval: .seconds(1_000), burst: burst, kept: 10)
+            }
+            guard let wait = try await engine.take(takes, of: table) else { return true }
+            #expect(wait > .seconds(900) && wait <= .seconds(1_000))
+            return false
+        }
+        #expect(try await take(rig.one, ["a": 2, "b": 3]))
+        #expect(try await take(rig.other, ["a": 2]))
+        #expect(try await take(rig.one, ["a": 2, "b": 3]) == false)
+        // The refused one has left two of b.
+        #expect(try await take(rig.other, ["b": 3]))
+        #expect(try await take(rig.one, ["b": 3]))
+        #expect(try await take(rig.other, ["b": 3]) == false)
+        // Another name, and the same of another kind, have their own.
+        let other = RateTake(RateKey("b", "y"), interval: .seconds(1_000), burst: 1, kept: 10)
+        #expect(try await rig.one.take([other], of: table) == nil)
+        try await rig.other.restore(RateKey("b", "x"), of: table)
+        #expect(try await take(rig.one, ["b": 3]))
+        #expect(try await take(rig.one, ["a": 2]) == false)
+    }
+
+    @Test("what was taken comes back with time", arguments: EngineKind.allCases)
+    func comingBack(_ kind: EngineKind) async throws {
+        let rig = try EngineRig(kind)
+        let table = ClusterTable("rates")
+        let take = RateTake(RateKey("a", "x"), interval: EngineRig.short, burst: 1, kept: 10)
+        #expect(try await rig.one.take([take], of: table) == nil)
+        rig.passTime()
+        #expect(try await eventually { try await rig.other.take([take], of: table) == nil })
+    }
+
+    @Test("of too many who use a rate those are forgotten who have it back first", arguments: EngineKind.allCases)
+    func forgotten(_ kind: EngineKind) async throws {
+        let rig = try EngineRig(kind)
+        let table = ClusterTable("rates")
+        func take(_ name: String) async throws -> Bool {
+            try await rig.one.take(
+                [RateTake(RateKey("a", name), interval: .seconds(1_000), burst: 2, kept: 2)], of: table) == nil
+        }
+        for name in ["x", "x", "y", "y", "z"] { #expect(try await take(name)) }
+        #expect(try await take("x") == false)
+        #expect(try await take("y") == false)
+        #expect(try await take("z"))
+    }
+
+    @Test("what is too large or makes no sense is refused before it is asked", arguments: EngineKind.allCases)
+    func limits(_ kind: EngineKind) async throws {
+        var limits = ClusterEngineLimits()
+        (limits.valueBytes, limits.nameBytes, limits.snapshotBytes) = (4, 8, 10)
+        let engine = try EngineRig(kind, limits: limits).one
+        let table = ClusterTable("12345678")
+        func code(_ body: () async throws -> Void) async -> ClusterEngineError.Code? {
+            do { try await body() } catch { return (error as? ClusterEngineError)?.code }
+            return nil
+        }
+        func change(_ writes: [TableChange.Write], news: [UInt8]? = nil) async -> ClusterEngineError.Code? {
+            await code { _ = try await engine.change(TableChange(writes, news: news), of: table) }
+        }
+        #expect(await change([.put("12345678", "1234")], news: [1, 2, 3, 4]) == nil)
+        #expect(await change([.put("123456789", "1")]) == .tooLarge)
+        #expect(await change([.put("", "1")]) == .invalid)
+        #expect(await change([.put("a", "12345")]) == .tooLarge)
+        #expect(await change([], news: [1, 2, 3, 4, 5]) == .tooLarge)
+        #expect(await change((0..<3).map { TableChange.Write.put("\($0)", "1234") }) == .tooLarge)
+        #expect(await change([.lend("a", "1", .seconds(86_401))]) == .invalid)
+        #expect(await change([.lend("a", "1", .zero)]) == .invalid)
+        let many = (0...1_000).map { "\($0)" }
+        #expect(await code { _ = try await engine.values(many, of: table) } == .tooLarge)
+        #expect(await change(many.map { TableChange.Write.delete($0) }) == .tooLarge)
+        #expect(await code { _ = try await engine.values([], of: ClusterTable("123456789")) } == .tooLarge)
+        func take(_ kind: String, interval: Duration = .seconds(1), burst: Int = 1, kept: Int = 1, times: Int = 1) async
+            -> ClusterEngineError.Code?
+        {
+            let one = RateTake(RateKey(kind, "x"), interval: interval, burst: burst, kept: kept)
+            return await code { _ = try await engine.take([RateTake](repeating: one, count: times), of: table) }
+        }
+        #expect(await take("a1") == nil)
+        for kind in ["", "a:b", "é", String(repeating: "a", count: 65)] { #expect(await take(kind) == .invalid) }
+        #expect(await take("b", interval: .zero) == .invalid)
+        #expect(await take("b", burst: 0) == .invalid)
+        #expect(await take("b", kept: 0) == .invalid)
+        #expect(await take("b", times: 2) == .invalid)
+    }
+}
