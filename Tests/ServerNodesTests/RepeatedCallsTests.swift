@@ -154,6 +154,30 @@ import TrebuchetCluster
         }
     }
 
+    @Test("a call is the same one however its names are written, when its node asks again and when its client does")
+    func escapedNames() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let till = nodes[1].names("tills")[0]
+            let escaped = till.replacing("/", with: #"\/"#)
+            let first = try await nodes[0].textClient()
+            first.callOnce(1, escaped, #"hold(\u005f:)"#, #"["escaped"]"#)
+            #expect(await eventually { Payments.shared.count("escaped") == 1 })
+            breakLines(nodes[0], nodes[1])
+            // By then its node has asked again.
+            #expect(await eventually { lines(at: nodes[0]) == 1 && lines(at: nodes[1]) == 1 })
+            Payments.shared.letGo("escaped")
+            #expect(try #require(await first.answer(1)).contains(#""result":"escaped""#))
+            first.abort()
+            for (node, name) in [(0, till), (0, escaped), (1, till), (1, escaped)] {
+                let second = try await nodes[node].textClient()
+                second.repeat(1, name, "hold(_:)", #"["escaped"]"#, of: first.session)
+                #expect(try #require(await second.answer(1)).contains(#""result":"escaped""#))
+                second.abort()
+            }
+            #expect(Payments.shared.count("escaped") == 1)
+        }
+    }
+
     private func breakLines(_ one: Node, _ other: Node) { one.server.parts.nodes?.exchange.lose(other.member.node) }
     private func lines(at node: Node) -> Int { node.server.parts.nodes?.exchange.lineCount ?? 0 }
     private func keptCalls(at node: Node) -> Int { node.server.parts.answers.count }

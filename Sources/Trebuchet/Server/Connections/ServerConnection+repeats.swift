@@ -154,11 +154,22 @@ extension ServerConnection {
     }
 
     /// Tells a repeat from another call under the same name. Who sends another one under the name of its own deceives nobody but itself.
+    ///
+    /// Names count as what they are, however their JSON is written: nodes repeat calls, and write these anew. Arguments count as they
+    /// came, which all who repeat a call leave as they are.
     func digest(of message: borrowing Message) -> UInt64 {
         let envelope = message.envelope
         var digest = StableDigest()
-        let parts = envelope.pointee.genericSubstitutions + envelope.pointee.arguments
-        for part in [envelope.pointee.actorID, envelope.pointee.targetIdentifier] + parts {
+        let names = [envelope.pointee.actorID, envelope.pointee.targetIdentifier]
+        for part in names + envelope.pointee.genericSubstitutions {
+            guard part.isEscaped else {
+                digest.combine(UInt64(message.bytes(part).count))
+                digest.combine(message.bytes(part))
+                continue
+            }
+            digest.combine(message.text(part))
+        }
+        for part in envelope.pointee.arguments {
             digest.combine(UInt64(message.bytes(part).count))
             digest.combine(message.bytes(part))
         }
