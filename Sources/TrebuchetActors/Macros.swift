@@ -56,13 +56,13 @@ public macro StreamedState(
 /// is; an event is what happened, and who begins to observe gets what happens from then on.
 ///
 /// - Parameters:
-///   - buffer: events that are kept for subscribers who are behind, at most 16 MiB of them; who falls further behind loses
-///     the stream with the error `overflow`.
+///   - buffer: events that are kept for subscribers who are behind: at least 1, at most 1,048,576 and 16 MiB of them; who falls
+///     further behind loses the stream with the error `overflow`.
 ///   - persisted: whether the server's store keeps the events. Then they go on being counted after a restart, and clients that come
 ///     back get what was sent since, as does who observes with `observeMoves(since: bookmark)`. An event, and the answer of the call that
 ///     has sent it, leave when it is written, together with what that has changed of persisted states. See Docs/Persistence.md. Not
 ///     for actors with `executor: .concurrent`.
-///   - keeping: how many persisted events are kept at least, in memory too, and at most 4 MiB of them
+///   - keeping: how many persisted events are kept at least, in memory too, at most 1,048,576 and 4 MiB of them
 ///     (`ServerLimits.persistedEventBytes`); older ones go.
 @attached(accessor, names: named(get))
 @attached(peer, names: prefixed(`$`))

@@ -5,7 +5,8 @@ import TrebuchetActors
 
 /// Connections of other nodes of whose calls nothing is kept any more; nodes are numbers, and parties are hosts.
 @Suite struct ForgottenNamesTests {
-    private var names = ForgottenNames(.init(all: 4, perParty: 2, numbers: 2))
+    private var names = ForgottenNames(
+        .init(all: 4, perParty: 2, parties: 2, nodesPerParty: 2, places: 1 << 20, sketched: 2))
 
     private mutating func add(_ node: UInt64, _ number: UInt64, upTo call: UInt64 = 9, of host: UInt64 = 1) {
         names.add(SessionName(instance: node, number: number, secret: number), upTo: call, of: .host(host))
@@ -46,7 +47,44 @@ import TrebuchetActors
         for host in 1...6 as ClosedRange<UInt64> { add(1, host * 10, of: host) }
         #expect(names.count == 4)
         #expect(mayHaveRun(1, 10, of: 1) && mayHaveRun(1, 19, of: 2) && mayHaveRun(1, 60, of: 9))
-        #expect(!mayHaveRun(1, 10, of: 9))
+        #expect(!mayHaveRun(1, 9, of: 9))
+    }
+
+    @Test("of a party whose connections have called here it is known for good, however many others come behind it")
+    mutating func letGoOf() {
+        add(1, 7)
+        #expect(mayHaveRun(1, 7))
+        for host in 2...300 as ClosedRange<UInt64> {
+            add(1, host * 10, of: host)
+            #expect(mayHaveRun(1, 7), "after \(host)")
+        }
+        // Nor does it go when it has used ever more nodes, or names of nodes.
+        for node in 2...300 as ClosedRange<UInt64> { add(node, 8) }
+        for node in 1...300 as ClosedRange<UInt64> { #expect(mayHaveRun(node, 7)) }
+        // Others are told nothing of what they have not had, of older ones either.
+        let strangers = (1_000...2_000 as ClosedRange<UInt64>).filter { mayHaveRun(1, 6, of: $0) }
+        #expect(strangers.count < 10)
+    }
+
+    @Test("those that were let go of last are known, also by who comes from another address")
+    mutating func movedParty() {
+        for number in [1, 2, 3, 4] as [UInt64] { add(1, number) }
+        #expect(names.count == 2)
+        for number in [1, 2, 3, 4] as [UInt64] { #expect(mayHaveRun(1, number, of: 2)) }
+        #expect(!mayHaveRun(1, 1, of: 2, secret: 9) && !mayHaveRun(1, 5, of: 2) && !mayHaveRun(2, 1, of: 2))
+    }
+
+    @Test("a sketch knows at least as many names as it was made for, and takes as good as none for another")
+    func sketch() {
+        var sketch = NameSketch(atLeast: 1_000)
+        func name(_ number: UInt64) -> SessionName { SessionName(instance: 1, number: number, secret: number &* 77) }
+        #expect(!sketch.contains(name(0)))
+        for number in 0..<10_000 as Range<UInt64> {
+            sketch.insert(name(number))
+            #expect(sketch.contains(name(number)) && sketch.contains(name(number > 999 ? number - 999 : 0)))
+        }
+        #expect(!sketch.contains(name(0)))
+        #expect((20_000..<40_000 as Range<UInt64>).count { sketch.contains(name($0)) } < 20)
     }
 
     @Test("however many come, no more is kept")

@@ -1,8 +1,9 @@
 import NodeSupport
 import TestSupport
 import Testing
-import Trebuchet
 import TrebuchetCluster
+
+@testable import Trebuchet
 
 /// Streams whose actors go to another node.
 @Suite(.timeLimit(.minutes(1))) struct MovedStreamsTests {
@@ -48,6 +49,42 @@ import TrebuchetCluster
             #expect(await eventually { second.versions.count == count })
             #expect(second.versions.map(\.sequence) == (1...count).map { last.sequence + $0 })
             second.abort()
+        }
+    }
+
+    @Test(
+        "a stream that its client ends has ended for it, also while it is taken up elsewhere, and when its owner says nothing more"
+    )
+    func ended() async throws {
+        let engine = MemoryEngine()
+        let gate = FaultyEngine(engine)
+        try await withNodes(["a", "b"], engine: engine, through: gate) { nodes in
+            let (names, here) = (nodes[1].names(2), nodes[0].names("tills")[0])
+            let client = try await nodes[0].textClient()
+            for (number, name) in names.enumerated() {
+                client.observe("\(number)", name)
+                #expect(await eventually { client.versions.count == number + 1 })
+            }
+            gate.set { $0.holdsMessages = true }
+            let end = { (start: TextClient.Message) in
+                client.send("streamEnd", #""streamID":"\#(start.streamID)","reason":"clientUnsubscribed""#)
+            }
+            end(client.starts[0])
+            #expect(await eventually { client.messages.count { $0.type == "streamEnd" } == 1 })
+            nodes[0].server.parts.nodes?.exchange.lose(nodes[1].member.node)
+            client.call("x", here, "none()")
+            #expect(await eventually { client.answers("x").count == 1 })
+            end(client.starts[1])
+            client.call("y", here, "none()")
+            #expect(await eventually { client.answers("y").count == 1 })
+            gate.set { $0.holdsMessages = false }
+            // Nothing more is said of them then.
+            for name in names { client.call(name, name, "add(_:)", [1]) }
+            #expect(await eventually { names.allSatisfy { client.answers($0).count == 1 } })
+            let ends = client.messages.filter { $0.type == "streamEnd" }
+            #expect(ends.map(\.streamID) == client.starts.map(\.streamID) && ends.count == 2)
+            #expect(ends.allSatisfy { $0.text.contains("clientUnsubscribed") } && client.versions.count == 2)
+            client.abort()
         }
     }
 

@@ -32,6 +32,55 @@ import TrebuchetCluster
         }
     }
 
+    @Test("of a filter no more is kept at its client's node than it says, and one that is none is refused there")
+    func filters() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let names = nodes[1].names(4)
+            let client = try await nodes[0].textClient()
+            let space = String(repeating: " ", count: 900_000)
+            for (number, name) in names.enumerated() {
+                client.call(number, name, "observeCount", "[]", more: #","filter":{"distinct":true\#(space)}"#)
+            }
+            #expect(await eventually { client.versions.count == 4 })
+            #expect(await relayedFilters(at: nodes[0]) == Array(repeating: StreamFilter.distinct(), count: 4))
+            for text in [
+                #"{"path":"a"}"#, #"{"other":1}"#, "7", #"{"path":"/\#(String(repeating: "x", count: 2_000))"}"#,
+            ] {
+                client.call(9, names[0], "observeCount", "[]", more: #","filter":\#(text)"#)
+            }
+            #expect(await eventually { client.answers("9").count == 4 })
+            #expect(client.answers("9").allSatisfy { $0.error == "invalidArguments" })
+            client.abort()
+        }
+    }
+
+    @Test("streams count for their connection whatever nodes they come from, and go on when one of these dies")
+    func streams() async throws {
+        var limits = ServerLimits()
+        limits.streamsPerConnection = 10
+        try await withNodes(["a", "b", "c"], limits: limits) { nodes in
+            let client = try await nodes[0].textClient()
+            let names = nodes[0].names(2) + nodes[1].names(5) + nodes[2].names(5)
+            func refusals(_ limit: String) -> Int { client.messages.count { $0.text.contains(limit) } }
+            for (number, name) in names.enumerated() { client.observe("s\(number)", name) }
+            #expect(
+                await eventually { client.versions.count == 10 && refusals("ServerLimits.streamsPerConnection") == 2 })
+            // They are as many as there may be, and none is refused where they go on.
+            try await nodes[1].kill()
+            #expect(await eventually { client.starts.count >= 15 })
+            #expect(client.messages.count { !$0.error.isEmpty } == 2)
+            #expect(await streamsInUse(at: nodes[0]) == 10)
+            // One that has ended makes room for another, wherever that is.
+            client.send("streamEnd", #""streamID":"\#(client.starts[0].streamID)","reason":"clientUnsubscribed""#)
+            client.observe("next", names[11])
+            #expect(await eventually { client.starts.contains { $0.callID == "next" } })
+            client.observe("beyond", names[11])
+            #expect(await eventually { refusals("ServerLimits.streamsPerConnection") == 3 })
+            client.abort()
+            #expect(await eventually { [0, 2].allSatisfy { nodes[$0].server.parts.shares.count(.streams) == 0 } })
+        }
+    }
+
     @Test("a call that has ended holds nothing any more while nobody owns its actor")
     func ownerless() async throws {
         let engine = MemoryEngine()
@@ -115,6 +164,24 @@ import TrebuchetCluster
             large.abort()
             small.abort()
         }
+    }
+
+    private func relayedFilters(at node: Node) async -> [StreamFilter?] {
+        var filters: [StreamFilter?] = []
+        for shard in node.server.shards {
+            filters += await shard.reactor.perform {
+                shard.connections.values.flatMap { $0.relays.map { $0.streams.values.map(\.filter) } ?? [] }
+            }
+        }
+        return filters
+    }
+
+    private func streamsInUse(at node: Node) async -> Int {
+        var count = 0
+        for shard in node.server.shards {
+            count += await shard.reactor.perform { shard.connections.values.reduce(0) { $0 + Int($1.use.streams) } }
+        }
+        return count
     }
 
     /// What waits to hear who owns its actor.

@@ -155,6 +155,69 @@ import TrebuchetCluster
         }
     }
 
+    @Test("a call is the same one however its names are written, when its node asks again and when its client does")
+    func escapedNames() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let till = nodes[1].names("tills")[0]
+            let escaped = till.replacing("/", with: #"\/"#)
+            let first = try await nodes[0].textClient()
+            first.callOnce(1, escaped, #"hold(\u005f:)"#, #"["escaped"]"#)
+            #expect(await eventually { Payments.shared.count("escaped") == 1 })
+            breakLines(nodes[0], nodes[1])
+            // By then its node has asked again.
+            #expect(await eventually { lines(at: nodes[0]) == 1 && lines(at: nodes[1]) == 1 })
+            Payments.shared.letGo("escaped")
+            #expect(try #require(await first.answer(1)).contains(#""result":"escaped""#))
+            first.abort()
+            for (node, name) in [(0, till), (0, escaped), (1, till), (1, escaped)] {
+                let second = try await nodes[node].textClient()
+                second.repeat(1, name, "hold(_:)", #"["escaped"]"#, of: first.session)
+                #expect(try #require(await second.answer(1)).contains(#""result":"escaped""#))
+                second.abort()
+            }
+            #expect(Payments.shared.count("escaped") == 1)
+        }
+    }
+
+    @Test(
+        "what an actor's log has of a call counts more than that later ones are forgotten where the actor has come to",
+        arguments: [false, true])
+    func answeredBeforeMoving(isItsOwn: Bool) async throws {
+        let engine = MemoryEngine()
+        let (a, b) = (try Node("a", engine), try Node("b", engine, limits: Self.shortMemory))
+        let nodes = [a, b]
+        for node in nodes { try await node.start() }
+        await ownAll(nodes)
+        let (here, there, till) = (a.names("tallies")[0], b.names("tallies")[0], b.names("tills")[0])
+        // A client of a, with a line to b over which nothing is kept.
+        let first = try await a.textClient()
+        first.call(1, there, "refuse()", "[]")
+        #expect(await first.answer(1) != nil)
+        first.callOnce(2, here, "addOnce(_:)", "[5]")
+        #expect(try #require(await first.answer(2)).contains(#""result":5"#))
+        // Another one comes later, calls at b, and is forgotten there; or so is a later call of the first one.
+        let other = try await a.textClient()
+        let later = isItsOwn ? first : other
+        later.callOnce(3, till, "pay(_:_:)", #"["forgotten \#(isItsOwn)",0]"#)
+        #expect(try #require(await later.answer(3)).contains(#""result":0"#))
+        other.abort()
+        #expect(await eventually { keptCalls(at: b) == 0 && carriedNames(at: b) == 1 })
+        await a.member.drain()
+        #expect(await eventually { b.member.slotCount == ClusterSlot.count })
+        let second = try await b.textClient()
+        second.repeat(2, here, "addOnce(_:)", "[5]", of: first.session)
+        let answer = try #require(await second.answer(2))
+        #expect(answer.contains(#""result":5"#), "\(answer)")
+        // Of one that is in no log it is not known whether it was made.
+        if isItsOwn {
+            second.repeat(1, till, "pay(_:_:)", #"["forgotten \#(isItsOwn)",1]"#, of: first.session)
+            let answer = try #require(await second.answer(1))
+            #expect(answer.contains("unknownOutcome"), "\(answer)")
+        }
+        for client in [first, second] { client.abort() }
+        for node in nodes { await node.end() }
+    }
+
     private func breakLines(_ one: Node, _ other: Node) { one.server.parts.nodes?.exchange.lose(other.member.node) }
     private func lines(at node: Node) -> Int { node.server.parts.nodes?.exchange.lineCount ?? 0 }
     private func keptCalls(at node: Node) -> Int { node.server.parts.answers.count }

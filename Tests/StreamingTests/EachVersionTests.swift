@@ -72,6 +72,22 @@ import Testing
         #expect(log.count == 4)
     }
 
+    @Test("who asks for more to be kept than there may be gets as much as there may be, at the next owner too")
+    func greatestBuffers() {
+        var log = VersionLog(keepingEach: .max, position: .max - 2)
+        log.append(update(.max - 1))
+        log.expectReturns()
+        log.append(update(.max))
+        #expect(log.count == 2)
+        let buffers = [Int.min, 0, 1, 256, 1 << 20, .max].map { StreamDelivery.room(for: $0) }
+        #expect(buffers == [1, 1, 1, 256, 1 << 20, 1 << 20])
+        // Where a reader keeps as many as come at once beside those that it has not read.
+        let moves = EventObservation<TodoList, Int>(
+            TodoList(actorSystem: TrebuchetServer(transport: .webSocket(port: 0)).actorSystem), "observeMoves",
+            buffer: .max, persisted: true, keeping: .max)
+        #expect(moves.name == "observeMoves")
+    }
+
     @Test("no more bytes are kept than allowed, but the newest update always is")
     func bytes() {
         var log = VersionLog(keepingEach: 100, position: 0)

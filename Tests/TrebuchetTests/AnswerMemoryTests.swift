@@ -47,6 +47,7 @@ import WebSockets
         case .waits(let first): "waits for \(first)"
         case .answered(.success(let bytes)): String(decoding: bytes, as: UTF8.self)
         case .answered(.failure(let error)): "\(error.code)"
+        case .forgotten: "refused: unknownOutcome"
         case .refused(let error): "refused: \(error.code)" + (Self.setting(error).map { " \($0)" } ?? "")
         }
     }

@@ -67,7 +67,10 @@ export class Connection {
     private _connectTimer: any
     private _failures = 0
     private _wasLive = false
-    private _isRefused = false
+    /** Attempts in a row that were refused: as many as there are addresses, and all of them have. */
+    private _refusals = 0
+    /** The same of those that another attempt would meet with, too. */
+    private _finals = 0
     _error: TrebuchetError | undefined
     private _unlisten: () => void
     /** Which of the addresses is the next: clients that know the same begin at different ones. */
@@ -106,10 +109,8 @@ export class Connection {
 
     _reconnect(): void {
         if (this._isClosed) return
-        this._failures = 0
-        this._isRefused = false
+        this._failures = this._refusals = this._finals = 0
         this._error = undefined
-        this._cancelRetry()
         if (this._line) this._leave(this._line)
         const { _attempt: attempt } = this
         if (attempt) {
@@ -141,19 +142,19 @@ export class Connection {
     }
 
     /** The line is no good any more: silent, or its server says what nobody understands. */
-    _abandon(line: Line, text: string, isFinal = false, code = "unavailable"): void {
+    _abandon(line: Line, text: string, weight = 0, code = "unavailable"): void {
         this._drop(line)
-        this._ended(line, new TrebuchetError(code, text), isFinal)
+        this._ended(line, new TrebuchetError(code, text), weight)
     }
 
     /** Who is signed in is so no more. */
     _unauthenticated(line: Line, message: string): void {
         const code = "unauthenticated"
         if (line !== this._line) return
-        if (typeof this._options.token === "function") return this._abandon(line, message, false, code)
+        if (typeof this._options.token === "function") return this._abandon(line, message, 0, code)
         // The connection stays, for what strangers may call.
         this._error = new TrebuchetError(code, message)
-        this._isRefused = true
+        this._refusals = Infinity
         this._tell()
     }
 
@@ -170,6 +171,7 @@ export class Connection {
 
     private async _connect(): Promise<void> {
         if (this._isDone) return
+        this._cancelRetry()
         const { token } = this._options
         const url = this._addresses[this._place++ % this._addresses.length] as string
         const line: Line = (this._attempt = {
@@ -185,25 +187,25 @@ export class Connection {
             // Waited for in any case: who connects has the client before anything happens.
             given = await (typeof token === "function" ? token() : token)
         } catch (error) {
-            const text = "no token: " + error
-            return this._attemptFailed(line, new TrebuchetError("unauthenticated", text))
+            if (line === this._attempt) this._abandon(line, "no token: " + error, 0, "unauthenticated")
+            return
         }
         if (line !== this._attempt) return
         // Others cannot stand in the field; said here, since the socket's own error would quote it.
         if (given && !/^[\w\-.~+]+$/.test(given as string)) {
-            const text = "a token has letters, digits, -._~+"
-            return this._attemptFailed(line, new TrebuchetError("invalidArguments", text), true)
+            return this._abandon(line, "a token has letters, digits, -._~+", Infinity, "invalidArguments")
         }
         const protocols = ["trebuchet.v3"]
         if (given) protocols.push("bearer." + given)
         let socket: any
         try {
             const { WebSocket, location } = globalThis as any
-            const address = new URL(url, location?.href).href.replace(/^http/, "ws")
-            socket = new ((this._options.WebSocket as any) ?? WebSocket)(address, protocols)
+            // All of them: one that is no address is noticed wherever this client begins.
+            const address = (each: string) => new URL(each, location?.href).href.replace(/^http/, "ws")
+            this._addresses.map(address)
+            socket = new ((this._options.WebSocket as any) ?? WebSocket)(address(url), protocols)
         } catch {
-            const text = `no WebSocket is given, or ${url} is no address`
-            return this._attemptFailed(line, new TrebuchetError("unavailable", text), true)
+            return this._abandon(line, "no WebSocket is given, or no address: " + this._addresses, Infinity)
         }
         line._socket = socket
         this._connectTimer = this._world.setTimeout(
@@ -218,19 +220,19 @@ export class Connection {
         socket.onclose = (event: any) => {
             const { code } = event
             const refusal = { 401: "unauthenticated", 403: "unauthorized" }[status as number]
-            const isFinal = !!refusal && (status === 403 || typeof token !== "function")
+            const weight = refusal ? (status === 403 || typeof token !== "function" ? 1 : -1) : 0
             const why = line._since
                 ? `lost ${url} (${code}${event.reason ? " " + event.reason : ""})`
                 : status
                 ? `${url} answers ${status}`
                 : `${url} cannot be reached, or refuses this page or its token`
-            this._abandon(line, why, isFinal, refusal)
+            this._abandon(line, why, weight, refusal)
         }
         this._tell()
     }
 
     private _opened(line: Line, url: string): void {
-        if (line._socket.protocol !== "trebuchet.v3") return this._abandon(line, url + " does not speak trebuchet.v3", true)
+        if (line._socket.protocol !== "trebuchet.v3") return this._abandon(line, url + " does not speak trebuchet.v3", 1)
         this._world.clearTimeout(this._connectTimer)
         this._attempt = undefined
         this._line = line
@@ -262,15 +264,24 @@ export class Connection {
         line._terms = { ...usualTerms, ...(isObject(payload.limits) && payload.limits), session: payload.session }
         if (!isFirst || line !== this._line) return
         this._wasLive = true
+        this._refusals = this._finals = 0
         this._error = undefined
-        this._isRefused = false
         this._tell()
         this._owner._greeted(line)
     }
 
-    /** A line is no more. */
-    private _ended(line: Line, error: TrebuchetError, isFinal = false): void {
-        if (line === this._attempt) return this._attemptFailed(line, error, isFinal, isFinal || error.code !== "unavailable")
+    /**
+     * A line is no more.
+     *
+     * @param weight 0 where another attempt may do better, 1 where none would at this address, infinite where none would at any;
+     * -1 for who is refused but may have another token the next time
+     */
+    private _ended(line: Line, error: TrebuchetError, weight: number): void {
+        if (line === this._attempt) {
+            this._world.clearTimeout(this._connectTimer)
+            this._attempt = undefined
+            return this._failed(error, weight)
+        }
         this._leaving.delete(line)
         const wasLine = line === this._line
         if (wasLine) {
@@ -278,25 +289,17 @@ export class Connection {
             this._countAnew(line)
         }
         this._owner._lost(line, error)
-        if (wasLine) this._failed(error)
+        if (wasLine) this._failed(error, 0)
     }
 
-    private _attemptFailed(line: Line, error: TrebuchetError, isFinal = false, isRefused = isFinal): void {
-        if (line !== this._attempt) return
-        this._world.clearTimeout(this._connectTimer)
-        this._attempt = undefined
-        this._failed(error, isFinal, isRefused)
-    }
-
-    /** Final is what another attempt would meet with, too. */
-    private _failed(error: TrebuchetError, isFinal = false, isRefused = isFinal): void {
+    private _failed(error: TrebuchetError, weight: number): void {
         if (this._isDone) return
         this._error = error
         this._failures++
         // Another address may let this client in.
-        if (this._addresses[1]) isFinal = isRefused = false
-        this._isRefused = isRefused
-        if (!isFinal) return this._schedule()
+        this._refusals = weight && this._refusals + Math.abs(weight)
+        this._finals = weight > 0 ? this._finals + weight : 0
+        if (this._finals < this._addresses.length) return this._schedule()
         this._tell()
         this._owner._gaveUp(error)
     }
@@ -313,10 +316,7 @@ export class Connection {
         const { initialDelay = 200, maximumDelay = 10_000 } = this._options
         const delay = Math.max(atLeast, backoff(Math.ceil(this._failures / this._addresses.length), initialDelay, maximumDelay, this._world.random()))
         this._retryAt = this._world.now() + delay
-        this._retry = this._world.setTimeout(() => {
-            this._cancelRetry()
-            this._connect()
-        }, delay)
+        this._retry = this._world.setTimeout(() => this._connect(), delay)
         this._tell()
     }
 
@@ -358,17 +358,14 @@ export class Connection {
         if (!this._world.isVisible()) return
         // Those too that are left to their calls: nothing else would ever tell that one of them is dead.
         for (const line of [this._line, ...this._leaving]) line?._heartbeat._ask(/line/.test(kind))
-        if (this._retry && !this._isTold) {
-            this._cancelRetry()
-            this._connect()
-        }
+        if (this._retry && !this._isTold) this._connect()
     }
 
     private _tell(): void {
         const before = this._status.getSnapshot()
         const phase = this._isClosed
             ? "offline"
-            : this._isRefused
+            : this._refusals >= this._addresses.length
             ? "refused"
             : this._line?._terms
             ? "live"

@@ -575,7 +575,7 @@ test("addresses", async () => {
         })
         await settle()
         const { phase, error } = client.status.getSnapshot()
-        assert.deepEqual([phase, error?.message], ["refused", `no WebSocket is given, or ${url} is no address`])
+        assert.deepEqual([phase, error?.message], ["refused", `no WebSocket is given, or no address: ${url}`])
         client.close()
     }
 })
@@ -675,18 +675,88 @@ test("what went wrong names the address that it went wrong with", async () => {
     client.close()
 })
 
-test("one of several addresses that refuses, or is none, is no reason to give up", async () => {
+const refuse = (socket, status) => socket.lose(1006, `Unexpected server response: ${status}`)
+
+test("one of several addresses that refuses is no reason to give up", async () => {
     const world = new World()
     world.chance = 0
-    const client = world.connect({}, ["no address", "ws://b/"])
+    const client = world.connect({}, ["ws://a/", "ws://b/"])
+    await settle()
+    refuse(world.socket, 403)
+    assert.equal(errorOf(client), "unauthorized")
+    assert.notEqual(phase(client), "refused")
+    // Nor when what the other one says is nothing that lasts, however often.
+    for (let round = 0; round < 5; round++) {
+        await world.pass(0)
+        world.socket.lose()
+        await world.pass(0)
+        refuse(world.socket, 403)
+        assert.notEqual(phase(client), "refused")
+    }
     await world.pass(0)
     assert.equal(world.socket.url, "ws://b/")
-    world.socket.onerror({ message: "Unexpected server response: 403" })
-    world.socket.lose()
-    assert.equal(client.status.getSnapshot().error.code, "unauthorized")
-    assert.notEqual(client.status.getSnapshot().phase, "refused")
-    await world.pass(60_000)
     world.socket.greet()
-    assert.equal(client.status.getSnapshot().phase, "live")
+    assert.equal(phase(client), "live")
+    // What was before does not count any more.
+    world.socket.receive("goAway", {})
+    await world.pass(0)
+    refuse(world.socket, 403)
+    assert.notEqual(phase(client), "refused")
     client.close()
+})
+
+test("when all of several addresses have refused there is no more to try until somebody asks", async () => {
+    const outcomes = [
+        // What each says, the token, whether it goes on.
+        [[403, 403], () => "t", false],
+        [[401, 401], "t", false],
+        // Another token may do where this one did not.
+        [[401, 401], () => "t", true],
+        [[401, 403], () => "t", true],
+    ]
+    for (const [[first, second], token, goesOn] of outcomes) {
+        const text = `${first} ${second} ${typeof token}`
+        const world = new World()
+        world.chance = 0
+        const client = world.connect({ token }, ["ws://a/", "ws://b/"])
+        await settle()
+        refuse(world.socket, first)
+        await world.pass(0)
+        assert.equal(phase(client), "connecting", text)
+        const call = client.actor("x").call("y()").result()
+        refuse(world.socket, second)
+        assert.equal(phase(client), "refused", text)
+        await world.pass(20_000)
+        assert.equal(world.sockets.length > 2, goesOn, text)
+        if (!goesOn) {
+            assert.equal((await call).error.code, "unavailable", text)
+            client.reconnect()
+            await settle()
+            refuse(world.socket, first)
+            assert.equal(phase(client), "connecting", text)
+            await world.pass(0)
+        }
+        world.socket.greet()
+        assert.equal(phase(client), "live", text)
+        client.close()
+    }
+})
+
+test("of several addresses one that is none, or a token that cannot be sent, is refused at once", async () => {
+    const wrong = [
+        [["ws://a/", "no address"], {}], [["no address", "ws://b/"], {}], [["http://[", "http://["], {}],
+        [["ws://a/", "ws://b/"], { token: "no token" }], [["ws://a/", "ws://b/"], { token: () => "no token" }],
+    ]
+    for (const [addresses, options] of wrong) {
+        const world = new World()
+        world.chance = 0
+        const client = world.connect(options, addresses)
+        const call = client.actor("x").call("y()").result()
+        await world.pass(100_000)
+        assert.equal(phase(client), "refused", addresses)
+        assert.equal(client.status.getSnapshot().failures, 1)
+        assert.equal((await call).error.code, "unavailable")
+        assert.equal(world.sockets.length, 0)
+        client.close()
+    }
 })

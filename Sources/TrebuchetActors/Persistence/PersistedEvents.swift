@@ -73,7 +73,7 @@ final class PersistedEvents: @unchecked Sendable {
     private func forgetting(_ source: EventSource) -> StateWrite? {
         let kept = source.kept(most: keeping)
         guard let first = kept.first,
-            count > kept.count + max(Self.leastForgotten, kept.count / 4) || byteCount > byteLimit + byteLimit / 4
+            count > kept.count + max(Self.leastForgotten, kept.count / 4) || byteCount - byteLimit / 4 > byteLimit
         else { return nil }
         count = kept.count
         byteCount = kept.reduce(0) { $0 + ($1.data?.count ?? 0) }

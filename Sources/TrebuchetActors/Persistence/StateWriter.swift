@@ -12,6 +12,8 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private static let slicesPerWrite = 1 << 20
     /// Answers that go with one write.
     private static let forgottenAtOnce = 1_000
+    /// Answers whose time is over that may wait to be let go of apart: more than that stay where they are kept, until that is folded.
+    package static let mostOverdue = 65_536
     /// Answers of an earlier process that are in memory at once.
     private static let listedAtOnce = 100
 
@@ -210,8 +212,31 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     ///
     /// - Parameter call: whose answer counts until then; nil for one of an earlier process.
     func forget(_ key: StateKey, _ call: KeptCall?) {
-        expiries.append((key, call, reactor.now &+ answerTime.nanoseconds))
+        let now = reactor.now
+        expiries.append((key, call, now &+ answerTime.nanoseconds))
+        if partitions != nil {
+            // A store that takes them slower than they come has more to do, not this server more to keep.
+            for _ in 0..<Self.forgottenAtOnce {
+                guard expiryCount > Self.mostOverdue, expiries[firstExpiry + Self.mostOverdue].time <= now else {
+                    break
+                }
+                _ = takeExpired()
+            }
+        }
         forgetLater()
+    }
+
+    /// The first one is not kept any more.
+    private func takeExpired() -> StateKey {
+        let key = expiries[firstExpiry].key
+        expiries[firstExpiry].call = nil
+        firstExpiry += 1
+        // Half of it at a time, so that each is moved once on average.
+        if firstExpiry * 2 > expiries.count {
+            expiries.removeFirst(firstExpiry)
+            firstExpiry = 0
+        }
+        return key
     }
 
     /// Lets go of the answers that an earlier process has left, when a client that comes back has had time to ask.
@@ -242,15 +267,22 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// What an actor is owned under now; nil where nobody else may own it.
     func ownership(of actor: String) -> UInt64? { partitions?.ownership(of: actor) }
 
-    /// Where each actor has a write of its own, nobody waits for what is let go of: a failure leaves an answer that is not asked for.
+    /// How many answers are kept until their time is over, or are just being let go of. On the reactor.
+    package var expiryCount: Int { expiries.count - firstExpiry }
+
+    /// Where each actor has a write of its own, nobody waits for what is let go of: a failure leaves an answer that is not asked for. What
+    /// goes of one actor is one write.
     private func forgetApart() {
         guard !isForgetting else { return }
         let writes = forgotten()
         guard !writes.isEmpty else { return }
         isForgetting = true
         let (store, reactor) = (store, reactor)
+        let parts = Dictionary(grouping: writes) { $0.key.partition.map { ByteText($0) } }.values
         Task {
-            for write in writes { try? await store.write([write]) }
+            await withTaskGroup(of: Void.self) { group in
+                for part in parts { group.addTask { try? await store.write(part) } }
+            }
             reactor.execute {
                 self.isForgetting = false
                 self.forgetLater()
@@ -262,14 +294,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         var writes: [StateWrite] = []
         let now = reactor.now
         while writes.count < Self.forgottenAtOnce, firstExpiry < expiries.count, expiries[firstExpiry].time <= now {
-            writes.append(.delete(expiries[firstExpiry].key))
-            expiries[firstExpiry].call = nil
-            firstExpiry += 1
-        }
-        // Half of it at a time, so that each is moved once on average.
-        if firstExpiry * 2 > expiries.count {
-            expiries.removeFirst(firstExpiry)
-            firstExpiry = 0
+            writes.append(.delete(takeExpired()))
         }
         forgetLater()
         return writes

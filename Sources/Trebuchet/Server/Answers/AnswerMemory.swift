@@ -49,6 +49,8 @@ struct AnswerMemory<Call> {
         case waits(Call)
         case answered(Answer)
         case refused(TrebuchetError)
+        /// Of its connection calls up to some number are forgotten, and it may be one of them: what else is known of it says more.
+        case forgotten
     }
 
     /// Who has made calls over a connection: somebody else may sign in.
@@ -161,12 +163,15 @@ struct AnswerMemory<Call> {
     mutating func join(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
         forget(at: now, atMost: Self.forgottenAtOnce)
         guard let connection = connections[name.connection] else {
-            return request.isRepeat && name.connection.number <= forgottenNumber ? .refused(Self.forgotten) : nil
+            // What a connection of another node's is called here says nothing of when it began.
+            let mayHaveBeen = request.isRepeat && name.carried == nil && name.connection.number <= forgottenNumber
+            return mayHaveBeen ? .forgotten : nil
         }
         guard let entry = connection.entries[name.number] else {
             // Whoever is signed in now may call; who asks for another connection's call must be who had that.
             let isOther = request.isRepeat && connection.author.principal != request.author
-            return isOther || name.number <= connection.forgotten ? .refused(Self.forgotten) : nil
+            if isOther { return .refused(Self.forgotten) }
+            return name.number <= connection.forgotten ? .forgotten : nil
         }
         // Nobody gets what was an answer for somebody else.
         guard entry.author.principal == request.author else { return .refused(Self.forgotten) }
@@ -290,9 +295,10 @@ struct AnswerMemory<Call> {
     private mutating func dropIfEmpty(_ connection: ConnectionAnswers) {
         guard !connection.isOpen, connection.entries.isEmpty else { return }
         connections[connection.name] = nil
-        forgottenNumber = max(forgottenNumber, connection.name.number)
-        if connection.hasForgotten {
-            connection.carried?.wasForgotten(upTo: connection.forgotten, of: connection.author.party)
+        guard let carried = connection.carried else {
+            forgottenNumber = max(forgottenNumber, connection.name.number)
+            return
         }
+        if connection.hasForgotten { carried.wasForgotten(upTo: connection.forgotten, of: connection.author.party) }
     }
 }

@@ -4,14 +4,24 @@ internal import TrebuchetActors
 /// Connections of other nodes whose calls have run here, and of which nothing is kept any more: a late repeat of one of these
 /// may have run. Pure.
 ///
-/// So many of each party are known by name. Beyond them a party has but the greatest number for each node: its connections there up to
-/// that one may have been among them. So memory is bounded, no call runs twice, and nobody makes others' names be forgotten.
+/// So many of each party are known by name. Of those that are let go of, the last ones are known whoever asks (`NameSketch`). And a party has
+/// the greatest number for each node: its connections there up to that one may have been among them. Of parties that are let go of in
+/// turn their greatest numbers are kept together, in places that a party leads to by a secret of this process.
+///
+/// So memory is bounded, and a party that has had a call run here is never told that it has not, whatever others do. What others can do by being
+/// very many is to share its place: then calls of its older connections that have not run may be taken for some that have.
 struct ForgottenNames {
     struct Limits {
         var all = 100_000
         var perParty = 10_000
-        /// Greatest numbers.
-        var numbers = 10_000
+        /// Parties whose greatest numbers are known by themselves.
+        var parties = 10_000
+        /// Nodes, of such a party: that one which has been there longest makes room, and its number counts for all nodes then.
+        var nodesPerParty = 16
+        /// Places for the greatest numbers of other parties.
+        var places = 65_536
+        /// Names that were let go of, and are known: at least so many.
+        var sketched = 131_072
     }
 
     private struct Entry {
@@ -19,9 +29,26 @@ struct ForgottenNames {
         let party: Party
     }
 
-    private struct Place: Hashable {
-        let party: Party
-        let instance: UInt64
+    /// The greatest numbers of one party.
+    private struct Numbers {
+        var nodes: [(instance: UInt64, number: UInt64)] = []
+        /// For all nodes.
+        var rest: UInt64 = 0
+
+        var greatest: UInt64 { nodes.reduce(rest) { max($0, $1.number) } }
+
+        func contains(_ session: SessionName) -> Bool {
+            session.number <= rest || nodes.contains { $0.instance == session.instance && session.number <= $0.number }
+        }
+
+        mutating func add(_ session: SessionName, nodes limit: Int) {
+            if let index = nodes.firstIndex(where: { $0.instance == session.instance }) {
+                nodes[index].number = max(nodes[index].number, session.number)
+                return
+            }
+            if nodes.count >= limit { rest = max(rest, nodes.removeFirst().number) }
+            nodes.append((session.instance, session.number))
+        }
     }
 
     private let limits: Limits
@@ -29,16 +56,29 @@ struct ForgottenNames {
     /// In the order in which they came; some of them are not there any more.
     private var order = WorkQueue<SessionName>()
     private var parties: [Party: WorkQueue<SessionName>] = [:]
-    private var numbers: [Place: UInt64] = [:]
-    private var places = WorkQueue<Place>()
+    private var last: NameSketch
+    private var numbers: [Party: Numbers] = [:]
+    private var numbered = WorkQueue<Party>()
+    /// Those of other parties, by place; 0 where there are none. Empty until there is one.
+    private var places: [UInt64] = []
 
-    init(_ limits: Limits = Limits()) { self.limits = limits }
+    init(_ limits: Limits = Limits()) {
+        self.limits = limits
+        last = NameSketch(atLeast: limits.sketched)
+    }
 
     var count: Int { entries.count }
 
     func contains(_ call: UInt64, over session: SessionName, of party: Party) -> Bool {
         if let entry = entries[session] { return call <= entry.call }
-        return numbers[Place(party: party, instance: session.instance)].map { session.number <= $0 } ?? false
+        if last.contains(session) { return true }
+        if let own = numbers[party], own.contains(session) { return true }
+        return !places.isEmpty && session.number <= places[place(of: party)]
+    }
+
+    private func place(of party: Party) -> Int {
+        // Hashes are of this process alone: nobody knows whose place is whose.
+        Int(UInt(bitPattern: party.hashValue) % UInt(limits.places))
     }
 
     /// - Parameter call: the greatest that may have run.
@@ -66,12 +106,20 @@ struct ForgottenNames {
         guard let session = parties[party]?.removeFirst() else { return }
         if parties[party]?.isEmpty == true { parties[party] = nil }
         entries[session] = nil
-        let place = Place(party: party, instance: session.instance)
-        if numbers[place] == nil {
-            if numbers.count >= limits.numbers { numbers[places.removeFirst()] = nil }
-            places.append(place)
+        last.insert(session)
+        if numbers[party] == nil {
+            if numbers.count >= limits.parties { letGo(of: numbered.removeFirst()) }
+            numbered.append(party)
         }
-        numbers[place] = max(numbers[place] ?? 0, session.number)
+        numbers[party, default: Numbers()].add(session, nodes: limits.nodesPerParty)
+    }
+
+    /// Of a party's greatest numbers by themselves.
+    private mutating func letGo(of party: Party) {
+        guard let own = numbers.removeValue(forKey: party) else { return }
+        if places.isEmpty { places = Array(repeating: 0, count: limits.places) }
+        let place = place(of: party)
+        places[place] = max(places[place], own.greatest)
     }
 
     private mutating func sweep() {
@@ -81,5 +129,48 @@ struct ForgottenNames {
             if entries[session] != nil { rest.append(session) }
         }
         order = rest
+    }
+}
+
+/// Names, of which at least so many that were put in last are known again; that one is known which never was put in happens once in 100,000
+/// times at most, and nobody who does not know what this process hashes with can bring it about. Pure.
+struct NameSketch {
+    private static let bitsPerName = 32
+    private static let bitsOfName = 8
+
+    private let limit: Int
+    /// Empty until there is something.
+    private var newer: [UInt64] = []
+    private var older: [UInt64] = []
+    private var count = 0
+
+    init(atLeast limit: Int) { self.limit = limit }
+
+    func contains(_ name: SessionName) -> Bool {
+        guard !newer.isEmpty else { return false }
+        let places = places(of: name)
+        return [newer, older].contains { words in
+            !words.isEmpty && places.allSatisfy { words[$0 / 64] & 1 << UInt64($0 % 64) != 0 }
+        }
+    }
+
+    mutating func insert(_ name: SessionName) {
+        if newer.isEmpty || count >= limit {
+            older = newer
+            newer = Array(repeating: 0, count: (limit * Self.bitsPerName + 63) / 64)
+            count = 0
+        }
+        count += 1
+        for place in places(of: name) { newer[place / 64] |= 1 << UInt64(place % 64) }
+    }
+
+    private func places(of name: SessionName) -> [Int] {
+        let bits = UInt((limit * Self.bitsPerName + 63) / 64 * 64)
+        return (0..<Self.bitsOfName).map { index in
+            var hasher = Hasher()
+            hasher.combine(index)
+            hasher.combine(name)
+            return Int(UInt(bitPattern: hasher.finalize()) % bits)
+        }
     }
 }

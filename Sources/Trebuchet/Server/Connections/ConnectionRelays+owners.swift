@@ -29,7 +29,9 @@ extension ConnectionRelays: OwnerLineUser {
             let streamID = Array(message.bytes(envelope.pointee.streamID))
             let reason = StreamEndReason(rawValue: message.text(envelope.pointee.reason))
             if reason == .serverDraining || reason == .connectionClosed { return moved(streamID, over: line) }
-            if streams[streamID]?.line === line { streams[streamID] = nil }
+            // That of one which the client has ended it knows.
+            guard let stream = streams[streamID], stream.line === line else { return }
+            streams[streamID] = nil
         case .streamError:
             let streamID = Array(message.bytes(envelope.pointee.streamID))
             if let relayed = line.take(named: streamID) {
@@ -84,7 +86,10 @@ extension ConnectionRelays: OwnerLineUser {
         stream.begin(
             as: streamID, epoch: message.text(envelope.pointee.epoch), position: envelope.pointee.sequenceNumber)
         stream.line = line
-        streams[streamID] = stream
+        // Two may have been begun under one name of the client's.
+        if let old = streams.updateValue(stream, forKey: streamID), old.line !== line {
+            old.line?.unsubscribe(streamID)
+        }
         connection.passOn(message, as: stream.callID)
         if let begun { didEnd(begun) }
     }

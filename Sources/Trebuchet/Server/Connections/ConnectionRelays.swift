@@ -46,24 +46,34 @@ final class ConnectionRelays {
 
     /// A message about an actor of another node has come from the client. It may be made.
     ///
-    /// - Parameters:
-    ///   - stream: set for one that begins or resumes a stream.
-    ///   - isRepeatable: whether the owner recognises it when it comes again.
-    func forward(_ message: borrowing Message, stream: AskedStream?, isRepeatable: Bool) {
+    /// - Parameter isRepeatable: whether the owner recognises it when it comes again.
+    func forward(_ message: borrowing Message, isRepeatable: Bool) {
+        forward(message, Array(message.callID), nil, nil, isRepeatable: isRepeatable)
+    }
+
+    /// The same with one that begins or resumes a stream.
+    func forward(
+        _ message: borrowing Message, beginning asked: AskedStream, _ filter: StreamFilter?, _ stake: StreamStake
+    ) {
         let envelope = message.envelope
-        let callID = envelope.pointee.callID.isAbsent ? stream?.resumed ?? [] : Array(message.callID)
+        let callID = envelope.pointee.callID.isAbsent ? asked.resumed ?? [] : Array(message.callID)
+        let stream = RelayedStream(
+            callID: callID, actor: asked.actor.text, target: asked.target, filter: filter,
+            epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0, stake: stake)
+        forward(message, callID, asked, stream, isRepeatable: true)
+    }
+
+    private func forward(
+        _ message: borrowing Message, _ callID: [UInt8], _ asked: AskedStream?, _ stream: RelayedStream?,
+        isRepeatable: Bool
+    ) {
         guard let call = connection.begin(message, callID) else { return }
-        call.stream = stream
+        call.stream = asked
         callCount += 1
         // What was here before goes before what has just come.
         let order = callCount | (connection.isCounted ? 0 : 1 << 63)
         let relayed = RelayedCall(
-            message, callID: callID, order: order, isRepeatable: isRepeatable,
-            stream: stream.map {
-                RelayedStream(
-                    callID: callID, actor: $0.actor.text, target: $0.target, filter: message.filterBytes,
-                    epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0)
-            }, of: self)
+            message, callID: callID, order: order, isRepeatable: isRepeatable, stream: stream, of: self)
         call.relayed = relayed
         let traffic = traffic(of: relayed.slot)
         if shard.hasJustLetGo, traffic.calls.isEmpty, traffic.crossings == 0 { waitForCrossings(traffic) }
@@ -171,6 +181,8 @@ final class ConnectionRelays {
             guard let call = underWay(relayed) else { continue }
             if node == nodes.node {
                 connection.withdraw(call)
+                // It is counted anew.
+                relayed.stream?.stake = nil
                 relayed.withMessage { connection.handleAgain($0) }
             } else {
                 traffic.calls.didSend(relayed.order, to: node)
@@ -226,10 +238,12 @@ final class ConnectionRelays {
 
     // MARK: The client's other messages
 
-    /// Whether that was a stream of another node's, which the client does not want any more.
-    func unsubscribe(_ streamID: [UInt8], _ message: borrowing Message) -> Bool {
+    /// Whether that was a stream of another node's, which the client does not want any more. Whatever becomes of the line to that, it
+    /// has ended for the client.
+    func unsubscribe(_ streamID: [UInt8]) -> Bool {
         if let stream = streams.removeValue(forKey: streamID) {
-            stream.line?.send(message.bytes)
+            stream.line?.unsubscribe(streamID)
+            stream.isWanted = false
             return true
         }
         // What it was asked for meanwhile ends when it begins.
@@ -237,6 +251,9 @@ final class ConnectionRelays {
         stream.isWanted = false
         return true
     }
+
+    /// The client takes up a stream under this name: what it knew by it before is no more, wherever that is.
+    func leave(_ streamID: [UInt8]) { _ = unsubscribe(streamID) }
 
     /// The client takes nothing more from these: its rights were taken away.
     func endStreams(_ error: TrebuchetError) {
@@ -257,7 +274,7 @@ final class ConnectionRelays {
         for call in Array(connection.running.values) where call.relayed != nil {
             connection.finish(call, .failure(excess))
         }
-        for line in lines.values { line.close() }
+        for line in lines.values { line.end() }
         lines = [:]
         letGo()
     }
@@ -267,7 +284,7 @@ final class ConnectionRelays {
     /// The client has gone.
     func close() {
         isOpen = false
-        for line in lines.values { line.close() }
+        for line in lines.values { line.end() }
         (lines, streams, resuming) = ([:], [:], [:])
         letGo()
     }

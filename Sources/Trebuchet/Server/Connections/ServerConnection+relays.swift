@@ -26,10 +26,22 @@ extension ServerConnection {
         case .stream(let name):
             isRepeatable = true
             let resumed = message.kind == .streamResume ? ownName(in: message) : nil
+            if let resumed {
+                relays.leave(resumed)
+                if let old = streams[resumed] { forget(old) }
+            }
             stream = AskedStream(actor: ActorName(message.actorName), target: name, resumed: resumed)
         case .program, .unknown: isRepeatable = false
         }
-        relays.forward(message, stream: stream, isRepeatable: isRepeatable)
+        guard let stream else { return relays.forward(message, isRepeatable: isRepeatable) }
+        do {
+            // Its owner counts it too, but for this node alone.
+            let filter = try filter(in: message)
+            let stake = try stake(filtered: !message.envelope.pointee.filter.isAbsent)
+            relays.forward(message, beginning: stream, filter, stake)
+        } catch {
+            fail(message, error)
+        }
     }
 
     /// Whether a call stands behind others of its actor's that are at another node, or come back from there. It is made when those are
@@ -106,7 +118,8 @@ extension ServerConnection {
         }
         guard let streamID = request.name.knownAs, let seen = request.seen, let relays else { return false }
         relays.resume(
-            RelayedStream(request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence))
+            RelayedStream(
+                request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence, request.stake))
         return true
     }
 
@@ -153,7 +166,8 @@ extension ServerConnection {
         }
         guard let nodes = shard.parts.nodes else { return }
         let stream = RelayedStream(
-            placed, streamID: streamID, epoch: subscription.broadcaster.hub.epoch, sequence: subscription.sent)
+            placed, streamID: streamID, epoch: subscription.broadcaster.hub.epoch, sequence: subscription.sent,
+            stakeOfMoved(filtered: subscription.isFiltered))
         forget(subscription)
         let relays = relays ?? ConnectionRelays(self, nodes)
         self.relays = relays

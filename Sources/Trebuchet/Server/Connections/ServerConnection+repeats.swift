@@ -112,7 +112,15 @@ extension ServerConnection {
         let waiting = WaitingCall(connection: self, call: call)
         let now = shard.reactor.now
         let request = request(message, isRepeat: isRepeat)
-        if let outcome = shard.answers.join(name, request, waiting, at: now) { return take(outcome, call) }
+        // It may have run on another node, which had the actor before: what that has written says more than that calls are forgotten here.
+        let writer = hasLookedUp || !isPlaced(ActorName(message.actorName)) ? nil : shard.stateWriter
+        switch shard.answers.join(name, request, waiting, at: now) {
+        case nil: break
+        case .forgotten?:
+            guard let writer else { return take(.forgotten, call) }
+            return lookUp(name, message, writer, call)
+        case let outcome?: return take(outcome, call)
+        }
         guard let target else { return finish(call, .failure(notExposed(message))) }
         guard case .method(let unmanaged) = target, unmanaged._withUnsafeGuaranteedRef({ $0.isIdempotent }) else {
             let text = "'\(target.name.prefix(128))' is not marked @Idempotent at this server: it may have run"
@@ -123,19 +131,23 @@ extension ServerConnection {
             withdraw(call)
             return failCounts(method, message)
         }
-        // It may have run on another node, which had the actor before.
-        if !hasLookedUp, let writer = shard.stateWriter, isPlaced(ActorName(message.actorName)) {
-            let session = message.text(message.envelope.pointee.session)
-            return lookUp(message, session, name.number, writer, call) { answer, kept in
-                if let answer { return self.deliver(answer, to: call) }
-                self.withdraw(call)
-                kept.withMessage { self.repeatCall(name, $0, hasLookedUp: true) }
-            }
-        }
+        if let writer { return lookUp(name, message, writer, call) }
         if mayBeForgotten(name.number, message, of: request.party) {
             return finish(call, .failure(RememberedAnswers.Memory.forgotten))
         }
         callOnce(name, method, of: record, message, call)
+    }
+
+    /// Answers what the store has of it; where that is nothing, goes on without.
+    private func lookUp(
+        _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, _ writer: StateWriter, _ call: RunningCall
+    ) {
+        let session = message.text(message.envelope.pointee.session)
+        lookUp(message, session, name.number, writer, call) { answer, kept in
+            if let answer { return self.deliver(answer, to: call) }
+            self.withdraw(call)
+            kept.withMessage { self.repeatCall(name, $0, hasLookedUp: true) }
+        }
     }
 
     // MARK: Parts
@@ -154,11 +166,22 @@ extension ServerConnection {
     }
 
     /// Tells a repeat from another call under the same name. Who sends another one under the name of its own deceives nobody but itself.
+    ///
+    /// Names count as what they are, however their JSON is written: nodes repeat calls, and write these anew. Arguments count as they
+    /// came, which all who repeat a call leave as they are.
     func digest(of message: borrowing Message) -> UInt64 {
         let envelope = message.envelope
         var digest = StableDigest()
-        let parts = envelope.pointee.genericSubstitutions + envelope.pointee.arguments
-        for part in [envelope.pointee.actorID, envelope.pointee.targetIdentifier] + parts {
+        let names = [envelope.pointee.actorID, envelope.pointee.targetIdentifier]
+        for part in names + envelope.pointee.genericSubstitutions {
+            guard part.isEscaped else {
+                digest.combine(UInt64(message.bytes(part).count))
+                digest.combine(message.bytes(part))
+                continue
+            }
+            digest.combine(message.text(part))
+        }
+        for part in envelope.pointee.arguments {
             digest.combine(UInt64(message.bytes(part).count))
             digest.combine(message.bytes(part))
         }
@@ -170,6 +193,7 @@ extension ServerConnection {
         case .waits(let first): call.run = first.call.run
         case .answered(let answer): deliver(answer, to: call)
         case .refused(let error): deliver(.failure(error), to: call)
+        case .forgotten: deliver(.failure(RememberedAnswers.Memory.forgotten), to: call)
         }
     }
 

@@ -21,7 +21,7 @@ struct StreamUse {
 /// request from another, as their names are the client's.
 ///
 /// `@unchecked Sendable`: what varies is touched on the connection's reactor, and then when nobody else has it any more.
-final class StreamStake: @unchecked Sendable {
+final class StreamStake: HeldPlace, @unchecked Sendable {
     let isFiltered: Bool
     private let connection: ServerConnection
     private var isHandedOver = false
@@ -78,6 +78,19 @@ extension ServerConnection {
             use.filtered += 1
         }
         use.streams += 1
+        return StreamStake(self, isFiltered: filtered)
+    }
+
+    /// For a stream that goes on, of an actor that has moved: it was let in before, and no limit ends it.
+    func stakeOfMoved(filtered: Bool) -> StreamStake {
+        moveStreams(to: parties.principal)
+        let (shares, holders) = (shard.parts.shares, streamHolders)
+        shares.move(.streams, 1, from: [], to: holders)
+        use.streams += 1
+        if filtered {
+            shares.move(.filters, 1, from: [], to: holders)
+            use.filtered += 1
+        }
         return StreamStake(self, isFiltered: filtered)
     }
 

@@ -16,11 +16,7 @@ struct StreamRequest: Sendable {
 
     /// What another node takes it up by.
     var placed: PlacedStream {
-        var text = ByteBuffer()
-        filter?.append(to: &text)
-        return PlacedStream(
-            callID: callID, actor: name.actor.text, target: name.target,
-            filter: filter == nil ? nil : Array(text.bytes))
+        PlacedStream(callID: callID, actor: name.actor.text, target: name.target, filter: filter)
     }
 
     /// What it is called among the connection's calls while it waits: no client can use such a name.
@@ -79,14 +75,18 @@ extension ServerConnection {
             let seen = StreamRequest.Seen(
                 epoch: epoch.isAbsent ? "" : message.text(epoch), sequence: envelope.pointee.lastSequence ?? 0)
             let resumed = ownName(in: message)
-            if let resumed, let old = streams[resumed] { forget(old) }
+            if let resumed {
+                relays?.leave(resumed)
+                if let old = streams[resumed] { forget(old) }
+            }
             let name = AskedStream(
                 actor: ActorName(message.actorName), target: stream, resumed: resumed, knownAs: knownAs)
             let callID = envelope.pointee.callID.isAbsent ? resumed : Array(message.callID)
+            let (filter, isFiltered) = (try filter(in: message), !envelope.pointee.filter.isAbsent)
+            let goesOn = knownAs != nil || isOfNode(message)
             let request = StreamRequest(
-                name: name, streamID: resumed ?? nextStreamID(), callID: callID ?? [],
-                filter: try filter(in: message), seen: seen,
-                stake: try stake(filtered: !message.envelope.pointee.filter.isAbsent))
+                name: name, streamID: resumed ?? nextStreamID(), callID: callID ?? [], filter: filter, seen: seen,
+                stake: goesOn ? stakeOfMoved(filtered: isFiltered) : try stake(filtered: isFiltered))
             begin(request, of: record, message)
         } catch {
             if let knownAs { failStream(knownAs, error) } else { fail(message, error) }
@@ -123,7 +123,7 @@ extension ServerConnection {
     }
 
     /// What the message asks for of the stream; nil for all of it.
-    private func filter(in message: borrowing Message) throws(TrebuchetError) -> StreamFilter? {
+    func filter(in message: borrowing Message) throws(TrebuchetError) -> StreamFilter? {
         let envelope = message.envelope
         do throws(EnvelopeError) {
             guard !envelope.pointee.filter.isAbsent else { return nil }
@@ -315,7 +315,9 @@ extension ServerConnection {
     /// The client does not want a stream any more.
     func unsubscribe(_ message: borrowing Message) {
         let streamID = Array(message.bytes(message.envelope.pointee.streamID))
-        if let relays, relays.unsubscribe(streamID, message) { return }
+        if let relays, relays.unsubscribe(streamID) {
+            return tellEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
+        }
         if let subscription = streams[streamID] {
             return endStream(subscription, reason: .clientUnsubscribed, error: nil)
         }

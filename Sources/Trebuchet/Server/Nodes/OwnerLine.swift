@@ -133,6 +133,12 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
         line.forget()
     }
 
+    /// The same, and nobody waits for what was asked over it.
+    func end() {
+        close()
+        _ = takeAll()
+    }
+
     /// As soon as the client takes more.
     func tellWhatWasTaken() {
         guard taken >= Self.tellingBytes, user?.isWritable == true else { return }

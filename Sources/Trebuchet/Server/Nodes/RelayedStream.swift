@@ -3,6 +3,9 @@ internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
 
+/// A place in the shares of a connection, as long as somebody has this.
+protocol HeldPlace: AnyObject {}
+
 /// A stream of an actor of another node's, and how far its client is.
 final class RelayedStream {
     /// Under which the client has begun it.
@@ -10,20 +13,28 @@ final class RelayedStream {
     let slot: ClusterSlot
     let actor: String
     private let target: String
-    private let filter: [UInt8]?
+    let filter: StreamFilter?
     private(set) var streamID: [UInt8] = []
     private var epoch: String
     var sequence: UInt64
     /// Nil while it is not known who owns its actor.
     var line: OwnerLine?
     /// Whether its client has not ended it.
-    var isWanted = true
+    var isWanted = true {
+        didSet { if !isWanted { stake = nil } }
+    }
+    /// It counts for its client's connection as long as it has this, whoever owns its actor.
+    var stake: (any HeldPlace)?
 
     /// - Parameters:
     ///   - epoch: the life in which the client has seen something of it; empty when it has seen nothing.
     ///   - sequence: what it has seen last.
-    init(callID: [UInt8], actor: String, target: String, filter: [UInt8]?, epoch: String = "", sequence: UInt64 = 0) {
+    init(
+        callID: [UInt8], actor: String, target: String, filter: StreamFilter?, epoch: String = "", sequence: UInt64 = 0,
+        stake: (any HeldPlace)? = nil
+    ) {
         (self.epoch, self.sequence) = (epoch, sequence)
+        self.stake = stake
         self.callID = callID
         self.actor = actor
         self.target = target
@@ -32,10 +43,12 @@ final class RelayedStream {
     }
 
     /// One that began at this node.
-    convenience init(_ placed: PlacedStream, streamID: [UInt8], epoch: String, sequence: UInt64) {
+    convenience init(
+        _ placed: PlacedStream, streamID: [UInt8], epoch: String, sequence: UInt64, _ stake: any HeldPlace
+    ) {
         self.init(
             callID: placed.callID, actor: placed.actor, target: placed.target, filter: placed.filter, epoch: epoch,
-            sequence: sequence)
+            sequence: sequence, stake: stake)
         self.streamID = streamID
     }
 
@@ -50,7 +63,6 @@ final class RelayedStream {
     /// The message that takes it up.
     func resumption(as callID: [UInt8]) -> [UInt8] {
         var buffer = ByteBuffer()
-        let filter = filter.flatMap { bytes in bytes.withUnsafeBytes { try? StreamFilter($0) } }
         EnvelopeWriter.streamResume(
             streamID: String(decoding: streamID, as: UTF8.self), callID: String(decoding: callID, as: UTF8.self),
             actorID: actor, target: target, epoch: epoch, lastSequence: sequence, filter: filter, into: &buffer)
@@ -63,12 +75,5 @@ struct PlacedStream {
     let callID: [UInt8]
     let actor: String
     let target: String
-    let filter: [UInt8]?
-}
-
-extension Message {
-    /// What a stream asks for, as it came; nil for all.
-    var filterBytes: [UInt8]? {
-        envelope.pointee.filter.isAbsent ? nil : Array(bytes(envelope.pointee.filter))
-    }
+    let filter: StreamFilter?
 }

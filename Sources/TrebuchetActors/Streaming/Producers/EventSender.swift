@@ -14,12 +14,12 @@ public final class EventSender<Event: Codable & Sendable> {
     private var local: EventRelay<Event>?
 
     /// - Parameters:
-    ///   - buffer: events that are kept for subscribers who are behind.
+    ///   - buffer: events that are kept for subscribers who are behind: at least 1, at most 1,048,576.
     ///   - persisted: whether the server's store keeps them. Read by the macro.
-    ///   - keeping: how many of them it keeps at least.
+    ///   - keeping: how many of them it keeps at least, within the same bounds.
     public init(buffer: Int = 256, persisted: Bool = false, keeping: Int = 1_000) {
-        self.buffer = buffer
-        self.keeping = keeping
+        self.buffer = StreamDelivery.room(for: buffer)
+        self.keeping = StreamDelivery.room(for: keeping)
     }
 
     deinit {

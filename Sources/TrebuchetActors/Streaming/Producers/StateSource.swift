@@ -36,7 +36,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
         version: UInt64, home: SystemShard?, delivery: StreamDelivery = .latest,
         access: StateAccess<some Codable & Sendable>
     ) {
-        let buffer: Int? = if case .every(let buffer) = delivery { max(1, buffer) } else { nil }
+        let buffer: Int? = if case .every(let buffer) = delivery { StreamDelivery.room(for: buffer) } else { nil }
         self.version = version
         property = ReadProperty(read: access.read)
         // Where each change is a version it is made while the property is being changed: nothing can be taken out of it then.

@@ -14,14 +14,15 @@ where A.ActorSystem == TrebuchetActorSystem {
     ///
     /// - Parameters:
     ///   - name: `observeMoves`.
-    ///   - buffer: unread events that are kept here. Default 256, at least 1; one more ends the stream with `overflow`.
+    ///   - buffer: unread events that are kept here. Default 256, at least 1, at most 1,048,576; one more ends the stream with `overflow`.
     ///   - persisted: whether the events are persisted, so that as many as are kept may come at once.
-    ///   - keeping: how many persisted events are kept, which there is room for beside the buffer. Default 1,000.
+    ///   - keeping: how many persisted events are kept, which there is room for beside the buffer. Default 1,000, at most
+    ///     1,048,576.
     public init(_ actor: A, _ name: String, buffer: Int = 256, persisted: Bool = false, keeping: Int = 1_000) {
         self.actor = actor
         self.name = name
-        let buffer = max(1, buffer)
-        self.buffer = persisted ? buffer + max(buffer, keeping) : buffer
+        let buffer = StreamDelivery.room(for: buffer)
+        self.buffer = persisted ? buffer + max(buffer, StreamDelivery.room(for: keeping)) : buffer
     }
 
     /// Begins to observe. The stream gives each event that is sent from when the server has begun it.

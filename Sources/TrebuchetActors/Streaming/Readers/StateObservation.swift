@@ -26,7 +26,7 @@ extension StateObservation where Value: Codable & Sendable {
     public func callAsFunction() async -> StateStream<Value> {
         if let local = await LocalObservation<Value>.begin(actor, name) { return StateStream(.local(local)) }
         if case .every(let buffer) = delivery {
-            return StateStream(.remote(actor, name, reading: .every(buffer: max(1, buffer))))
+            return StateStream(.remote(actor, name, reading: .every(buffer: StreamDelivery.room(for: buffer))))
         }
         return StateStream(.remote(actor, name, kept: KeptStates.make(for: Value.self)))
     }

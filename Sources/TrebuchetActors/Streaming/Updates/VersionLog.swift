@@ -5,7 +5,7 @@ internal import Bytes
 ///
 /// Of a state whose newest value counts the differences are kept: at most 64, which is two turns' worth, and together no larger
 /// than the value. Where none may be left out each version is: as many as was asked for, and 16 MiB of them if nothing else is said; the
-/// newest one always.
+/// newest one always. At most `StreamDelivery.mostBuffered` are asked for.
 package struct VersionLog: Sendable {
     static let mostDifferences = 64
     /// Bytes that are kept where none may be left out, whatever their number, if nothing else is said.
@@ -34,7 +34,7 @@ package struct VersionLog: Sendable {
     ///   - position: of the last one before those that come.
     ///   - byteLimit: bytes of them that are kept where none may be left out.
     init(keepingEach limit: Int? = nil, position: UInt64 = 0, byteLimit: Int = Self.mostBytes) {
-        self.limit = limit.map { max(1, $0) }
+        self.limit = limit.map { StreamDelivery.room(for: $0) }
         self.position = position
         self.byteLimit = byteLimit
     }

@@ -1,0 +1,53 @@
+import Networking
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import TrebuchetActors
+
+/// What is written for actors that have a log each.
+@Suite(.timeLimit(.minutes(1))) struct StateWriterTests {
+    /// Takes what it is given, once it may.
+    private final class Logs: PartitionedStore {
+        private let contents = Mutex<(isOpen: Bool, writes: [[StateWrite]])>((false, []))
+
+        var writes: [[StateWrite]] { contents.withLock { $0.writes } }
+        func open() { contents.withLock { $0.isOpen = true } }
+
+        func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] { [:] }
+        func list(
+            _ namespace: String, prefix: String, after: String?, limit: Int
+        ) async throws(StateStoreError) -> [StateEntry] { [] }
+        func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { nil }
+        func ownership(of actor: String) -> UInt64 { 1 }
+        func write(_ writes: [StateWrite]) async throws(StateStoreError) {
+            _ = await eventually { self.contents.withLock { $0.isOpen } }
+            contents.withLock { $0.writes.append(writes) }
+        }
+    }
+
+    @Test("answers whose time is over go many in one write of their actor, and those that cannot go do not pile up")
+    func letGo() async throws {
+        let logs = Logs()
+        let reactor = try Reactor(name: "writer")
+        let writer = StateWriter(
+            logs, StoreClaim(logs, for: "states"), ErrorDisclosure(showsText: false) { _ in }, stateSize: 1 << 20,
+            eventBytes: 1 << 20, answerTime: .zero, reactor: reactor)
+        let most = StateWriter.mostOverdue
+        for round in 0..<10 {
+            await reactor.perform {
+                for number in 0..<most / 4 {
+                    let actor = number.isMultiple(of: 2) ? "a" : "b"
+                    writer.forget(CallNamespace.key("1.1.1", UInt64(round * most + number), of: actor), nil)
+                }
+            }
+            #expect(await reactor.perform { writer.expiryCount } <= most)
+        }
+        logs.open()
+        #expect(await eventually { await reactor.perform { writer.expiryCount } == 0 })
+        for write in logs.writes { #expect(Set(write.map(\.key.partition)).count == 1) }
+        // The last of them are on their way yet.
+        #expect(await eventually { logs.writes.joined().count >= most })
+        #expect(logs.writes.count <= 2 * (most / 1_000 + 2))
+    }
+}
