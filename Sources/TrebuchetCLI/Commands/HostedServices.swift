@@ -73,9 +73,8 @@ struct HostedServices {
 
     /// What nodes of a cluster have together.
     var sharedParts: String {
-        let parts =
-            ["counters/NAME"] + (names.isEmpty ? [] : ["rooms", "collections"]) + (accounts == nil ? [] : ["accounts"])
-        return parts.formatted(.list(type: .and).locale(Locale(identifier: "en")))
+        let parts = ["counters/NAME"] + (names.isEmpty ? [] : ["rooms", "collections"])
+        return (parts + (accounts == nil ? [] : ["accounts"])).joined(separator: ", ")
     }
 
     /// What the server is made with.

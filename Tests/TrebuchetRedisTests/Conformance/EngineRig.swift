@@ -11,6 +11,8 @@ enum EngineKind: CaseIterable, Sendable {
     case memory
     case redis
     case sqlite
+
+    static let withTables: [EngineKind] = [.memory, .redis]
 }
 
 /// One engine for one test, as two nodes have it.

@@ -102,7 +102,7 @@ struct TableConformanceTests {
             .change([], news: "", "changed 5"), .news(4, "5= top 5 cut 2"), .news(9, "top 5 cut 2"),
         ])
 
-    @Test("each course of steps goes as the table says", arguments: EngineKind.allCases, all)
+    @Test("each course of steps goes as the table says", arguments: EngineKind.withTables, all)
     private func courses(_ kind: EngineKind, _ course: Course) async throws {
         let rig = try EngineRig(kind, limits: course.limits)
         for (number, step) in course.steps.enumerated() {
@@ -132,7 +132,7 @@ struct TableConformanceTests {
         #expect(outcomes.isSuperset(of: ["changed", "conflict", "full"]))
     }
 
-    @Test("of nodes that change what they have read at once one does", arguments: EngineKind.allCases)
+    @Test("of nodes that change what they have read at once one does", arguments: EngineKind.withTables)
     func race(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("race")
@@ -155,7 +155,7 @@ struct TableConformanceTests {
         #expect(try await rig.one.values(["n"], of: table).first??.bytes == Array("20".utf8))
     }
 
-    @Test("who watches a table hears of news, and that it may have missed some", arguments: EngineKind.allCases)
+    @Test("who watches a table hears of news, and that it may have missed some", arguments: EngineKind.withTables)
     func watching(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("watched")
@@ -181,7 +181,7 @@ struct TableConformanceTests {
         subscription.cancel()
     }
 
-    @Test("a change that is meant for a table which the engine has lost is told so", arguments: EngineKind.allCases)
+    @Test("a change that is meant for a table which the engine has lost is told so", arguments: EngineKind.withTables)
     func lost(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("lost")
@@ -197,7 +197,7 @@ struct TableConformanceTests {
         await #expect(throws: ClusterEngineError.self) { try await rig.other.change(change, of: table) }
     }
 
-    @Test("a rate counts over all nodes, and what is refused has taken nothing", arguments: EngineKind.allCases)
+    @Test("a rate counts over all nodes, and what is refused has taken nothing", arguments: EngineKind.withTables)
     func rates(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("rates")
@@ -224,7 +224,7 @@ struct TableConformanceTests {
         #expect(try await take(rig.one, ["a": 2]) == false)
     }
 
-    @Test("what was taken comes back with time", arguments: EngineKind.allCases)
+    @Test("what was taken comes back with time", arguments: EngineKind.withTables)
     func comingBack(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("rates")
@@ -234,7 +234,7 @@ struct TableConformanceTests {
         #expect(try await eventually { try await rig.other.take([take], of: table) == nil })
     }
 
-    @Test("of too many who use a rate those are forgotten who have it back first", arguments: EngineKind.allCases)
+    @Test("of too many who use a rate those are forgotten who have it back first", arguments: EngineKind.withTables)
     func forgotten(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("rates")
@@ -248,7 +248,7 @@ struct TableConformanceTests {
         #expect(try await take("z"))
     }
 
-    @Test("what is too large or makes no sense is refused before it is asked", arguments: EngineKind.allCases)
+    @Test("what is too large or makes no sense is refused before it is asked", arguments: EngineKind.withTables)
     func limits(_ kind: EngineKind) async throws {
         var limits = ClusterEngineLimits()
         (limits.valueBytes, limits.nameBytes, limits.snapshotBytes) = (4, 8, 10)
