@@ -60,7 +60,8 @@ final class ConnectionRelays {
             stream: stream.map {
                 RelayedStream(
                     callID: callID, actor: $0.actor.text, target: $0.target, filter: message.filterBytes,
-                    epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0)
+                    epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0,
+                    mayShare: connection.mayShareStreams)
             }, of: self)
         call.relayed = relayed
         let traffic = traffic(of: relayed.slot)
@@ -242,6 +243,7 @@ final class ConnectionRelays {
         guard let excess else { return lines.values.forEach { $0.send(.client, client.payload) } }
         // Nothing may go on there in the name of who was signed in before.
         endStreams(excess)
+        connection.endSharedStreams(excess)
         for call in Array(connection.running.values) where call.relayed != nil {
             connection.finish(call, .failure(excess))
         }

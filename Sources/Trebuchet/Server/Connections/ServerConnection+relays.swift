@@ -78,6 +78,7 @@ extension ServerConnection {
 
     /// The same, under the client's callID.
     func passOn(_ message: borrowing Message, as callID: [UInt8]) {
+        if shard.states.hasMarked { catchUpStreams() }
         let renamed = message.renamed(callID)
         guard renamed.count <= largestMessage else { return fail(callID, tooLarge("the result", renamed.count)) }
         renamed.withUnsafeBytes { passOn($0) }
@@ -106,7 +107,9 @@ extension ServerConnection {
         }
         guard let streamID = request.name.knownAs, let seen = request.seen, let relays else { return false }
         relays.resume(
-            RelayedStream(request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence))
+            RelayedStream(
+                request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
+                mayShare: mayShareStreams))
         return true
     }
 
@@ -119,9 +122,10 @@ extension ServerConnection {
 
     /// Whether a stream that its actor has ended goes on elsewhere: the actor went to another node.
     func movesAtEnd(_ subscription: StreamSubscription, _ reason: StreamEndReason) -> Bool {
-        guard reason == .actorTerminated, let placed = placed[subscription.streamID], let nodes = shard.parts.nodes,
-            !nodes.owns(placed.actor)
+        guard reason == .actorTerminated, let placed = placed[subscription.streamID], let nodes = shard.parts.nodes
         else { return false }
+        let mirror = subscription.broadcaster.hub as? MirroredSource
+        guard mirror?.goesOnElsewhere ?? !nodes.owns(placed.actor) else { return false }
         move(subscription, placed)
         return true
     }
@@ -134,7 +138,8 @@ extension ServerConnection {
         }
         guard let nodes = shard.parts.nodes else { return }
         let stream = RelayedStream(
-            placed, streamID: streamID, epoch: subscription.broadcaster.hub.epoch, sequence: subscription.sent)
+            placed, streamID: streamID, epoch: subscription.broadcaster.hub.epoch, sequence: subscription.sent,
+            mayShare: mayShareStreams)
         forget(subscription)
         let relays = relays ?? ConnectionRelays(self, nodes)
         self.relays = relays

@@ -13,6 +13,8 @@ struct StreamRequest: Sendable {
     let seen: Seen?
     /// Its place in the shares, until it has begun.
     let stake: StreamStake
+    /// Whether it is only to be said that it may begin: the client's node takes it for several.
+    var mayShare = false
 
     /// What another node takes it up by.
     var placed: PlacedStream {
@@ -41,7 +43,8 @@ extension ServerConnection {
             let name = AskedStream(actor: ActorName(message.actorName), target: stream, resumed: nil)
             let request = StreamRequest(
                 name: name, streamID: nextStreamID(), callID: Array(message.callID), filter: try filter(in: message),
-                seen: nil, stake: try stake(filtered: !message.envelope.pointee.filter.isAbsent))
+                seen: nil, stake: try stake(filtered: !message.envelope.pointee.filter.isAbsent),
+                mayShare: isShareable(message))
             begin(request, of: record, message)
         } catch {
             fail(message, error)
@@ -86,7 +89,8 @@ extension ServerConnection {
             let request = StreamRequest(
                 name: name, streamID: resumed ?? nextStreamID(), callID: callID ?? [],
                 filter: try filter(in: message), seen: seen,
-                stake: try stake(filtered: !message.envelope.pointee.filter.isAbsent))
+                stake: try stake(filtered: !message.envelope.pointee.filter.isAbsent),
+                mayShare: isShareable(message))
             begin(request, of: record, message)
         } catch {
             if let knownAs { failStream(knownAs, error) } else { fail(message, error) }
@@ -238,14 +242,13 @@ extension ServerConnection {
         // Who goes on from another life has to hear that it does.
         let isOfEarlierLife = seen.map { !$0.epoch.utf8.elementsEqual(source.epoch.utf8) } ?? false
         if let old = streams[streamID] { forget(old) }
-        link.send { buffer in
-            request.callID.withUnsafeBytes {
-                EnvelopeWriter.streamStart(
-                    streamID: streamID, callID: $0, actorID: record.name, target: stream, epoch: source.epoch,
-                    sequence: isOfEarlierLife ? seen?.sequence : position?.number, into: &buffer)
-            }
-        }
-        if request.seen != nil, seen == nil, position != nil {
+        let missed = request.seen != nil && seen == nil && position != nil
+        let isPermission = request.mayShare && !missed && isShared(record)
+        tellStart(
+            of: isPermission ? LineCallID.permission : streamID, request, epoch: source.epoch,
+            sequence: isOfEarlierLife ? seen?.sequence : position?.number)
+        if isPermission { return }
+        if missed {
             let error = TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")
             return tellEnd(of: streamID, reason: .error, error: error)
         }
@@ -273,8 +276,18 @@ extension ServerConnection {
         }
     }
 
+    func tellStart(of streamID: [UInt8], _ request: StreamRequest, epoch: String, sequence: UInt64?) {
+        link.send { buffer in
+            request.callID.withUnsafeBytes {
+                EnvelopeWriter.streamStart(
+                    streamID: streamID, callID: $0, actorID: request.name.actor.text, target: request.name.target,
+                    epoch: epoch, sequence: sequence, into: &buffer)
+            }
+        }
+    }
+
     /// Not one that a client has brought along from an earlier connection.
-    private func nextStreamID() -> [UInt8] {
+    func nextStreamID() -> [UInt8] {
         while true {
             streamCount &+= 1
             let streamID = Array("\(upstream?.streams ?? "")s\(streamCount)".utf8)
@@ -290,7 +303,7 @@ extension ServerConnection {
     }
 
     /// A request has come to its end, in whatever way.
-    private func didBegin(_ request: StreamRequest) {
+    func didBegin(_ request: StreamRequest) {
         if beginning[request.streamID]?.stake === request.stake { beginning[request.streamID] = nil }
         // An idle client is not to keep the memory that its beginning took.
         if beginning.isEmpty { beginning = [:] }
@@ -319,7 +332,7 @@ extension ServerConnection {
             return endStream(subscription, reason: .clientUnsubscribed, error: nil)
         }
         // It may have named one that has not begun yet.
-        if let request = beginning[streamID], request.name.resumed != nil {
+        if let request = beginning[streamID], request.name.resumed != nil || request.name.knownAs == streamID {
             request.stake.withdraw(nil)
             didBegin(request)
         } else if let call = running[streamID], call.stream?.resumed != nil {

@@ -9,21 +9,28 @@ final class RelayedStream {
     let callID: [UInt8]
     let slot: ClusterSlot
     let actor: String
-    private let target: String
+    let target: String
     private let filter: [UInt8]?
     private(set) var streamID: [UInt8] = []
-    private var epoch: String
+    private(set) var epoch: String
     var sequence: UInt64
     /// Nil while it is not known who owns its actor.
     var line: OwnerLine?
+    /// Whether the client's node may take it for others of its clients too.
+    let mayShare: Bool
     /// Whether its client has not ended it.
     var isWanted = true
 
     /// - Parameters:
     ///   - epoch: the life in which the client has seen something of it; empty when it has seen nothing.
     ///   - sequence: what it has seen last.
-    init(callID: [UInt8], actor: String, target: String, filter: [UInt8]?, epoch: String = "", sequence: UInt64 = 0) {
+    ///   - mayShare: what comes through a filter is its client's alone all the same.
+    init(
+        callID: [UInt8], actor: String, target: String, filter: [UInt8]?, epoch: String = "", sequence: UInt64 = 0,
+        mayShare: Bool = false
+    ) {
         (self.epoch, self.sequence) = (epoch, sequence)
+        self.mayShare = mayShare && filter == nil
         self.callID = callID
         self.actor = actor
         self.target = target
@@ -32,10 +39,12 @@ final class RelayedStream {
     }
 
     /// One that began at this node.
-    convenience init(_ placed: PlacedStream, streamID: [UInt8], epoch: String, sequence: UInt64) {
+    convenience init(
+        _ placed: PlacedStream, streamID: [UInt8], epoch: String, sequence: UInt64, mayShare: Bool
+    ) {
         self.init(
             callID: placed.callID, actor: placed.actor, target: placed.target, filter: placed.filter, epoch: epoch,
-            sequence: sequence)
+            sequence: sequence, mayShare: mayShare)
         self.streamID = streamID
     }
 

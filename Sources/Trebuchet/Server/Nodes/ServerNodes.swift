@@ -10,6 +10,7 @@ final class ServerNodes: Sendable {
     let member: ClusterMember
     let directory: SlotDirectory
     let exchange: NodeExchange
+    let shared: SharedStreams
     private let watch: SlotWatch
     private let log: @Sendable (String) -> Void
     private let running = Mutex<[Task<Void, Never>]>([])
@@ -25,6 +26,7 @@ final class ServerNodes: Sendable {
         self.directory = directory
         watch.whenAssigned { directory.didAcquire($0) }
         exchange = NodeExchange(membership.engine, as: node, open: open)
+        shared = SharedStreams(exchange)
     }
 
     /// Whether actors of that name may live here.
