@@ -12,10 +12,13 @@ final class FaultyEngine: ClusterEngine {
         var givesNoSlots = false
         /// Messages do not get on.
         var holdsMessages = false
+        /// What was sent, to whom, is kept.
+        var keepsMessages = false
     }
 
     private let engine: MemoryEngine
     private let faults: Mutex<Faults>
+    private let kept = Mutex<[(node: ClusterNode, message: [UInt8])]>([])
 
     init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
         self.engine = engine
@@ -23,6 +26,9 @@ final class FaultyEngine: ClusterEngine {
     }
 
     func set(_ body: @Sendable (inout Faults) -> Void) { faults.withLock { body(&$0) } }
+
+    /// What was sent to a node since messages are kept.
+    func messages(to node: ClusterNode) -> [[UInt8]] { kept.withLock { $0.filter { $0.node == node }.map(\.message) } }
 
     private func check(_ fails: KeyPath<Faults, Bool> = \.isAway) throws(ClusterEngineError) {
         let isFailing = faults.withLock { $0.isAway || $0[keyPath: fails] }
@@ -90,6 +96,7 @@ final class FaultyEngine: ClusterEngine {
     func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         _ = await eventually { !faults.withLock { $0.holdsMessages } }
         try check()
+        if faults.withLock({ $0.keepsMessages }) { kept.withLock { $0.append((node, message)) } }
         return try await engine.send(message, to: node)
     }
     func close() async { await engine.close() }

@@ -19,7 +19,7 @@ final class Node: Sendable {
     /// - Parameter way: through which it uses the engine.
     init(
         _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
-        limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings
+        limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings, rule: NodeRule? = nil
     ) throws {
         membership = try ClusterMembership(of: name, at: way ?? engine, settings: settings)
         member = membership.member
@@ -30,6 +30,8 @@ final class Node: Sendable {
         let system = server.actorSystem
         server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
         server.expose(Till.self, as: "tills/*", placement: .cluster) { _ in Till(actorSystem: system) }
+        server.expose(Board.self, as: "boards/*", placement: .cluster) { _ in Board(actorSystem: system) }
+        if let rule { server.authorize { rule(name, $0, $2) } }
     }
 
     /// Short rounds, so that tests do not take long, and leases that no busy machine outlasts.
@@ -92,12 +94,16 @@ final class Node: Sendable {
     }
 }
 
+/// Whether a node lets somebody call or observe something.
+typealias NodeRule = @Sendable (_ node: String, _ caller: Caller?, _ target: String) -> Bool
+
 /// Runs `body` with nodes that own all slots, each its part.
 func withNodes(
     _ names: [String], engine: MemoryEngine = MemoryEngine(), through way: (any ClusterEngine)? = nil,
-    access: AccessPolicy = .open, limits: ServerLimits = ServerLimits(), _ body: ([Node]) async throws -> Void
+    access: AccessPolicy = .open, limits: ServerLimits = ServerLimits(), rule: NodeRule? = nil,
+    _ body: ([Node]) async throws -> Void
 ) async throws {
-    let nodes = try names.map { try Node($0, engine, through: way, access: access, limits: limits) }
+    let nodes = try names.map { try Node($0, engine, through: way, access: access, limits: limits, rule: rule) }
     do {
         for node in nodes { try await node.start() }
         await ownAll(nodes)

@@ -71,10 +71,12 @@ final class SharedStream: Sendable {
         let isThere = state.withLock { state in
             guard !state.isGone else { return false }
             state.looks += 1
-            if let feed = state.feed, feed.line.node != node {
+            let isBroken = state.isShown && state.mirror?.hasEnded == true
+            if let feed = state.feed, feed.line.node != node || isBroken {
                 feed.line.end(feed.number, mayReturn: false)
                 (left, ended) = Self.stop(&state)
             }
+            if isBroken { state.mirror = nil }
             if state.feed != nil, state.isShown, let mirror = state.mirror {
                 state.admitted += 1
                 found = mirror
@@ -153,7 +155,7 @@ final class SharedStream: Sendable {
             guard let mirror = mirror(fedBy: message.number) else { return }
             _ = message.version { mirror.takeWhole($0, $1) }
         case .shown: didShow(message.number)
-        case .moved: lose(message.number, isMoved: true)
+        case .moved: lose(message.number)
         case .gone: end(message.number, .gone)
         case .failed: fail(message)
         default: break
@@ -192,9 +194,7 @@ final class SharedStream: Sendable {
     }
 
     /// Nothing more comes: who observes, or waits, asks again.
-    ///
-    /// - Parameter isMoved: whether the owner has said that it is none any more.
-    func lose(_ number: UInt64, isMoved: Bool = false) {
+    func lose(_ number: UInt64) {
         let (left, mirror, node): ([@Sendable (Answer) -> Void], MirroredSource?, ClusterNode?) = state.withLock {
             state in
             guard let feed = state.feed, feed.number == number else { return ([], nil, nil) }
@@ -202,7 +202,7 @@ final class SharedStream: Sendable {
             return (left, mirror, feed.line.node)
         }
         guard let node else { return }
-        if isMoved { streams?.didMove(ClusterSlot(of: key.actor), from: node) }
+        streams?.didMove(ClusterSlot(of: key.actor), from: node)
         mirror?.finish(.moved)
         for answer in left { answer(.elsewhere) }
         lookLater()

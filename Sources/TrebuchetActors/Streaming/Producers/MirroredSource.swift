@@ -128,6 +128,12 @@ package final class MirroredSource: StreamHub, @unchecked Sendable {
         return goesOn
     }
 
+    package var hasEnded: Bool {
+        var hasEnded = false
+        lock.run { hasEnded = ending != nil }
+        return hasEnded
+    }
+
     /// Whether it could go on with differences alone.
     package var isWhole: Bool {
         var isWhole = kind == .events
@@ -162,8 +168,11 @@ package final class MirroredSource: StreamHub, @unchecked Sendable {
         if recent.newest?.current == nil, !patches.isEmpty, let whole = folded(recent.position) {
             keep(whole: whole, of: recent.position)
         }
-        guard let newest = recent.newest, newest.current != nil else { return first(for: broadcaster) }
-        broadcaster.send(.whole(newest))
+        guard let newest = recent.newest else { return }
+        if newest.current != nil { return broadcaster.send(.whole(newest)) }
+        // The differences do not fit: who observes begins anew.
+        ending = .moved
+        tell(last: .ended)
     }
 
     override package func endIfUnused() { whileAlone { didFallSilent() } }
