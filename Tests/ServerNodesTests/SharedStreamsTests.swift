@@ -287,6 +287,12 @@ import TrebuchetCluster
             for (number, name) in names.enumerated() {
                 let client = clients[number % clients.count]
                 #expect(await eventually { client.answers("20 \(name)").count == 1 })
+                // One at a time: what it has changed, and its answer, are all that is on the way.
+                let (target, arguments) = name.hasPrefix("boards") ? ("step()", [Int]()) : ("add(_:)", [1])
+                for call in 21...30 {
+                    client.call("\(call) \(name)", name, target, arguments)
+                    #expect(await eventually { client.answers("\(call) \(name)").count == 1 })
+                }
                 let messages = client.messages
                 let streamID = messages.first { $0.type == "streamStart" && $0.callID == "s\(name)" }?.streamID
                 var shown = 0
@@ -297,7 +303,7 @@ import TrebuchetCluster
                         #expect(shown >= value(of: message, "result"), "\(name) \(message.text)")
                     }
                 }
-                #expect(shown == 20)
+                #expect(shown == 30)
             }
             for client in clients { client.abort() }
         }
