@@ -204,10 +204,10 @@ import TrebuchetCluster
             }
             await slow.pause()
             let caller = try await nodes[1].textClient()
-            let count = 60
+            let count = 40
             for number in 1...count {
                 // Each version is whole, as it has little of the one before.
-                caller.call(number, name, "fill(_:)", "[\(500_000 + number * 1_000)]")
+                caller.call(number, name, "fill(_:)", "[\(400_000 + number * 1_000)]")
                 #expect(await caller.answer(number) != nil)
                 #expect(await eventually { fast.versions.count == number + 1 })
             }

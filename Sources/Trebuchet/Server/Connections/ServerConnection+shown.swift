@@ -16,7 +16,10 @@ extension ServerConnection {
     }
 
     /// No answer is kept back for longer by a stream that does not come.
-    fileprivate static var longestBehindStreams: Duration { .seconds(1) }
+    private static var longestBehindStreams: Duration { .seconds(1) }
+
+    /// Nor by one that comes from another node, or does not: that is known when the way there and back is over.
+    fileprivate static var longestBehindShared: Duration { .seconds(10) }
 
     private func awaitsStreams(of home: SystemShard?) -> Bool {
         let ahead = streams.values.filter { !$0.broadcaster.isUpToDate }
@@ -44,7 +47,7 @@ extension ServerConnection {
 extension ServerShard {
     /// Calls `done` on this reactor as soon as those streams show what there is that the connection has asked for, or after a while.
     func whenStreamsShow(_ connection: ServerConnection, _ done: @escaping () -> Void) {
-        whenStreamsShow(connection, nil, for: ServerConnection.longestBehindStreams, done)
+        whenStreamsShow(connection, nil, for: ServerConnection.longestBehindShared, done)
     }
 
     /// Calls `done` on this reactor as soon as the connection's streams are up to date.
