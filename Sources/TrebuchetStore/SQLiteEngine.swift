@@ -19,7 +19,7 @@ public final class SQLiteEngine: ClusterEngine {
     public let limits: ClusterEngineLimits
     private let store: any StateStore
     /// Nodes, slots, and who listens.
-    private let live: MemoryEngine
+    let live: MemoryEngine
     /// One for each slot: whoever owns it goes on owning it while something of it is written.
     private let turns = ClusterSlot.all.map { _ in AsyncBinarySemaphore() }
     private let loading = AsyncBinarySemaphore()
@@ -51,19 +51,6 @@ public final class SQLiteEngine: ClusterEngine {
 
     /// For tests: as after a connection to an engine was lost.
     package func breakSubscriptions() { live.breakSubscriptions() }
-
-    // MARK: Nodes
-
-    /// A node lives for so long from now; again before that is over.
-    public func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
-        try await live.announce(node, info: info, lasting: lasting)
-    }
-
-    /// The node is forgotten at once.
-    public func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) { try await live.withdraw(node) }
-
-    /// The nodes that live now, in the order of their names.
-    public func nodes() async throws(ClusterEngineError) -> [LiveNode] { try await live.nodes() }
 
     // MARK: Slots
 
@@ -269,26 +256,6 @@ public final class SQLiteEngine: ClusterEngine {
             try await reply(callID, log, try await head(of: log))
         }
     }
-
-    /// Listens to what is appended to a log.
-    public func watch(
-        _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
-    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await live.watch(log, receive) }
-
-    // MARK: Messages
-
-    /// Listens to what is sent to a node.
-    public func listen(
-        as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
-    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await live.listen(as: node, receive) }
-
-    /// Calls those who listen at the node; false when nobody does.
-    public func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
-        try await live.send(message, to: node)
-    }
-
-    /// Ends all subscriptions, and all that is asked from now on. The store stays open.
-    public func close() async { await live.close() }
 
     // MARK: What is kept of a log; in its turn
 

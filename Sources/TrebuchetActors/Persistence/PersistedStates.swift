@@ -201,6 +201,12 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         return begun.map(\.begun) + currentAnswers.map(\.write)
     }
 
+    /// What they say was done is in memory alone. Of some the store knows that they began.
+    private func dropAnswers() {
+        for (call, _) in answers where call.isNoted { writer.forget(call.key, call) }
+        answers = []
+    }
+
     private var outOfReach: TrebuchetError {
         TrebuchetError(
             .unknownOutcome, "actor '\(name)' was taken out of reach while the call ran: its changes are not kept")
@@ -223,9 +229,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
             let held = next
             next = Held()
             next.updates = held.updates.filter { $0.isWanted?() == true }
-            // What they say was done is in memory alone. Of some the store knows that they began.
-            for (call, _) in answers where call.isNoted { writer.forget(call.key, call) }
-            answers = []
+            dropAnswers()
             writeAgain()
             fail(held, .internal, describe(error))
             return nil
@@ -364,9 +368,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         hasChanged = false
         let held = next
         next = Held()
-        // What they say was done is in memory alone. Of some the store knows that they began.
-        for (call, _) in answers where call.isNoted { writer.forget(call.key, call) }
-        answers = []
+        dropAnswers()
         answer(held, outOfReach)
     }
 
@@ -378,10 +380,6 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         guard !isElsewhere else { return }
         for log in logs { log.source?.persist(by: nil) }
         for log in events { log.source?.stopKeeping() }
-    }
-
-    package func loss(_ error: TrebuchetError) -> String {
-        "actor '\(name)' was let go of, and its last change is lost: \(error.message)"
     }
 
     private func retire(_ done: @escaping (TrebuchetError?) -> Void) {

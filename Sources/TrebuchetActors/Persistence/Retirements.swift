@@ -37,3 +37,10 @@ package final class Retirements: Sendable {
         }
     }
 }
+
+extension PersistedStates {
+    /// What the log is told of a change that is not kept.
+    package func loss(_ error: TrebuchetError) -> String {
+        "actor '\(name)' was let go of, and its last change is lost: \(error.message)"
+    }
+}
