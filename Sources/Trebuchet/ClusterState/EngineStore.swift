@@ -105,7 +105,7 @@ final class EngineStore: PartitionedStore {
         guard let actor = key.partition else { throw StateStoreError(.failed, "'\(key)' belongs to no actor") }
         let partition = Partition(actor)
         if let seen, let look = try await news(of: key, in: partition, after: seen) { return look }
-        let (contents, place, _) = try await read(partition)
+        let (contents, place, _, _) = try await read(partition)
         return PartitionLook(.whole(contents.log(key)), PartitionSeen(fence: place.fence, offset: place.offset))
     }
 
@@ -144,7 +144,7 @@ final class EngineStore: PartitionedStore {
     func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError) {
         try await with(actor) { partition throws(StateStoreError) in
             guard let lease = lease(partition.log.slot), lease.fence == ownership else { return }
-            let (contents, place, _) = try await read(partition)
+            let (contents, place, _, _) = try await read(partition)
             // What is just being folded belongs to the log that there is.
             guard contents.isEmpty, !partition.isFolding else { return }
             // Positions of before mean nothing any more.
