@@ -131,7 +131,8 @@ extension ServerConnection {
         if let streamID = request.name.knownAs, let seen = request.seen, let relays {
             withdraw(call)
             relays.resumeLater(
-                RelayedStream(request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence))
+                RelayedStream(
+                    request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence, request.stake))
             return true
         }
         guard request.seen != nil else { return false }
