@@ -36,7 +36,8 @@ extension TrebuchetServer {
     {
         let sender = try ClusterNode(name: "operator")
         let message = RelayMessage(
-            from: sender.description, number: 1, RelayMessage.Epochs(sender: 1, receiver: 0), [RelayFrame(.stop, line: 0)])
+            from: sender.description, number: 1, RelayMessage.Epochs(sender: 1, receiver: 0),
+            [RelayFrame(.stop, line: 0)])
         return try await engine.send(message.bytes, to: node)
     }
 
