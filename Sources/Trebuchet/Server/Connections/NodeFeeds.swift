@@ -171,7 +171,10 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
 
     var isLocal: Bool { false }
     var isWritable: Bool { window.isOpen }
-    var isAwaited: Bool { !unshown.isEmpty }
+    /// Whether the other node was not sent yet all that there was of a stream when it began.
+    var hasUnshown: Bool { !unshown.isEmpty }
+    // Of all subscribers of a stream one is asked for all of them.
+    var isAwaited: Bool { shard.isAwaited }
     func inOneWrite(_ body: () -> Void) { body() }
     func fellBehind() { isBehind = true }
 

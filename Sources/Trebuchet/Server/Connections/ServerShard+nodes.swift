@@ -42,7 +42,7 @@ extension ServerShard {
     }
 
     /// Whether somebody waits for what streams show.
-    var isAwaited: Bool { !answersBehindStreams.isEmpty || feeds.contains { $0.isAwaited } }
+    var isAwaited: Bool { !answersBehindStreams.isEmpty || feeds.contains { $0.hasUnshown } }
 
     /// Sends other nodes what actors of this reactor have changed, before the answers of the calls that have changed it.
     func catchUpFeeds() { for feeds in feeds { feeds.catchUp() } }

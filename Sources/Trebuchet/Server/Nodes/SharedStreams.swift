@@ -97,6 +97,7 @@ final class SharedLine: RelayEnd {
         /// What has come of a message.
         var parts: [UInt8] = []
         var taken = 0
+        var isBroken = false
     }
 
     let reactor: Reactor
@@ -120,7 +121,12 @@ final class SharedLine: RelayEnd {
     }
 
     func begin(_ stream: SharedStream, _ number: UInt64, _ beginning: SharedBeginning) {
-        state.withLock { $0.streams[number] = stream }
+        let isBroken = state.withLock { state in
+            if !state.isBroken { state.streams[number] = stream }
+            return state.isBroken
+        }
+        // It has broken since it was found. Not here: the stream is just beginning.
+        if isBroken { return reactor.execute { stream.lose(number) } }
         send(SharedMessage.bytes(.begin, number, beginning))
     }
 
@@ -173,7 +179,7 @@ final class SharedLine: RelayEnd {
         ended?.send(.gone)
         ended?.forget()
         let lost = state.withLock { state in
-            defer { state.streams = [:] }
+            defer { (state.streams, state.isBroken) = ([:], true) }
             return state.streams
         }
         for (number, stream) in lost { stream.lose(number) }
