@@ -16,6 +16,8 @@ package final class FaultyEngine: ClusterEngine {
         package var holdsMessages = false
         /// Messages are taken, and never arrive.
         package var losesMessages = false
+        /// What was sent, to whom, is kept.
+        package var keepsMessages = false
 
         package init(givesNoSlots: Bool = false) { self.givesNoSlots = givesNoSlots }
     }
@@ -24,6 +26,7 @@ package final class FaultyEngine: ClusterEngine {
     private let faults: Mutex<Faults>
     private let rounds = Mutex(0)
     private let sent = Mutex(0)
+    private let kept = Mutex<[(node: ClusterNode, message: [UInt8])]>([])
 
     package init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
         self.engine = engine
@@ -36,6 +39,11 @@ package final class FaultyEngine: ClusterEngine {
     package var roundCount: Int { rounds.withLock { $0 } }
 
     package func set(_ body: @Sendable (inout Faults) -> Void) { faults.withLock { body(&$0) } }
+
+    /// What was sent to a node since messages are kept.
+    package func messages(to node: ClusterNode) -> [[UInt8]] {
+        kept.withLock { $0.filter { $0.node == node }.map(\.message) }
+    }
 
     fileprivate func check(_ fails: KeyPath<Faults, Bool> = \.isAway) throws(ClusterEngineError) {
         let isFailing = faults.withLock { $0.isAway || $0[keyPath: fails] }
@@ -113,6 +121,7 @@ package final class FaultyEngine: ClusterEngine {
         _ = await eventually { !faults.withLock { $0.holdsMessages } }
         try check()
         if !message.isEmpty { sent.withLock { $0 += 1 } }
+        if faults.withLock({ $0.keepsMessages }) { kept.withLock { $0.append((node, message)) } }
         return faults.withLock { $0.losesMessages } ? true : try await engine.send(message, to: node)
     }
     package func close() async { await engine.close() }

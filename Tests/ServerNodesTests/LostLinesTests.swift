@@ -88,7 +88,8 @@ import TrebuchetCluster
             way.set { $0.holdsMessages = true }
             other.call("1", name, "follow(_:)", [1])
             client.abort()
-            #expect(await eventually { exchange.lineCount == 1 && exchange.waitingBytes > 0 })
+            // That of the other client, and that of the node itself.
+            #expect(await eventually { exchange.lineCount == 2 && exchange.waitingBytes > 0 })
             exchange.lose(nodes[1].member.node)
             way.set { $0.holdsMessages = false }
             other.abort()

@@ -13,7 +13,7 @@ extension Node {
     convenience init(
         _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
-        clock: ManualEngineClock? = nil, isReached: Bool = false
+        clock: ManualEngineClock? = nil, isReached: Bool = false, rule: NodeRule? = nil
     ) throws {
         try self.init(
             name, engine, through: way, access: access, limits: limits, settings: settings, clock: clock,
@@ -24,6 +24,8 @@ extension Node {
             server.expose(Roll.self, as: "rolls/*", placement: .cluster) { _ in Roll(actorSystem: system) }
             server.expose(Shelf.self, as: "shelves/*", placement: .cluster) { _ in Shelf(actorSystem: system) }
             server.expose(Till.self, as: "tills/*", placement: .cluster) { _ in Till(actorSystem: system) }
+            server.expose(Board.self, as: "boards/*", placement: .cluster) { _ in Board(actorSystem: system) }
+            if let rule { server.authorize { rule(name, $0, $2) } }
         }
     }
 
@@ -33,14 +35,17 @@ extension Node {
     func names(_ count: Int) -> [String] { names("tallies", count) }
 }
 
+/// Whether a node lets somebody call or observe something.
+typealias NodeRule = @Sendable (_ node: String, _ caller: Caller?, _ target: String) -> Bool
+
 /// Runs `body` with nodes that own all slots, each its part.
 func withNodes(
     _ names: [String], engine: MemoryEngine = MemoryEngine(), through way: (any ClusterEngine)? = nil,
     access: AccessPolicy = .open, limits: ServerLimits = ServerLimits(), areReached: Bool = false,
-    _ body: ([Node]) async throws -> Void
+    rule: NodeRule? = nil, _ body: ([Node]) async throws -> Void
 ) async throws {
     let nodes = try names.map {
-        try Node($0, engine, through: way, access: access, limits: limits, isReached: areReached)
+        try Node($0, engine, through: way, access: access, limits: limits, isReached: areReached, rule: rule)
     }
     try await Node.with(nodes) { try await body(nodes) }
 }

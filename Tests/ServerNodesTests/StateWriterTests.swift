@@ -20,6 +20,11 @@ import Testing
         ) async throws(StateStoreError) -> [StateEntry] { [] }
         func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { nil }
         func ownership(of actor: String) -> UInt64 { 1 }
+        func look(at key: StateKey, after seen: PartitionSeen?) async throws(StateStoreError) -> PartitionLook {
+            PartitionLook(.whole(nil), PartitionSeen(fence: 0, offset: 0))
+        }
+        func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError) {}
+        func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]] { [:] }
         func write(_ writes: [StateWrite]) async throws(StateStoreError) {
             _ = await eventually { self.contents.withLock { $0.isOpen } }
             contents.withLock { $0.writes.append(writes) }

@@ -52,13 +52,24 @@ final class TextClient: Sendable {
         send("invocation", callID, actor, target, #""arguments":\#(arguments)\#(session)"#)
     }
 
-    func observe(_ callID: String, _ actor: String) {
-        send("invocation", callID, actor, "observeCount", #""arguments":[]"#)
+    func observe(_ callID: String, _ actor: String, _ stream: String = "observeCount") {
+        send("invocation", callID, actor, stream, #""arguments":[]"#)
     }
 
-    func resume(_ stream: Message, _ callID: String, _ actor: String, behind sequence: Int) {
+    /// Ends a stream.
+    func unsubscribe(_ stream: Message) {
+        send("streamEnd", #""streamID":"\#(stream.streamID)","reason":"clientUnsubscribed""#)
+    }
+
+    /// Reads nothing any more, until it is told to.
+    func pause() async { await socket.reactor.perform { [socket] in socket.pauseReading() } }
+    func goOn() async { await socket.reactor.perform { [socket] in socket.resumeReading() } }
+
+    func resume(
+        _ stream: Message, _ callID: String, _ actor: String, behind sequence: Int, _ target: String = "observeCount"
+    ) {
         let seen = #""streamID":"\#(stream.streamID)","epoch":"\#(stream.epoch)","lastSequence":\#(sequence)"#
-        send("streamResume", callID, actor, "observeCount", seen)
+        send("streamResume", callID, actor, target, seen)
     }
 
     func cancel(_ callID: String) { socket.send(text: #"{"type":"cancel","payload":{"callID":"\#(callID)"}}"#) }

@@ -13,11 +13,20 @@ extension TrebuchetServer {
     static func join(_ membership: ClusterMembership, _ parts: ServerParts, _ shards: [ServerShard]) {
         let names = parts.answers.names
         let nodes = ServerNodes(membership, log: parts.log) { [weak parts] line, frame in
-            guard let parts, let client = RelayedClient(frame.payload), let first = shards.first else { return nil }
+            guard let parts, let first = shards.first else { return nil }
+            if frame.payload == SharedMessage.opening {
+                guard parts.nodes != nil else { return nil }
+                return FeedLine(line, at: shards[Int(line.number % UInt64(shards.count))])
+            }
+            guard let client = RelayedClient(frame.payload) else { return nil }
             let name = names.carry(client.session, onReactor: Int(line.number % UInt64(shards.count)))
             let shard = shards.first { $0.index == names.reactor(of: name.name) } ?? first
             guard parts.nodes != nil else { return nil }
             return RelayedLink(line, client, name, at: shard)
+        }
+        nodes.shared.set(reactor: shards.first?.reactor, memory: parts.memory) { [weak parts] slot, node in
+            guard parts?.nodes != nil else { return }
+            for shard in shards { shard.reactor.execute { shard.forgetOwner(of: slot, node) } }
         }
         parts.nodesOfServer.withLock { $0 = nodes }
     }
@@ -27,7 +36,8 @@ extension TrebuchetServer {
     {
         let sender = try ClusterNode(name: "operator")
         let message = RelayMessage(
-            from: sender.description, number: 1, RelayMessage.Epochs(sender: 1, receiver: 0), [RelayFrame(.stop, line: 0)])
+            from: sender.description, number: 1, RelayMessage.Epochs(sender: 1, receiver: 0),
+            [RelayFrame(.stop, line: 0)])
         return try await engine.send(message.bytes, to: node)
     }
 

@@ -1,4 +1,4 @@
-internal import Bytes
+package import Bytes
 internal import TrebuchetWire
 
 extension Broadcaster {
@@ -86,6 +86,12 @@ extension Broadcaster {
         subscription.didSend(update.sequence)
         messageCount &+= 1
         subscription.subscriber.sendStreamData(subscription, suffix: suffix)
+    }
+
+    /// The whole value of the version that a subscriber has been sent last, where that is the newest and its value is here.
+    package func whole(behind subscription: StreamSubscription) -> SharedBytes? {
+        guard let newest = recent.newest, newest.sequence == subscription.sent else { return nil }
+        return newest.current
     }
 
     private func suffix(of update: StateUpdate, for subscription: StreamSubscription) -> SharedBytes? {

@@ -30,7 +30,7 @@ package class StreamHub: @unchecked Sendable {
     /// The lives that it had at other nodes before, as far as it goes on from them.
     private final var earlier: [StreamLife] = []
     /// How many updates are kept for those who are behind, where nothing may be left out; else nil.
-    final let buffer: Int?
+    package final let buffer: Int?
     /// The reactor that the stream's actor lives on; nil when it runs on the global pool.
     package let home: SystemShard?
     /// That of the state, of a filter.
@@ -111,6 +111,9 @@ package class StreamHub: @unchecked Sendable {
         self.earlier = earlier
     }
 
+    /// The lives that it goes on from. In the actor's isolation.
+    package final var lives: [StreamLife] { (origin ?? self).earlier }
+
     /// Whether who has seen the version of this number, in the life of this epoch, goes on from there, and needs nothing anew.
     package final func goesOn(from number: UInt64, in epoch: String) -> Bool {
         if self.epoch.utf8.elementsEqual(epoch.utf8) { return true }
@@ -174,6 +177,9 @@ package class StreamHub: @unchecked Sendable {
         memory.keep(for: time, on: home)
         return StreamPosition(shownPosition, expected)
     }
+
+    /// Whether who has lost a connection may come back.
+    package final var expectsReturns: Bool { memory.isKept(on: home) }
 
     // MARK: Who carries it on
 

@@ -46,6 +46,24 @@ package enum StreamDataParts {
         return UnsafeRawBufferPointer(rebasing: suffix[start..<(suffix.count - 2)])
     }
 
+    /// The version that a suffix which `appendSuffix` has written is the difference from; nil of one with the whole value, and of what it
+    /// has not written.
+    package static func base(inSuffix suffix: UnsafeRawBufferPointer, sequence: UInt64) -> UInt64? {
+        let start =
+            #"","sequenceNumber":"#.utf8.count + digits(sequence)
+            + #","timestamp":"2026-01-01T00:00:00.000Z""#.utf8.count
+        let name = #","base":"#.utf8
+        guard suffix.count > start + name.count, suffix[start..<(start + name.count)].elementsEqual(name) else {
+            return nil
+        }
+        var base: UInt64 = 0
+        for byte in suffix[(start + name.count)...] {
+            guard (0x30...0x39).contains(byte) else { break }
+            base = base &* 10 &+ UInt64(byte - 0x30)
+        }
+        return base
+    }
+
     private static func digits(_ number: UInt64) -> Int {
         var digits = 1
         var rest = number

@@ -52,8 +52,7 @@ extension ConnectionRelays: OwnerLineUser {
     private func answer(_ relayed: RelayedCall, _ message: borrowing Message) {
         guard let call = underWay(relayed) else { return }
         if relayed.isResumption, isPassing(message) { return askAgain(relayed) }
-        connection.withdraw(call)
-        connection.passOn(message, as: relayed.callID)
+        connection.answer(call, message)
         didEnd(relayed)
     }
 
@@ -70,18 +69,29 @@ extension ConnectionRelays: OwnerLineUser {
         let streamID = Array(message.bytes(envelope.pointee.streamID))
         // An owner calls no stream as a line calls a call: that is one which its client has named.
         let isNamed = message.callID.elementsEqual(streamID)
+        // Of a stream that this node takes itself it says no more than that the client may observe.
+        let isPermission = !isNamed && streamID == LineCallID.permission
         let stream: RelayedStream
         var begun: RelayedCall?
         switch isNamed ? line.take(named: streamID).map({ .call($0) }) : line.take(message.callID) {
         case .stream(let resumed):
-            guard resumed.isWanted else { return line.unsubscribe(streamID) }
+            guard resumed.isWanted else { return isPermission ? () : line.unsubscribe(streamID) }
             resuming[resumed.streamID] = nil
             stream = resumed
         case .call(let relayed):
-            guard let call = underWay(relayed), let asked = relayed.stream else { return line.unsubscribe(streamID) }
+            guard let call = underWay(relayed), let asked = relayed.stream else {
+                return isPermission ? () : line.unsubscribe(streamID)
+            }
             connection.withdraw(call)
             (stream, begun) = (asked, relayed)
-        case nil: return line.unsubscribe(streamID)
+        case nil: return isPermission ? () : line.unsubscribe(streamID)
+        }
+        if isPermission {
+            connection.share(
+                stream, at: line.node, epoch: message.text(envelope.pointee.epoch),
+                position: envelope.pointee.sequenceNumber)
+            if let begun { didEnd(begun) }
+            return
         }
         stream.begin(
             as: streamID, epoch: message.text(envelope.pointee.epoch), position: envelope.pointee.sequenceNumber)

@@ -59,7 +59,8 @@ final class ConnectionRelays {
         let callID = envelope.pointee.callID.isAbsent ? asked.resumed ?? [] : Array(message.callID)
         let stream = RelayedStream(
             callID: callID, actor: asked.actor.text, target: asked.target, filter: filter,
-            epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0, stake: stake)
+            epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0,
+            mayShare: connection.mayShareStreams, stake: stake)
         forward(message, callID, asked, stream, isRepeatable: true)
     }
 
@@ -271,6 +272,7 @@ final class ConnectionRelays {
         guard let excess else { return lines.values.forEach { $0.send(.client, client.payload) } }
         // Nothing may go on there in the name of who was signed in before.
         endStreams(excess)
+        connection.endSharedStreams(excess)
         for call in Array(connection.running.values) where call.relayed != nil {
             connection.finish(call, .failure(excess))
         }

@@ -66,7 +66,7 @@ struct ConnectionStreams {
 /// What streams ask of a connection.
 extension ServerConnection {
     var isLocal: Bool { false }
-    var isAwaited: Bool { !shard.answersBehindStreams.isEmpty }
+    var isAwaited: Bool { shard.isAwaited }
 
     func streamsMayShow() { shard.streamsMayShow(self) }
 }

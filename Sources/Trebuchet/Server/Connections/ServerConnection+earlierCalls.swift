@@ -60,7 +60,8 @@ extension ServerConnection {
                 answer = try await writer.store.get(key).map { Self.answer($0, digest, principal) }
             } catch {
                 let text = "what became of the call cannot be read: \(error.message)"
-                answer = .failure(TrebuchetError(.unavailable, text))
+                // Who asks again cannot take it for one that was not made.
+                answer = .failure(TrebuchetError(.unknownOutcome, text))
             }
             reactor.execute {
                 self.didWork(call)

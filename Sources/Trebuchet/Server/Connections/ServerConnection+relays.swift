@@ -26,10 +26,7 @@ extension ServerConnection {
         case .stream(let name):
             isRepeatable = true
             let resumed = message.kind == .streamResume ? ownName(in: message) : nil
-            if let resumed {
-                relays.leave(resumed)
-                if let old = streams[resumed] { forget(old) }
-            }
+            if let resumed { leave(resumed) }
             stream = AskedStream(actor: ActorName(message.actorName), target: name, resumed: resumed)
         case .program, .unknown: isRepeatable = false
         }
@@ -90,6 +87,7 @@ extension ServerConnection {
 
     /// The same, under the client's callID.
     func passOn(_ message: borrowing Message, as callID: [UInt8]) {
+        if shard.states.hasMarked { catchUpStreams() }
         let renamed = message.renamed(callID)
         guard renamed.count <= largestMessage else { return fail(callID, tooLarge("the result", renamed.count)) }
         renamed.withUnsafeBytes { passOn($0) }
@@ -119,7 +117,8 @@ extension ServerConnection {
         guard let streamID = request.name.knownAs, let seen = request.seen, let relays else { return false }
         relays.resume(
             RelayedStream(
-                request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence, request.stake))
+                request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
+                mayShare: mayShareStreams, request.stake))
         return true
     }
 
@@ -132,7 +131,8 @@ extension ServerConnection {
             withdraw(call)
             relays.resumeLater(
                 RelayedStream(
-                    request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence, request.stake))
+                    request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
+                    mayShare: mayShareStreams, request.stake))
             return true
         }
         guard request.seen != nil else { return false }
@@ -152,9 +152,10 @@ extension ServerConnection {
 
     /// Whether a stream that its actor has ended goes on elsewhere: the actor went to another node.
     func movesAtEnd(_ subscription: StreamSubscription, _ reason: StreamEndReason) -> Bool {
-        guard reason == .actorTerminated, let placed = placed[subscription.streamID], let nodes = shard.parts.nodes,
-            !nodes.owns(placed.actor)
+        guard reason == .actorTerminated, let placed = placed[subscription.streamID], let nodes = shard.parts.nodes
         else { return false }
+        let mirror = subscription.broadcaster.hub as? MirroredSource
+        guard mirror?.goesOnElsewhere ?? !nodes.owns(placed.actor) else { return false }
         move(subscription, placed)
         return true
     }
@@ -168,7 +169,7 @@ extension ServerConnection {
         guard let nodes = shard.parts.nodes else { return }
         let stream = RelayedStream(
             placed, streamID: streamID, epoch: subscription.broadcaster.hub.epoch, sequence: subscription.sent,
-            stakeOfMoved(filtered: subscription.isFiltered))
+            mayShare: mayShareStreams, stakeOfMoved(filtered: subscription.isFiltered))
         forget(subscription)
         let relays = relays ?? ConnectionRelays(self, nodes)
         self.relays = relays

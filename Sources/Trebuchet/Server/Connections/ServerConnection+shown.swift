@@ -18,10 +18,19 @@ extension ServerConnection {
     /// No answer is kept back for longer by a stream that does not come.
     private static var longestBehindStreams: Duration { .seconds(1) }
 
+    /// Nor by one that comes from another node, or does not: that is known when the way there and back is over.
+    fileprivate static var longestBehindShared: Duration { .seconds(10) }
+
     private func awaitsStreams(of home: SystemShard?) -> Bool {
         let ahead = streams.values.filter { !$0.broadcaster.isUpToDate }
         mayAwaitStreams = !beginning.isEmpty || !ahead.isEmpty
         return !beginning.isEmpty || ahead.contains { $0.broadcaster.hub.home === home }
+    }
+
+    /// Whether a stream that this node takes from another one is just beginning, or begins here.
+    func awaitsSharedStreams() -> Bool {
+        mayAwaitStreams = !haveShown
+        return mayAwaitStreams
     }
 
     /// Whether the streams that were asked for show what their actors have been told so far.
@@ -36,6 +45,11 @@ extension ServerConnection {
 }
 
 extension ServerShard {
+    /// Calls `done` on this reactor as soon as those streams show what there is that the connection has asked for, or after a while.
+    func whenStreamsShow(_ connection: ServerConnection, _ done: @escaping () -> Void) {
+        whenStreamsShow(connection, nil, for: ServerConnection.longestBehindShared, done)
+    }
+
     /// Calls `done` on this reactor as soon as the connection's streams are up to date.
     ///
     /// - Parameter deadline: that of the call. Its answer is known, and a stream that does not begin is not to cost it: after half of

@@ -13,6 +13,8 @@ struct StreamRequest: Sendable {
     let seen: Seen?
     /// Its place in the shares, until it has begun.
     let stake: StreamStake
+    /// Whether it is only to be said that it may begin: the client's node takes it for several.
+    var mayShare = false
 
     /// What another node takes it up by.
     var placed: PlacedStream {
@@ -37,7 +39,8 @@ extension ServerConnection {
             let name = AskedStream(actor: ActorName(message.actorName), target: stream, resumed: nil)
             let request = StreamRequest(
                 name: name, streamID: nextStreamID(), callID: Array(message.callID), filter: try filter(in: message),
-                seen: nil, stake: try stake(filtered: !message.envelope.pointee.filter.isAbsent))
+                seen: nil, stake: try stake(filtered: !message.envelope.pointee.filter.isAbsent),
+                mayShare: isShareable(message))
             begin(request, of: record, message)
         } catch {
             fail(message, error)
@@ -75,10 +78,7 @@ extension ServerConnection {
             let seen = StreamRequest.Seen(
                 epoch: epoch.isAbsent ? "" : message.text(epoch), sequence: envelope.pointee.lastSequence ?? 0)
             let resumed = ownName(in: message)
-            if let resumed {
-                relays?.leave(resumed)
-                if let old = streams[resumed] { forget(old) }
-            }
+            if let resumed { leave(resumed) }
             let name = AskedStream(
                 actor: ActorName(message.actorName), target: stream, resumed: resumed, knownAs: knownAs)
             let callID = envelope.pointee.callID.isAbsent ? resumed : Array(message.callID)
@@ -86,7 +86,8 @@ extension ServerConnection {
             let goesOn = knownAs != nil || isOfNode(message)
             let request = StreamRequest(
                 name: name, streamID: resumed ?? nextStreamID(), callID: callID ?? [], filter: filter, seen: seen,
-                stake: goesOn ? stakeOfMoved(filtered: isFiltered) : try stake(filtered: isFiltered))
+                stake: goesOn ? stakeOfMoved(filtered: isFiltered) : try stake(filtered: isFiltered),
+                mayShare: isShareable(message))
             begin(request, of: record, message)
         } catch {
             if let knownAs { failStream(knownAs, error) } else { fail(message, error) }
@@ -239,14 +240,13 @@ extension ServerConnection {
         // Who goes on from another life has to hear that it does.
         let isOfEarlierLife = seen.map { !$0.epoch.utf8.elementsEqual(source.epoch.utf8) } ?? false
         if let old = streams[streamID] { forget(old) }
-        link.send { buffer in
-            request.callID.withUnsafeBytes {
-                EnvelopeWriter.streamStart(
-                    streamID: streamID, callID: $0, actorID: record.name, target: stream, epoch: source.epoch,
-                    sequence: isOfEarlierLife ? seen?.sequence : position?.number, into: &buffer)
-            }
-        }
-        if request.seen != nil, seen == nil, position != nil {
+        let missed = request.seen != nil && seen == nil && position != nil
+        let isPermission = request.mayShare && !missed && isShared(record)
+        tellStart(
+            of: isPermission ? LineCallID.permission : streamID, request, epoch: source.epoch,
+            sequence: isOfEarlierLife ? seen?.sequence : position?.number)
+        if isPermission { return }
+        if missed {
             let error = TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")
             return tellEnd(of: streamID, reason: .error, error: error)
         }
@@ -274,8 +274,18 @@ extension ServerConnection {
         }
     }
 
+    func tellStart(of streamID: [UInt8], _ request: StreamRequest, epoch: String, sequence: UInt64?) {
+        link.send { buffer in
+            request.callID.withUnsafeBytes {
+                EnvelopeWriter.streamStart(
+                    streamID: streamID, callID: $0, actorID: request.name.actor.text, target: request.name.target,
+                    epoch: epoch, sequence: sequence, into: &buffer)
+            }
+        }
+    }
+
     /// Not one that a client has brought along from an earlier connection.
-    private func nextStreamID() -> [UInt8] {
+    func nextStreamID() -> [UInt8] {
         while true {
             streamCount &+= 1
             let streamID = Array("\(upstream?.streams ?? "")s\(streamCount)".utf8)
@@ -291,7 +301,7 @@ extension ServerConnection {
     }
 
     /// A request has come to its end, in whatever way.
-    private func didBegin(_ request: StreamRequest) {
+    func didBegin(_ request: StreamRequest) {
         if beginning[request.streamID]?.stake === request.stake { beginning[request.streamID] = nil }
         // An idle client is not to keep the memory that its beginning took.
         if beginning.isEmpty { beginning = [:] }
@@ -322,7 +332,7 @@ extension ServerConnection {
             return endStream(subscription, reason: .clientUnsubscribed, error: nil)
         }
         // It may have named one that has not begun yet.
-        if let request = beginning[streamID], request.name.resumed != nil {
+        if let request = beginning[streamID], request.name.resumed != nil || request.name.knownAs == streamID {
             request.stake.withdraw(nil)
             didBegin(request)
         } else if let call = running[streamID], call.stream?.resumed != nil {
@@ -333,6 +343,15 @@ extension ServerConnection {
         }
         tellEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
         shard.streamsMayShow(self)
+    }
+
+    /// The client takes up a stream under this name: what it knew by it before is no more, wherever that is.
+    func leave(_ streamID: [UInt8]) {
+        relays?.leave(streamID)
+        if let old = streams[streamID] { forget(old) }
+        guard let request = beginning[streamID], request.name.knownAs == streamID else { return }
+        request.stake.withdraw(nil)
+        didBegin(request)
     }
 
     func forget(_ subscription: StreamSubscription) {

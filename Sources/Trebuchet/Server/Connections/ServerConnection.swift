@@ -287,8 +287,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     /// Sends the states that a call changed before its answer: a caller reads its own writes.
-    private func catchUpStreams() {
+    func catchUpStreams() {
         shard.states.callDidEnd()
+        if upstream != nil { shard.catchUpFeeds() }
         switch streams.changed(in: &shard.states.changes) {
         case .none: return
         case .perhapsAll: for subscription in streams.values { catchUp(subscription) }

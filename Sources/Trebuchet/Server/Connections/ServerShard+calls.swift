@@ -82,6 +82,7 @@ extension ServerShard: EndOfTurn {
         hasOutgoing = false
         // What the calls changed goes first, so that their callers see it before the answers.
         states.publishMarked()
+        catchUpFeeds()
         for place in outgoing.indices where !outgoing[place].answers.isEmpty {
             let reactor = outgoing[place].reactor
             var answers: [@Sendable () -> Void] = []

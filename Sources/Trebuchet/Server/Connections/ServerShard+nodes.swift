@@ -41,10 +41,17 @@ extension ServerShard {
         return slotQueues
     }
 
+    /// Whether somebody waits for what streams show.
+    var isAwaited: Bool { !answersBehindStreams.isEmpty || feeds.contains { $0.isAwaited } }
+
+    /// Sends other nodes what actors of this reactor have changed, before the answers of the calls that have changed it.
+    func catchUpFeeds() { for feeds in feeds { feeds.catchUp() } }
+
     /// Streams of actors that live here no more go on at their next owner.
     func moveStreams(of actors: Set<ActorName>) {
         for connection in Array(connections.values) where !connection.placed.isEmpty {
             connection.moveStreams(of: actors)
         }
+        for feeds in feeds { feeds.moveStreams(of: actors) }
     }
 }

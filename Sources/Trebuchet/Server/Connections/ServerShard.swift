@@ -49,6 +49,8 @@ final class ServerShard: @unchecked Sendable {
     private var waiting: [ActorName: ActorQueue] = [:]
     /// Answers of repeated calls that wait for streams, by the numbers of their connections.
     var answersBehindStreams: [UInt64: [AnswerBehindStreams]] = [:]
+    /// Streams of actors of this reactor that other nodes take for their clients; one for each of their lines.
+    var feeds: [NodeFeeds] = []
     /// At one of several nodes, from the first question on.
     var slotQueues: SlotQueues?
     var idleWatch = IdleWatch()
@@ -114,6 +116,7 @@ final class ServerShard: @unchecked Sendable {
         held = [:]
         waiting = [:]
         slotQueues = nil
+        feeds = []
         idleWatch = IdleWatch()
         coder = ValueCoder()
         wholeSecondsCoder = ValueCoder()

@@ -7,6 +7,8 @@ internal import TrebuchetCluster
 /// One end of a line between two nodes. What comes for it is handled on its reactor, in order.
 protocol RelayEnd: AnyObject, Sendable {
     var reactor: Reactor { get }
+    /// Whether what comes is handled at once where messages between nodes come in, one after the other, and not on the reactor.
+    var isToldInPlace: Bool { get }
     func receive(_ frame: RelayFrame)
     /// Something was lost on the way, or the other node is gone: nothing comes any more.
     ///
@@ -14,6 +16,10 @@ protocol RelayEnd: AnyObject, Sendable {
     func lineDidBreak(received: UInt64)
     /// Too much waited for the other node, and the most of it here: nothing goes on, and what has not arrived is not to be sent again.
     func lineDidOverflow(received: UInt64)
+}
+
+extension RelayEnd {
+    var isToldInPlace: Bool { false }
 }
 
 /// What this node sends to others and gets from them.
@@ -242,6 +248,11 @@ final class NodeExchange: Sendable {
             default: break
             }
             guard let end = end(for: frame, from: sender) else { continue }
+            // Before all others of the message: nobody minds to hear of it earlier.
+            guard !end.isToldInPlace else {
+                end.receive(frame)
+                continue
+            }
             if let index = batches.firstIndex(where: { $0.reactor === end.reactor }) {
                 batches[index].work.append((end, frame))
             } else {

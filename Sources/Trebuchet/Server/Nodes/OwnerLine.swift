@@ -29,7 +29,7 @@ protocol OwnerLineUser: AnyObject {
 /// `@unchecked Sendable`: on the connection's reactor alone, but for its constants.
 final class OwnerLine: RelayEnd, @unchecked Sendable {
     /// What was taken is told when it is so much; an owner sends `RelayedLink.window` beyond it.
-    private static let tellingBytes = 16 << 10
+    static let tellingBytes = 16 << 10
 
     /// What has been asked of an owner and has no answer.
     enum Asked {
@@ -82,7 +82,8 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
                 call.place = send(message.bytes, departure)
                 return
             }
-            let callID = LineCallID(place: sent + 1, number: call.number)
+            let callID = LineCallID(
+                place: sent + 1, number: call.number, mayShare: call.stream?.mayShare == true)
             asked[callID.place] = .call(call)
             call.place = callID.place
             message.renamed(callID.bytes).withUnsafeBytes { _ = send($0, departure) }
@@ -91,7 +92,7 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
 
     func ask(_ stream: RelayedStream) {
         stream.line = self
-        let callID = LineCallID(place: sent + 1, isOfNode: true)
+        let callID = LineCallID(place: sent + 1, isOfNode: true, mayShare: stream.mayShare)
         asked[callID.place] = .stream(stream)
         stream.resumption(as: callID.bytes).withUnsafeBytes { _ = send($0) }
     }
@@ -115,7 +116,12 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
     func cancel(_ call: RelayedCall) {
         let isNamed = asked.removeValue(forKey: call.place) == nil
         if isNamed { named[call.callID] = nil }
-        let callID = isNamed ? call.callID : LineCallID(place: call.place, number: call.number).bytes
+        let callID =
+            isNamed
+            ? call.callID
+            : LineCallID(
+                place: call.place, number: call.number, mayShare: call.stream?.mayShare == true
+            ).bytes
         var buffer = ByteBuffer()
         EnvelopeWriter.cancel(callID: String(decoding: callID, as: UTF8.self), into: &buffer)
         send(buffer.bytes)

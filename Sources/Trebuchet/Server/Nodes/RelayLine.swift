@@ -28,6 +28,12 @@ struct RelayLine: Sendable {
         exchange.send(frames, to: node, departure)
     }
 
+    /// The same, without a copy of one that goes in one part.
+    func send(_ message: [UInt8], part: RelayFrame.Kind, last: RelayFrame.Kind) {
+        guard message.count > NodeExchange.partBytes else { return send(last, message) }
+        message.withUnsafeBytes { send($0, part: part, last: last) }
+    }
+
     func send(_ kind: RelayFrame.Kind, number: UInt64) {
         var payload: [UInt8] = []
         ByteParts.append(number, to: &payload)

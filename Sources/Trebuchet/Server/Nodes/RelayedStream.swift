@@ -12,13 +12,15 @@ final class RelayedStream {
     let callID: [UInt8]
     let slot: ClusterSlot
     let actor: String
-    private let target: String
+    let target: String
     let filter: StreamFilter?
     private(set) var streamID: [UInt8] = []
-    private var epoch: String
+    private(set) var epoch: String
     var sequence: UInt64
     /// Nil while it is not known who owns its actor.
     var line: OwnerLine?
+    /// Whether the client's node may take it for others of its clients too.
+    let mayShare: Bool
     /// Whether its client has not ended it.
     var isWanted = true {
         didSet { if !isWanted { stake = nil } }
@@ -29,11 +31,13 @@ final class RelayedStream {
     /// - Parameters:
     ///   - epoch: the life in which the client has seen something of it; empty when it has seen nothing.
     ///   - sequence: what it has seen last.
+    ///   - mayShare: what comes through a filter is its client's alone all the same.
     init(
         callID: [UInt8], actor: String, target: String, filter: StreamFilter?, epoch: String = "", sequence: UInt64 = 0,
-        stake: (any HeldPlace)? = nil
+        mayShare: Bool = false, stake: (any HeldPlace)? = nil
     ) {
         (self.epoch, self.sequence) = (epoch, sequence)
+        self.mayShare = mayShare && filter == nil
         self.stake = stake
         self.callID = callID
         self.actor = actor
@@ -44,11 +48,12 @@ final class RelayedStream {
 
     /// One that began at this node.
     convenience init(
-        _ placed: PlacedStream, streamID: [UInt8], epoch: String, sequence: UInt64, _ stake: any HeldPlace
+        _ placed: PlacedStream, streamID: [UInt8], epoch: String, sequence: UInt64, mayShare: Bool,
+        _ stake: any HeldPlace
     ) {
         self.init(
             callID: placed.callID, actor: placed.actor, target: placed.target, filter: placed.filter, epoch: epoch,
-            sequence: sequence, stake: stake)
+            sequence: sequence, mayShare: mayShare, stake: stake)
         self.streamID = streamID
     }
 

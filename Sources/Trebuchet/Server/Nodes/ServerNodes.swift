@@ -12,6 +12,7 @@ final class ServerNodes: Sendable {
     let exchange: NodeExchange
     /// What actors of the cluster persist.
     let store: EngineStore
+    let shared: SharedStreams
     private let watch: SlotWatch
     private let log: @Sendable (String) -> Void
     private let running = Mutex<[Task<Void, Never>]>([])
@@ -32,6 +33,7 @@ final class ServerNodes: Sendable {
         self.directory = directory
         watch.whenAssigned { directory.didAcquire($0) }
         exchange = NodeExchange(membership.engine, as: node, open: open)
+        shared = SharedStreams(exchange)
     }
 
     /// Whether actors of that name may live here.

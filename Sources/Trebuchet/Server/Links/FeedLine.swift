@@ -1,0 +1,82 @@
+internal import Networking
+internal import TrebuchetActors
+
+/// The owner's end of a line over which another node takes streams for its clients.
+///
+/// `@unchecked Sendable`: on its reactor alone, but for its constants.
+final class FeedLine: RelayEnd, @unchecked Sendable {
+    let reactor: Reactor
+    private let line: RelayLine
+    private let shard: ServerShard
+    private let window = FeedWindow()
+    /// By the numbers of the reactors where the actors live.
+    private var feeds: [Int: NodeFeeds] = [:]
+    /// Where each stream is.
+    private var places: [UInt64: NodeFeeds] = [:]
+    /// What has come of a message.
+    private var parts: [UInt8] = []
+
+    init(_ line: RelayLine, at shard: ServerShard) {
+        (self.line, self.shard, reactor) = (line, shard, shard.reactor)
+    }
+
+    // MARK: RelayEnd
+
+    func receive(_ frame: RelayFrame) {
+        switch frame.kind {
+        case .toOwnerPart:
+            guard parts.count + frame.payload.count <= shard.limits.messageSize else {
+                return lineDidBreak(received: 0)
+            }
+            parts += frame.payload
+        case .toOwner:
+            let bytes = parts.isEmpty ? frame.payload : parts + frame.payload
+            parts = []
+            if let message = SharedMessage(bytes) { receive(message) }
+        case .taken:
+            guard window.take(Int(clamping: frame.number ?? 0)) else { return }
+            for feeds in feeds.values { feeds.shard.reactor.run { feeds.linkDidBecomeWritable() } }
+        case .gone: end()
+        default: break
+        }
+    }
+
+    private func receive(_ message: SharedMessage) {
+        switch message.kind {
+        case .begin:
+            guard let beginning = message.decoded(SharedBeginning.self) else { return }
+            begin(message.number, beginning)
+        case .end:
+            guard let feeds = places.removeValue(forKey: message.number) else { return }
+            let mayReturn = !message.payload.isEmpty
+            feeds.shard.reactor.run { feeds.end(message.number, mayReturn: mayReturn) }
+        default: break
+        }
+    }
+
+    private func begin(_ number: UInt64, _ beginning: SharedBeginning) {
+        // Whoever asked whether a client may observe it has had it made; one that is gone since is made when that is asked again.
+        guard case .ready(let record) = shard.place(of: ActorName(beginning.actor)), record.isPlaced,
+            !record.type.isGated, let there = record.home?.serverShard
+        else {
+            return line.send(SharedMessage.bytes(.moved, number), part: .toClientPart, last: .toClient)
+        }
+        let feeds = feeds[there.index] ?? NodeFeeds(line, window, at: there)
+        self.feeds[there.index] = feeds
+        places[number] = feeds
+        there.reactor.run { feeds.begin(number, beginning, of: record) }
+    }
+
+    func lineDidBreak(received: UInt64) {
+        line.send(.ended)
+        end()
+    }
+
+    func lineDidOverflow(received: UInt64) { lineDidBreak(received: received) }
+
+    private func end() {
+        line.forget()
+        for feeds in feeds.values { feeds.shard.reactor.run { feeds.close() } }
+        (feeds, places) = ([:], [:])
+    }
+}
