@@ -5,7 +5,8 @@ import Testing
 import Transports
 import Trebuchet
 import TrebuchetActors
-import TrebuchetCluster
+
+@testable import TrebuchetCluster
 
 /// A server that is one of several nodes of this process.
 final class Node: Sendable {
@@ -115,13 +116,11 @@ func withNodes(
     for node in nodes { await node.end() }
 }
 
-/// Waits until nodes own all slots, each about its part: none moves any more.
+/// Waits until nodes own all slots, each those that it is to have: none moves any more.
 func ownAll(_ nodes: [Node]) async {
-    #expect(
-        await eventually {
-            nodes.allSatisfy { $0.member.slotCount * nodes.count > ClusterSlot.count * 7 / 10 }
-                && nodes.reduce(0) { $0 + $1.member.slotCount } == ClusterSlot.count
-        })
+    let plan = SlotPlan(nodes.map(\.member.node))
+    let parts = nodes.map { plan.slots(of: $0.member.node).count }
+    #expect(await eventually { nodes.map(\.member.slotCount) == parts })
 }
 
 /// Counts.
