@@ -110,12 +110,14 @@ package final class Node: Sendable {
         for node in nodes { await node.end() }
     }
 
-    /// Waits until nodes own all slots, each about its part: none moves any more.
+    /// Waits until nodes own all slots, each its part: none moves any more.
     ///
     /// - Returns: false when they do not.
     package static func ownAll(_ nodes: [Node], isolation: isolated (any Actor)? = #isolation) async -> Bool {
         await eventually {
-            nodes.allSatisfy { $0.member.slotCount * nodes.count > ClusterSlot.count * 7 / 10 }
+            nodes.allSatisfy {
+                $0.member.slotCount * nodes.count > ClusterSlot.count * 7 / 10 && $0.member.ownsItsPart
+            }
                 && nodes.reduce(0) { $0 + $1.member.slotCount } == ClusterSlot.count
         }
     }

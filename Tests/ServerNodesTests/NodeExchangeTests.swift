@@ -15,8 +15,10 @@ import TrebuchetCluster
         let (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
         let reactor = try Reactor(name: "nodes")
         let (heavy, light, there) = (End(on: reactor), End(on: reactor), End(on: reactor))
+        // One that is refused would be told so, and nobody listens there: then the other line ended too.
+        let elsewhere = End(on: reactor)
         let sender = NodeExchange(gate, as: a, mostWaiting: 1 << 20) { _, _ in nil }
-        let receiver = NodeExchange(gate, as: b) { line, _ in line.number == 2 ? there : nil }
+        let receiver = NodeExchange(gate, as: b) { line, _ in line.number == 2 ? there : elsewhere }
         try await receiver.start()
         let (first, second) = (sender.newLine(to: b, heavy), sender.newLine(to: b, light))
         for line in [first, second] { line.send(.open) }

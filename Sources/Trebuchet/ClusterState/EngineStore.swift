@@ -105,8 +105,8 @@ final class EngineStore: PartitionedStore {
         guard let actor = key.partition else { throw StateStoreError(.failed, "'\(key)' belongs to no actor") }
         let partition = Partition(actor)
         if let seen, let look = try await news(of: key, in: partition, after: seen) { return look }
-        let (contents, place, _, _) = try await read(partition)
-        return PartitionLook(.whole(contents.log(key)), PartitionSeen(fence: place.fence, offset: place.offset))
+        let (contents, _, whole, _) = try await read(partition)
+        return PartitionLook(.whole(contents.log(key)), PartitionSeen(fence: whole.fence, offset: whole.offset))
     }
 
     /// Nil where what came since is more than entries behind what was there: then all of it is looked at.
@@ -114,6 +114,8 @@ final class EngineStore: PartitionedStore {
         of key: StateKey, in partition: Partition, after seen: PartitionSeen
     ) async throws(StateStoreError) -> PartitionLook? {
         var place = LogPosition(fence: seen.fence, offset: seen.offset)
+        var whole = place
+        var parts = EntryParts()
         var found: [LogEntry] = []
         while true {
             let reading: LogReading
@@ -124,7 +126,10 @@ final class EngineStore: PartitionedStore {
             }
             guard reading.beginning == .resumed else { return nil }
             for entry in reading.entries {
-                for item in try Self.items(entry.payload, partition) {
+                place = entry.position
+                guard let payload = parts.take(entry.payload) else { continue }
+                whole = place
+                for item in try Self.items(payload, partition) {
                     guard case .write(let write) = item, write.key == key else { continue }
                     switch write.operation {
                     case .append(let entry): found.append(entry)
@@ -133,10 +138,9 @@ final class EngineStore: PartitionedStore {
                     default: return nil
                     }
                 }
-                place = entry.position
             }
             guard !reading.isComplete else {
-                return PartitionLook(.entries(found), PartitionSeen(fence: place.fence, offset: place.offset))
+                return PartitionLook(.entries(found), PartitionSeen(fence: whole.fence, offset: whole.offset))
             }
         }
     }
@@ -144,14 +148,14 @@ final class EngineStore: PartitionedStore {
     func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError) {
         try await with(actor) { partition throws(StateStoreError) in
             guard let lease = lease(partition.log.slot), lease.fence == ownership else { return }
-            let (contents, place, _, _) = try await read(partition)
+            let (contents, top, _, _) = try await read(partition)
             // What is just being folded belongs to the log that there is.
             guard contents.isEmpty, !partition.isFolding else { return }
             // Positions of before mean nothing any more.
             partition.forget(all: true)
-            guard place != .start else { return }
+            guard top != .start else { return }
             do throws(ClusterEngineError) {
-                _ = try await engine.remove(partition.log, at: place.offset, under: lease)
+                _ = try await engine.remove(partition.log, at: top.offset, under: lease)
             } catch {
                 throw Self.failure(error, partition)
             }

@@ -103,6 +103,12 @@ public final class ClusterMember: Sendable {
     /// The nodes that lived when it looked last, in the order of their names.
     public var liveNodes: [ClusterNode] { state.withLock { $0.live } }
 
+    /// Whether it owns as many slots as it is to have among the nodes that it sees.
+    package var ownsItsPart: Bool {
+        let planned = state.withLock { $0.plan.slots(of: node).count }
+        return planned == slotCount
+    }
+
     /// What a node said of itself when it was seen living last; of this one, what it says.
     package func info(of node: ClusterNode) -> [UInt8]? {
         state.withLock { node == self.node ? $0.info : $0.infos[node] }
