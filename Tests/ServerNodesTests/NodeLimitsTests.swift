@@ -73,7 +73,9 @@ import TrebuchetCluster
             // One that has ended makes room for another, wherever that is.
             client.send("streamEnd", #""streamID":"\#(client.starts[0].streamID)","reason":"clientUnsubscribed""#)
             client.observe("next", names[11])
-            #expect(await eventually { client.starts.contains { $0.callID == "next" } })
+            #expect(
+                await eventually { client.starts.contains { $0.callID == "next" } },
+                "\(client.messages.suffix(20).map(\.text))")
             client.observe("beyond", names[11])
             #expect(await eventually { refusals("ServerLimits.streamsPerConnection") == 3 })
             client.abort()
