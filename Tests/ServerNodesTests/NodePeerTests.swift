@@ -77,6 +77,21 @@ import Testing
         #expect(last?.epochs.sender == 7)
     }
 
+    @Test("a message without frames shows that the last one is missing")
+    func checks() {
+        var (peer, other) = (NodePeer(epoch: 2), NodePeer(epoch: 2))
+        var arrivals: [Arrival] = []
+        for isLost in [false, true, false] {
+            let begins = peer.beginCheck()
+            let again = peer.beginCheck()
+            #expect(begins && !again)
+            while let message = peer.next(100) {
+                if !isLost { arrivals.append(other.take(message.number, message.epochs)) }
+            }
+        }
+        #expect(arrivals == [Arrival(), Arrival(hasGap: true, isLate: true)])
+    }
+
     @Test("what waits goes in order, so much at a time, and is counted")
     func waiting() {
         var peer = NodePeer(epoch: 2)

@@ -83,7 +83,11 @@ final class RollObserver: Sendable {
                 isFirst = false
                 contents.withLock { $0 = calls }
             }
-            guard case .failed(let error) = stream.outcome, !isClosed.isSet else { return }
+            guard !isClosed.isSet else { return }
+            guard case .failed(let error) = stream.outcome else {
+                return book.found(
+                    "\(who): the stream of \(name) ended at \(last.count): \(String(describing: stream.outcome))")
+            }
             // It may not begin while the engine is away; once it has begun it goes on.
             guard error.code == .overflow || isFirst && error.code == .unavailable else {
                 return book.found("\(who): the stream of \(name) ended at \(last.count): \(error)")

@@ -85,7 +85,11 @@ import TrebuchetCluster
             for writer in writers { try await writer.value }
             let all = done.all
             for notes in values + [first] {
-                await shows(notes) { Set($0.items.ids) == all.union(["shared"]) && !$0.isSyncing }
+                await shows(notes) {
+                    Set($0.items.ids) == all.union(["shared"]) && !$0.isSyncing
+                        // The last increment comes behind the last document.
+                        && $0.document("shared")?.fields["count"] == .integer(Int64(all.count))
+                }
                 #expect(notes.wrappedValue.items.ids == first.wrappedValue.items.ids)
             }
             let shared = try #require(first.wrappedValue.document("shared"))

@@ -23,6 +23,8 @@ struct ExchangeState {
     /// Links to nodes that can be reached without the engine.
     var direct: DirectLinks?
     var isClosed = false
+    /// How often it was looked who lives.
+    var rounds = 0
     /// Whether this node is being stopped.
     var isLeaving = false
 

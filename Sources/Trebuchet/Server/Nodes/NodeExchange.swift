@@ -36,6 +36,7 @@ final class NodeExchange: Sendable {
     static let partBytes = 256 << 10
 
     private static let mostAbsences = 3
+    private static let roundsBetweenChecks = 8
 
     private typealias Overflown = ExchangeState.Overflown
     private typealias Line = ExchangeState.Line
@@ -337,6 +338,17 @@ final class NodeExchange: Sendable {
         }
     }
 
+    /// Now and then something goes to each node to which there are lines: that the last message before is missing shows with the next alone.
+    private func check(_ living: Set<ClusterNode>) {
+        let silent: [ClusterNode] = state.withLock { state in
+            state.rounds += 1
+            guard !state.isClosed, state.rounds % Self.roundsBetweenChecks == 0 else { return [] }
+            let used = Set(state.ends.keys.lazy.map(\.node)).intersection(living)
+            return used.filter { state.peers[$0]?.beginCheck() == true }
+        }
+        for node in silent { Task { await self.sendAll(to: node) } }
+    }
+
     /// Nodes that live no more are gone as soon as they do not listen either: others take their slots at once. One that listens and is
     /// just being stopped may still carry on what it has begun; another one has to be missing some times in a row, as one that has just
     /// come is called before this node has seen it living.
@@ -363,6 +375,7 @@ final class NodeExchange: Sendable {
         }
         // What was to tell others of a loss may have been lost itself.
         for node in living { tell(node) }
+        check(living)
     }
 
     private static func `break`(_ ends: [any RelayEnd]) {

@@ -115,6 +115,13 @@ struct NodePeer {
     /// Whether sending begins, to tell the other one of this node's epoch and nothing else.
     mutating func beginTelling() -> Bool {
         guard isToBeTold else { return false }
+        return beginTellingAlone()
+    }
+
+    /// Whether sending begins though nothing waits, so that the other one sees whether the last message is missing.
+    mutating func beginCheck() -> Bool { isSending ? false : beginTellingAlone() }
+
+    private mutating func beginTellingAlone() -> Bool {
         isToldAlone = true
         defer { isSending = true }
         return !isSending
