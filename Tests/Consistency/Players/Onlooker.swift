@@ -46,10 +46,14 @@ struct Onlooker {
     private static func read<Value>(
         _ stream: StateStream<Value>, _ what: String, _ name: String, _ check: (Value) -> String?
     ) async {
+        var hasBegun = false
         for await value in stream {
+            hasBegun = true
             if let text = check(value) { Output.finding("\(name): \(what): \(text)") }
         }
-        if case .failed(let error) = stream.outcome, error.code != .overflow {
+        // One that is to begin while an engine is away does not.
+        let mayFail: [TrebuchetError.Code] = hasBegun ? [.overflow] : [.overflow, .unavailable]
+        if case .failed(let error) = stream.outcome, !mayFail.contains(error.code) {
             Output.finding("\(name): the stream of \(what) ended: \(error)")
         }
     }

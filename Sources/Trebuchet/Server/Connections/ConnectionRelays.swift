@@ -206,10 +206,18 @@ final class ConnectionRelays {
 
     /// Nobody has owned it for long. A stream has no end until its client goes.
     private func fail(_ traffic: SlotTraffic, _ error: TrebuchetError) {
+        var resumptions: [RelayedCall] = []
         for relayed in traffic.calls.takeAll() {
-            if let call = underWay(relayed) { connection.finish(call, .failure(error)) }
+            guard let call = underWay(relayed) else { continue }
+            if relayed.isResumption {
+                resumptions.append(relayed)
+            } else {
+                connection.finish(call, .failure(error))
+            }
         }
-        guard !traffic.streams.isEmpty else { return proceed(traffic) }
+        // A client that goes on with a stream waits until its question's time is over.
+        for relayed in resumptions { traffic.calls.add(relayed, relayed.order) }
+        guard !traffic.streams.isEmpty || !resumptions.isEmpty else { return proceed(traffic) }
         shard.reactor.schedule(after: .seconds(1)) { [weak self] in self?.proceed(traffic) }
     }
 
