@@ -168,11 +168,7 @@ public final class SQLiteEngine: ClusterEngine {
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try limits.check(snapshot: snapshot, log, lease)
         return try await inTurn(log.slot) { () async throws(ClusterEngineError) in
-            switch try live.refusal(of: lease) {
-            case .fenced(let fence): return .fenced(fence)
-            case .leaseOver: return .leaseOver
-            case nil: break
-            }
+            if let refusal = try refusal(of: lease) { return refusal }
             var head = try await head(of: log)
             guard offset >= head.snapshot?.offset ?? 0, let fence = try await fence(at: offset, of: log, head) else {
                 return .misplaced
@@ -201,16 +197,11 @@ public final class SQLiteEngine: ClusterEngine {
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try limits.check(log, lease)
         return try await inTurn(log.slot) { () async throws(ClusterEngineError) in
-            switch try live.refusal(of: lease) {
-            case .fenced(let fence): return .fenced(fence)
-            case .leaseOver: return .leaseOver
-            case nil: break
-            }
+            if let refusal = try refusal(of: lease) { return refusal }
             let head = try await head(of: log)
             guard offset == head.top.offset else { return .misplaced }
-            let replies = try await replies(of: log).map { StateWrite.delete($0.key) }
             try await write(
-                replies + [
+                try await forgetReplies(of: log) + [
                     .delete(StateKey(StoredClusterLog.snapshots, log.id)),
                     .delete(StateKey(StoredClusterLog.heads, log.id)),
                 ])
@@ -259,6 +250,14 @@ public final class SQLiteEngine: ClusterEngine {
 
     // MARK: What is kept of a log; in its turn
 
+    private func refusal(of lease: SlotLease) throws(ClusterEngineError) -> SnapshotOutcome? {
+        switch try live.refusal(of: lease) {
+        case .fenced(let fence): .fenced(fence)
+        case .leaseOver: .leaseOver
+        case nil: nil
+        }
+    }
+
     private func head(of log: ClusterLog) async throws(ClusterEngineError) -> StoredClusterLog {
         guard let bytes = try await get(StateKey(StoredClusterLog.heads, log.id)) else { return StoredClusterLog() }
         guard let head = StoredClusterLog(bytes) else { throw damaged(log) }
@@ -304,7 +303,7 @@ public final class SQLiteEngine: ClusterEngine {
         _ call: String, _ log: ClusterLog, _ head: StoredClusterLog
     ) async throws(ClusterEngineError) -> [UInt8]? {
         guard head.repliesUntil > now() else { return nil }
-        return try await get(StateKey(StoredClusterLog.replies(of: log), call)).map { Array($0.dropFirst(8)) }
+        return try await get(StateKey(StoredClusterLog.replies(of: log), call))
     }
 
     /// The oldest reply goes when there are too many, and all when their time is over.
@@ -312,28 +311,34 @@ public final class SQLiteEngine: ClusterEngine {
         _ call: LogAppend.Call, _ log: ClusterLog, _ head: inout StoredClusterLog
     ) async throws(ClusterEngineError) -> [StateWrite] {
         var writes: [StateWrite] = []
-        let namespace = StoredClusterLog.replies(of: log)
-        let isOver = head.repliesUntil <= now()
-        if isOver || head.replies >= UInt64(limits.repliesPerLog) {
-            let kept = try await replies(of: log)
-            let count = isOver ? kept.count : kept.count + 1 - limits.repliesPerLog
-            writes += kept.prefix(max(0, count)).map { .delete($0.key) }
+        if head.repliesUntil <= now() {
+            writes += try await forgetReplies(of: log)
+        } else if head.replies >= UInt64(limits.repliesPerLog) {
+            let oldest = StoredClusterLog.place(log, head.replies + 1 - UInt64(limits.repliesPerLog))
+            if let name = try await get(oldest) {
+                let call = String(decoding: name, as: UTF8.self)
+                writes += [.delete(oldest), .delete(StateKey(StoredClusterLog.replies(of: log), call))]
+            }
         }
         head.replies += 1
         head.repliesUntil = now() + UInt64(limits.replyLifetime.milliseconds)
-        writes.append(.put(StoredClusterLog.bytes(head.replies) + call.reply, StateKey(namespace, call.id)))
+        writes += [
+            .put(call.reply, StateKey(StoredClusterLog.replies(of: log), call.id)),
+            .put(Array(call.id.utf8), StoredClusterLog.place(log, head.replies)),
+        ]
         return writes
     }
 
-    /// In the order in which they came.
-    private func replies(of log: ClusterLog) async throws(ClusterEngineError) -> [(key: StateKey, number: UInt64)] {
-        var found: [(key: StateKey, number: UInt64)] = []
+    private func forgetReplies(of log: ClusterLog) async throws(ClusterEngineError) -> [StateWrite] {
+        var writes: [StateWrite] = []
         var last: String?
         while true {
-            // In the order of their names, which say nothing of when they came.
-            let page = try await list(StoredClusterLog.replies(of: log), after: last)
-            found += page.map { ($0.key, StoredClusterLog.number($0.value)) }
-            guard page.count == Self.page else { return found.sorted { $0.number < $1.number } }
+            let page = try await list(StoredClusterLog.places(of: log), after: last)
+            for place in page {
+                let call = String(decoding: place.value, as: UTF8.self)
+                writes += [.delete(place.key), .delete(StateKey(StoredClusterLog.replies(of: log), call))]
+            }
+            guard page.count == Self.page else { return writes }
             last = page.last?.key.name
         }
     }

@@ -19,9 +19,16 @@ struct StoredClusterLog: Equatable {
     static func entries(of log: ClusterLog) -> String { "cluster.log." + log.id }
     static func replies(of log: ClusterLog) -> String { "cluster.calls." + log.id }
 
-    static func key(_ log: ClusterLog, _ offset: UInt64) -> StateKey {
-        let digits = String(offset, radix: 16)
-        return StateKey(entries(of: log), String(repeating: "0", count: 16 - digits.utf8.count) + digits)
+    /// In which order replies came: the names of their calls, by numbers.
+    static func places(of log: ClusterLog) -> String { "cluster.places." + log.id }
+
+    static func key(_ log: ClusterLog, _ offset: UInt64) -> StateKey { StateKey(entries(of: log), name(offset)) }
+    static func place(_ log: ClusterLog, _ number: UInt64) -> StateKey { StateKey(places(of: log), name(number)) }
+
+    /// In the order of the numbers.
+    private static func name(_ number: UInt64) -> String {
+        let digits = String(number, radix: 16)
+        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 
     var bytes: [UInt8] {

@@ -289,7 +289,6 @@ final class NodeExchange: Sendable {
     // MARK: Losses
 
     /// A node is gone, or something between the two was lost: no line to it goes on.
-    ///
     func lose(_ node: ClusterNode) {
         end(node, because: .lost)
         tell(node)
