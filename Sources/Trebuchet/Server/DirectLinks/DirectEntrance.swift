@@ -46,6 +46,8 @@ final class DirectEntrance: Sendable {
         limits.handshakeTimeout = patience
         limits.connections = 1_024
         limits.connectionsPerAddress = 256
+        // Of messages that are not whole yet, those of strangers too.
+        limits.heldBytes = 256 << 20
         limits.pingInterval = .seconds(2)
         limits.pongTimeout = .seconds(3)
         return limits
