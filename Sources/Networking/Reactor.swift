@@ -54,6 +54,10 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     private var line = WorkQueue<any InLine>()
     /// When the clock was last looked at by work that is measured.
     package var lastLook: UInt64 = 0
+    /// When the work in hand began, by the monotonic clock, as far as that is known without looking: when its part of the turn did, or later,
+    /// when the work before it ended that was measured. It is read and written in one step, so access to it needs no check.
+    @exclusivity(unchecked) package var workBegan: UInt64 = 0
+    package private(set) var turns = TurnCount()
     var timers = TimerQueue()
     private var endOfTurn: [any EndOfTurn] = []
     private var unflushed: [ByteChannel] = []
@@ -235,7 +239,9 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             beats += 1
             pulse.store(beats, ordering: .sequentiallyConsistent)
             watchdog.noteTurn()
-            let begun = jobs.isEmpty && sent.isEmpty ? 0 : MonotonicClock.now
+            let woken = MonotonicClock.now
+            workBegan = woken
+            let begun = jobs.isEmpty && sent.isEmpty ? 0 : woken
             handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
             // Before those in line, to which it may add: calls of other reactors' connections are as good as this one's own.
             runSent(turnBegan: begun)
@@ -243,16 +249,19 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             // turn, for many messages together, would else be done for few.
             if !line.isEmpty {
                 let begun = MonotonicClock.now
+                workBegan = begun
                 runLine()
                 while !line.isEmpty, lastLook &- begun < Self.partOfTurn {
                     count = epoll_wait(epoll, events, Int32(capacity), 0)
                     handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
+                    workBegan = lastLook
                     runLine()
                 }
             }
             runJobs(turnBegan: begun)
             fireTimers()
             finishTurn()
+            turns.note(from: woken, to: MonotonicClock.now)
             beats += 1
             pulse.store(beats, ordering: .relaxed)
         }
@@ -316,6 +325,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     private func slice(_ turnBegan: UInt64) -> TimeSlice {
         let now = MonotonicClock.now
+        workBegan = now
         let share = turnBegan == 0 ? Self.partOfTurn : min(max(Self.partOfTurn, now &- turnBegan), Self.mostOfTurn)
         return TimeSlice(budget: share, from: now)
     }

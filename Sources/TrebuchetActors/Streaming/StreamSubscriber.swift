@@ -5,6 +5,8 @@ package import TrebuchetWire
 package protocol StreamSubscriber: AnyObject {
     /// Whether it is in this process: it does not keep an actor that nobody else observes.
     var isLocal: Bool { get }
+    /// Of a connection, for those who listen; 0 for others.
+    var connectionNumber: UInt64 { get }
     /// Whether it takes anything now.
     var isWritable: Bool { get }
     /// Whether answers wait for what streams show, here or for others of the same loop.

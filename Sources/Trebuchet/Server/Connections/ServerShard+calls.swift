@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Platform
 internal import Transports
 internal import TrebuchetWire
 
@@ -17,9 +18,27 @@ extension ServerShard {
         try record.call(method, &arguments, &result)
     }
 
+    /// Counts a call that has run in place, and since when the next one takes its time.
+    @inline(__always)
+    func didCall(_ row: Int) {
+        let now = MonotonicClock.now
+        counts.count(row: row, took: now &- reactor.workBegan)
+        reactor.workBegan = now
+    }
+
     /// Runs a method of an actor that lives on this reactor, or on none. False when the actor has been let go: then nothing has
     /// been done.
     func run(
+        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateForm,
+        _ call: RunningCall, _ completion: @escaping CallCompletion
+    ) -> Bool {
+        guard let told = call.told else { return runUntold(method, of: record, message, dates, call, completion) }
+        return ServerEvents.$currentCall.withValue(told.call.number) {
+            runUntold(method, of: record, message, dates, call, completion)
+        }
+    }
+
+    private func runUntold(
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateForm,
         _ call: RunningCall, _ completion: @escaping CallCompletion
     ) -> Bool {
