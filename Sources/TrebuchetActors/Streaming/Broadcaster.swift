@@ -53,7 +53,7 @@ package final class Broadcaster: @unchecked Sendable {
     /// Set when the source has nothing more to say.
     private(set) var end: (reason: StreamEndReason, error: TrebuchetError?)?
 
-    init(_ hub: StreamHub, as label: ServerEvent.Stream?, shard: SystemShard) {
+    init(_ hub: StreamHub, as label: ServerEvent.Stream? = nil, shard: SystemShard) {
         self.hub = hub
         self.label = label
         // Of a filter, which does not keep what it has shown; else the log comes with what the source sends first.

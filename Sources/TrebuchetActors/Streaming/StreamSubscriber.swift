@@ -22,3 +22,7 @@ package protocol StreamSubscriber: AnyObject {
     /// A stream that it observes is up to date: answers that waited for it may leave.
     func streamsMayShow()
 }
+
+extension StreamSubscriber {
+    package var connectionNumber: UInt64 { 0 }
+}

@@ -178,8 +178,6 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
     func inOneWrite(_ body: () -> Void) { body() }
     func fellBehind() { isBehind = true }
 
-    var connectionNumber: UInt64 { 0 }
-
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
         guard subscription.place >= 0 else { return }
         send(.version, subscription, suffix)

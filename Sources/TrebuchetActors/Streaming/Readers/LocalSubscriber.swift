@@ -55,8 +55,6 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
     func streamsMayShow() {}
 
     /// Of a filter, and of events, there are whole values alone.
-    var connectionNumber: UInt64 { 0 }
-
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
         let text = Array(StreamDataParts.data(inSuffix: suffix.bytes, sequence: subscription.sent))
         guard let events else { return relay.take(text) }
