@@ -31,6 +31,35 @@ extension Reactor {
     }
 }
 
+/// Work in small pieces whose time is looked at for several of them together.
+package protocol MeasuredWork: AnyObject {
+    /// The pieces so far have taken until now, in nanoseconds of the monotonic clock, since `Reactor.workBegan`.
+    func didWork(until now: UInt64)
+}
+
+extension Reactor {
+    /// Has `work` told when what it does now is over, at the latest when other work begins. On the reactor.
+    @inline(__always)
+    package func measure(_ work: any MeasuredWork) {
+        if let measured, measured !== work { beginPart(at: MonotonicClock.now) }
+        measured = work
+    }
+
+    /// Nothing waits to be measured any more, and what comes now begins at `now`.
+    package func didMeasure(until now: UInt64) {
+        measured = nil
+        workBegan = now
+    }
+
+    func beginPart(at now: UInt64) {
+        if let measured {
+            self.measured = nil
+            measured.didWork(until: now)
+        }
+        workBegan = now
+    }
+}
+
 /// The turns of a reactor, for who wants to know whether it has time left.
 package struct TurnCount: Sendable {
     /// Nanoseconds: the longest turn is that of this time, or of up to twice of it.

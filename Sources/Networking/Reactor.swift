@@ -55,8 +55,10 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     /// When the clock was last looked at by work that is measured.
     package var lastLook: UInt64 = 0
     /// When the work in hand began, by the monotonic clock, as far as that is known without looking: when its part of the turn did, or later,
-    /// when the work before it ended that was measured. It is read and written in one step, so access to it needs no check.
+    /// when the work before it ended that was measured. It is read and written in one step, so access to it needs no check, as to `measured`.
     @exclusivity(unchecked) package var workBegan: UInt64 = 0
+    /// Whose work has not been measured yet.
+    @exclusivity(unchecked) var measured: (any MeasuredWork)?
     package private(set) var turns = TurnCount()
     var timers = TimerQueue()
     private var endOfTurn: [any EndOfTurn] = []
@@ -249,12 +251,11 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             // turn, for many messages together, would else be done for few.
             if !line.isEmpty {
                 let begun = MonotonicClock.now
-                workBegan = begun
+                beginPart(at: begun)
                 runLine()
                 while !line.isEmpty, lastLook &- begun < Self.partOfTurn {
                     count = epoll_wait(epoll, events, Int32(capacity), 0)
                     handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
-                    workBegan = lastLook
                     runLine()
                 }
             }
@@ -325,7 +326,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     private func slice(_ turnBegan: UInt64) -> TimeSlice {
         let now = MonotonicClock.now
-        workBegan = now
+        beginPart(at: now)
         let share = turnBegan == 0 ? Self.partOfTurn : min(max(Self.partOfTurn, now &- turnBegan), Self.mostOfTurn)
         return TimeSlice(budget: share, from: now)
     }
@@ -362,6 +363,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     }
 
     private func finishTurn() {
+        if measured != nil { beginPart(at: MonotonicClock.now) }
         note(.endOfTurn)
         while !endOfTurn.isEmpty {
             var tasks: [any EndOfTurn] = []

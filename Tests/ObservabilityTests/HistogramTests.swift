@@ -20,6 +20,19 @@ import Testing
         #expect(times.sum == 20_000_000_001 + 100_001 + 1 << 40)
     }
 
+    @Test("calls that are counted together are all quick when they were together, and else one of them is not")
+    func together() {
+        let counts = ShardCounts()
+        counts.count(row: 5, 16, took: 50_000)
+        #expect(counts.sum.times(row: 5)?.buckets[0] == 16)
+        counts.count(row: 5, 16, took: 300_000)
+        counts.count(row: 5, 1, took: 300_000)
+        let times = counts.sum.times(row: 5)
+        #expect(times?.buckets[0] == 31)
+        #expect(times?.buckets[3] == 2)
+        #expect(times?.count == 33 && times?.sum == 650_000)
+    }
+
     @Test("rows are made when they are first used, keep what was counted before, and have an end")
     func rows() {
         let counts = ShardCounts()

@@ -8,6 +8,8 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct OperatorTests {
     /// `serve` with an address for operators, whose output and log come together.
     private final class Server {
+        struct DidNotStart: Error {}
+
         let process: ChildProcess
         private(set) var url = ""
         private(set) var admin = ""
@@ -20,7 +22,7 @@ import Testing
                 if let found = line.firstMatch(of: /^operators: (https?:\/\/[^\/]+)/) { admin = String(found.1) }
                 if line.hasPrefix("try: ") { break }
             }
-            if url.isEmpty || admin.isEmpty { throw ServeProcess.DidNotStart(output: "\(url) \(admin)") }
+            if url.isEmpty || admin.isEmpty { throw DidNotStart() }
         }
 
         /// The status of an answer, and what it says.

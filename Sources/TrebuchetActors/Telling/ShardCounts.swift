@@ -50,6 +50,18 @@ package final class ShardCounts {
         place[TimeBuckets.width &- 1] &+= time
     }
 
+    /// Several calls that have taken so long together. Where one of them may have taken longer than the first bucket has room for, one counts
+    /// with the time of all, which is a little too much, and the others as quick.
+    @inline(__always)
+    package func count(row: Int, _ calls: UInt64, took time: UInt64) {
+        guard calls > 1 else { return count(row: row, took: time) }
+        let row = row < rows ? row : self.row(row)
+        let place = times + row &* TimeBuckets.width
+        place[0] &+= calls &- 1
+        place[TimeBuckets.place(of: time)] &+= 1
+        place[TimeBuckets.width &- 1] &+= time
+    }
+
     /// A row that was not used before.
     @inline(never)
     private func row(_ row: Int) -> Int {

@@ -194,6 +194,7 @@ extension ServerConnection {
         load.bytes += weight
         shard.counts.count(.callsBegun)
         let told = toldIfWanted(method.name, record.type, message)
+        let began = shard.beginsNow()
         let limit = timeLimit(of: message)
         let deadline = shard.reactor.now &+ limit.nanoseconds
         let outcome: Result<UnsafeRawBufferPointer, any Error>
@@ -205,8 +206,7 @@ extension ServerConnection {
             outcome = .failure(error)
         }
         let call = HeldCall(
-            self, weight: weight, deadline: deadline, limit: limit, row: method.row, began: shard.reactor.workBegan,
-            told: told)
+            self, weight: weight, deadline: deadline, limit: limit, row: method.row, began: began, told: told)
         shard.reactor.workBegan = MonotonicClock.now
         persisted.whenWritten(call, message.callID, outcome)
         return true

@@ -16,6 +16,8 @@ final class ServerShard: @unchecked Sendable {
     /// Those of `states` and of `parts`, nearer to each call.
     let counts: ShardCounts
     let events: ServerEvents
+    /// Used in one step each time, so access to it needs no check.
+    @exclusivity(unchecked) var run = CallRun()
     var willForgetAnswers = false
     /// The number of its reactor.
     let index: Int
