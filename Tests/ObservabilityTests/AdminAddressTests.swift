@@ -216,7 +216,7 @@ import TrebuchetTesting
     @Test(
         "what is no small question ends with an error",
         arguments: [
-            ("POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", "405"),
+            ("POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", "413"),
             ("DELETE /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", "405"),
             ("GET /\(String(repeating: "a", count: 9_000)) HTTP/1.1\r\nHost: localhost\r\n\r\n", "414"),
             ("GET / HTTP/1.1\r\nHost: localhost\r\nA: \(String(repeating: "a", count: 20_000))\r\n\r\n", "431"),

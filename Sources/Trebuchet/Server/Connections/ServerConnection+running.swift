@@ -145,6 +145,8 @@ extension ServerConnection {
     /// Takes back `begin`.
     func withdraw(_ call: RunningCall) {
         guard call.end(), running.removeValue(forKey: call.callID) != nil else { return }
+        // Who listens hears of it again when it begins elsewhere.
+        call.told?.tell(endAt: shard.events, .unavailable)
         leave(call)
     }
 
