@@ -78,6 +78,8 @@ public enum ServerEvent: Sendable {
         public static let server = Kinds(rawValue: 1 << 8)
         /// Connections and requests that are refused.
         public static let refusals = Kinds(rawValue: 1 << 9)
+        /// Those for which calls have numbers. Asked for with each call, so none is made of others there.
+        package static var callsOrVersions: Kinds { Kinds(rawValue: 1 << 1 | 1 << 2) }
         /// All of them.
         public static let all = Kinds(rawValue: .max)
     }

@@ -145,7 +145,7 @@ extension ServerConnection {
     private func callInPlace(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
         let callID = message.callID
         record.life.wasCalled = true
-        if shard.events.wants([.calls, .versions]) { return callTelling(record, method, message) }
+        if shard.events.wants(.callsOrVersions) { return callTelling(record, method, message) }
         do {
             try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) }
         } catch {

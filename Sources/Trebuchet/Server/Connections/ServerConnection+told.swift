@@ -61,7 +61,7 @@ extension ServerConnection {
 
     @inline(__always)
     func toldIfWanted(_ method: String, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
-        events.wants([.calls, .versions]) ? told(method, type, message) : nil
+        events.wants(.callsOrVersions) ? told(method, type, message) : nil
     }
 
     /// Notes where the time of a call is counted, and tells that it begins.
@@ -69,7 +69,7 @@ extension ServerConnection {
     /// - Parameter type: nil while the actor is not made.
     func note(_ method: CalledMethod, of type: ActorType?, _ message: borrowing Message, in call: RunningCall) {
         call.row = method.row
-        guard events.wants([.calls, .versions]),
+        guard events.wants(.callsOrVersions),
             let type = type ?? shard.directory.type(of: ActorName(message.actorName))
         else { return }
         call.told = told(method.shownName, type, message)
