@@ -3,7 +3,7 @@ package import Networking
 internal import Transports
 internal import WebSockets
 
-/// Gets a small document. Redirections are not followed: an address that is trusted does not hand that on.
+/// Gets a small document, or hands one over. Redirections are not followed: an address that is trusted does not hand that on.
 package enum HTTPFetch {
     /// Of a whole answer, in bytes.
     static let longestAnswer = 256 << 10
@@ -13,24 +13,43 @@ package enum HTTPFetch {
     package static func get(
         _ address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings()
     ) async throws -> HTTPReply {
+        try await ask(address, "GET", body: nil, trust)
+    }
+
+    /// - Parameter json: what is handed over.
+    package static func post(
+        _ json: [UInt8], to address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings()
+    ) async throws -> HTTPReply {
+        try await ask(address, "POST", body: json, trust)
+    }
+
+    private static func ask(
+        _ address: HTTPAddress, _ method: String, body: [UInt8]?, _ trust: TLSClientSettings
+    ) async throws -> HTTPReply {
         let reactor = ReactorGroup.client
         let channel = try await Connector.connect(
             host: address.host, port: address.port, on: reactor, timeout: patience)
         if address.isSecure { try channel.secure(with: TLSContext.client(trust), host: address.host) }
         return try await withCheckedThrowingContinuation { continuation in
-            reactor.execute { HTTPGet(address, continuation).start(channel, patience) }
+            reactor.execute { HTTPQuestion(address, method, body, continuation).start(channel, patience) }
         }
     }
 }
 
 /// One request on its way: on its reactor.
-private final class HTTPGet: ByteChannelDelegate {
+private final class HTTPQuestion: ByteChannelDelegate {
     private let address: HTTPAddress
+    private let method: String
+    private let body: [UInt8]?
     private var continuation: CheckedContinuation<HTTPReply, any Error>?
     private var reader = HTTPReplyReader(limit: HTTPFetch.longestAnswer)
     private var timer: LoopTimer?
 
-    init(_ address: HTTPAddress, _ continuation: CheckedContinuation<HTTPReply, any Error>) {
+    init(
+        _ address: HTTPAddress, _ method: String, _ body: [UInt8]?,
+        _ continuation: CheckedContinuation<HTTPReply, any Error>
+    ) {
+        (self.method, self.body) = (method, body)
         self.address = address
         self.continuation = continuation
     }
@@ -42,10 +61,14 @@ private final class HTTPGet: ByteChannelDelegate {
                 request.finish(.failure(FetchError("it did not answer within \(patience)")))
                 channel?.close()
             }
-            let request =
-                "GET \(address.target) HTTP/1.1\r\nHost: \(address.authority)\r\nAccept: application/json\r\n"
-                + "User-Agent: trebuchet\r\nConnection: close\r\n\r\n"
-            channel.write { (buffer: inout ByteBuffer) in buffer.append(utf8: request) }
+            var head =
+                "\(method) \(address.target) HTTP/1.1\r\nHost: \(address.authority)\r\nAccept: application/json\r\n"
+                + "User-Agent: trebuchet\r\nConnection: close\r\n"
+            if let body { head += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n" }
+            channel.write { (buffer: inout ByteBuffer) in
+                buffer.append(utf8: head + "\r\n")
+                if let body { buffer.append(body) }
+            }
         } catch {
             finish(.failure(error))
             channel.close()

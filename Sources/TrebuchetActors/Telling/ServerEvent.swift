@@ -50,6 +50,8 @@ public enum ServerEvent: Sendable {
     case slotLost(Int)
     /// A line that is for people.
     case line(Level, String)
+    /// A part of a trace that is kept has ended.
+    case spanEnded(TraceSpan)
 
     /// Kinds of events. Each listener names those that it wants; of others nothing is made.
     public struct Kinds: OptionSet, Sendable {
@@ -78,8 +80,12 @@ public enum ServerEvent: Sendable {
         public static let server = Kinds(rawValue: 1 << 8)
         /// Connections and requests that are refused.
         public static let refusals = Kinds(rawValue: 1 << 9)
+        /// Parts of traces. Only who listens for these has the server trace anything.
+        public static let spans = Kinds(rawValue: 1 << 10)
         /// Those for which calls have numbers. Asked for with each call, so none is made of others there.
         package static var callsOrVersions: Kinds { Kinds(rawValue: 1 << 1 | 1 << 2) }
+        /// Those for which it is looked at a call more closely.
+        package static var callsVersionsOrSpans: Kinds { Kinds(rawValue: 1 << 1 | 1 << 2 | 1 << 10) }
         /// All of them.
         public static let all = Kinds(rawValue: .max)
     }
@@ -134,8 +140,13 @@ public enum ServerEvent: Sendable {
         public let type: String
         /// The method, as `addTodo(title:)`.
         public let method: String
+        /// Which trace it is part of; nil for none.
+        public let trace: TraceContext?
 
-        package init(number: UInt64, peer: Peer, actor: String, type: String, method: String) {
+        package init(
+            number: UInt64, peer: Peer, actor: String, type: String, method: String, trace: TraceContext? = nil
+        ) {
+            self.trace = trace
             self.number = number
             self.peer = peer
             self.actor = actor
@@ -245,6 +256,7 @@ public enum ServerEvent: Sendable {
         case .actorMade, .actorLetGo: .actors
         case .stored: .store
         case .limitReached: .limits
+        case .spanEnded: .spans
         case .reactorHeld, .draining, .ended, .slotTaken, .slotLost, .line: .server
         }
     }

@@ -22,6 +22,12 @@ struct OperatorOptions: Sendable {
         OptionSpec("--admin-tls-cert", "FILE", "the certificate chain of that address (that of --tls-cert)"),
         OptionSpec("--admin-tls-key", "FILE", "its private key (PEM)"),
         OptionSpec(
+            "--otlp", "URL",
+            "send spans of calls to this collector, as OTLP over HTTP in JSON: http://localhost:4318 (off)"),
+        OptionSpec(
+            "--trace-sample", "RATIO",
+            "which part of the calls that come without a trace begin one, 0 to 1 (0.01)"),
+        OptionSpec(
             "--drain-delay", "SECONDS",
             "how long at shutdown /readyz says no before clients are sent away, for load balancers to hear of it (0)"),
         OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
@@ -37,6 +43,8 @@ struct OperatorOptions: Sendable {
     /// Nil where neither level nor format were asked for: then lines are for people alone.
     let log: ServerLog?
     let admin: Admin?
+    let spans: OTLPExporter?
+    private let sampling: Double
     let drainDelay: Duration
     let drain: Duration
 
@@ -59,6 +67,19 @@ struct OperatorOptions: Sendable {
         drain = .seconds(try arguments.double("--drain-timeout", in: 0...3600) ?? 10)
         drainDelay = .seconds(try arguments.double("--drain-delay", in: 0...3600) ?? 0)
         admin = try Self.admin(arguments, tls: tls)
+        let ratio = try arguments.double("--trace-sample", in: 0...1)
+        sampling = ratio ?? 0.01
+        let log = log
+        spans = try arguments.string("--otlp").map { url throws(UsageError) in
+            do throws(TransportError) {
+                return try OTLPExporter(url: url) { line in
+                    if let log { log.line(.warning, line) } else { Console.error("trebuchet serve: \(line)") }
+                }
+            } catch {
+                throw UsageError("--otlp: \(error.message)")
+            }
+        }
+        if ratio != nil, spans == nil { throw UsageError("--trace-sample belongs to --otlp") }
     }
 
     /// Where the server writes lines itself: nowhere, when the log is told all of them.
@@ -75,6 +96,10 @@ struct OperatorOptions: Sendable {
     /// Has a server tell its log, and shows it to operators. Returns where.
     func open(on server: TrebuchetServer) throws -> String? {
         if let log { server.addListener(log) }
+        if let spans {
+            server.addListener(spans)
+            server.sampleTraces(sampling)
+        }
         guard let admin else { return nil }
         let address = try server.openAdmin(host: admin.host, port: admin.port, tls: admin.tls, token: admin.token)
         return "\(admin.tls == nil ? "http" : "https")://\(address)/metrics"

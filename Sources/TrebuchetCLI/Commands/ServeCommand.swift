@@ -233,6 +233,7 @@ enum ServeCommand {
         }
         // Its own signals, which it says something at.
         try await server.run(shutdownOn: [], delay: operators.drainDelay, drain: operators.drain)
+        await operators.spans?.flush()
         await cluster?.1.close()
         admin?.close()
         await file?.close()

@@ -93,6 +93,7 @@ extension ScannedEnvelope {
         case .reason: reason = try cursor.string()
         case .epoch: epoch = try cursor.string()
         case .session: session = try cursor.string()
+        case .traceparent: traceparent = try cursor.string()
         case .limits: limits = try cursor.value(depth: 2)
         case .client: client = try cursor.string()
         case .lastSequence: lastSequence = try cursor.wholeNumber("lastSequence")

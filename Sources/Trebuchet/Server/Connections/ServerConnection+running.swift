@@ -185,9 +185,12 @@ extension ServerConnection {
             shard.reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
             try result.write?(shard.coder(writing: dates), &shard.reply.pointee)
             let bytes = shard.reply.pointee.bytes
-            call.callID.withUnsafeBytes { succeed($0, result.write == nil ? nil : bytes) }
+            call.callID.withUnsafeBytes { succeed($0, result.write == nil ? nil : bytes, call.told) }
         } catch {
-            if let stream = call.stream { refuse(stream, call.callID, error) } else { fail(call.callID, error) }
+            guard let stream = call.stream else {
+                return call.callID.withUnsafeBytes { fail($0, error, call.told) }
+            }
+            refuse(stream, call.callID, error)
         }
     }
 

@@ -277,16 +277,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         callID.withUnsafeBytes { fail($0, error) }
     }
 
-    func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error) {
-        guard isOpen else { return }
-        if shard.states.hasMarked { catchUpStreams() }
-        let failure = failure(error, of: "the method")
-        link.send {
-            EnvelopeWriter.failure(
-                callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
-                retryAfterMilliseconds: failure.retryAfterMilliseconds, into: &$0)
-        }
-    }
+    func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error) { fail(callID, error, nil) }
 
     /// Sends the states that a call changed before its answer: a caller reads its own writes.
     func catchUpStreams() {

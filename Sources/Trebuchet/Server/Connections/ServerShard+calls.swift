@@ -48,9 +48,7 @@ extension ServerShard {
         _ call: RunningCall, _ completion: @escaping CallCompletion
     ) -> Bool {
         guard let told = call.told else { return runUntold(method, of: record, message, dates, call, completion) }
-        return ServerEvents.$currentCall.withValue(told.call.number) {
-            runUntold(method, of: record, message, dates, call, completion)
-        }
+        return told.during { runUntold(method, of: record, message, dates, call, completion) }
     }
 
     private func runUntold(

@@ -301,6 +301,6 @@ final class ServerParts: Sendable {
         principalMemory = PrincipalMemory(limit: limits.heldBytesPerPrincipal ?? limits.heldBytes / 4)
         hosting = HostingClients(
             limits: limits, shares: shares,
-            quotas: ClientCallQuotas(limits, memory: memory, principalMemory: principalMemory))
+            quotas: ClientCallQuotas(limits, memory: memory, principalMemory: principalMemory), events: events)
     }
 }

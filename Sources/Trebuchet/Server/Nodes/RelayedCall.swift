@@ -83,8 +83,9 @@ extension Message {
             arguments: envelope.pointee.arguments.map { Array(bytes($0)) },
             genericSubstitutions: envelope.pointee.genericSubstitutions.map { text($0) },
             timeoutMilliseconds: envelope.pointee.timeoutMilliseconds,
-            session: envelope.pointee.session.isAbsent ? nil : text(envelope.pointee.session), isRepeat: true,
-            into: &buffer)
+            session: envelope.pointee.session.isAbsent ? nil : text(envelope.pointee.session),
+            traceparent: envelope.pointee.traceparent.isAbsent ? nil : text(envelope.pointee.traceparent),
+            isRepeat: true, into: &buffer)
         return Array(buffer.bytes)
     }
 }
