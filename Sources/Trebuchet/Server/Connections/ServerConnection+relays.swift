@@ -108,13 +108,22 @@ extension ServerConnection {
     // MARK: Actors that go to another node
 
     /// Whether a stream that was to begin does so at another node: its actor has just gone there.
-    func goesElsewhere(_ request: StreamRequest) -> Bool {
+    func goesElsewhere(_ request: StreamRequest, _ call: RunningCall) -> Bool {
+        if let message = request.message {
+            withdraw(call)
+            // It is counted anew.
+            request.stake.giveBack()
+            message.withMessage { handleAgain($0) }
+            return true
+        }
         if let upstream {
+            withdraw(call)
             let name = request.name.resumed
             upstream.send(name == nil ? .refused : .moved, name ?? request.callID)
             return true
         }
         guard let streamID = request.name.knownAs, let seen = request.seen, let relays else { return false }
+        withdraw(call)
         relays.resume(
             RelayedStream(
                 request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
