@@ -163,8 +163,7 @@ extension ServerConnection {
     func movesAtEnd(_ subscription: StreamSubscription, _ reason: StreamEndReason) -> Bool {
         guard reason == .actorTerminated, let placed = placed[subscription.streamID], let nodes = shard.parts.nodes
         else { return false }
-        let mirror = subscription.broadcaster.hub as? MirroredSource
-        guard mirror?.goesOnElsewhere ?? !nodes.owns(placed.actor) else { return false }
+        guard subscription.broadcaster.hub.goesOnElsewhere ?? !nodes.owns(placed.actor) else { return false }
         move(subscription, placed)
         return true
     }
