@@ -254,6 +254,13 @@ let package = Package(
             ],
             // Compiled by a test, against a module SwiftUI that stands there too.
             exclude: ["SwiftUI"]),
+        // What a server tells of itself: events, numbers, its log, the address for operators.
+        test(
+            "ObservabilityTests",
+            [
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetTesting", "Networking",
+                "WebSockets", "Bytes", "Platform", "TestCertificates", "TestSupport",
+            ]),
         // What streams are made of: envelopes, sequence numbers, the client's registry, delivery, duplicates.
         test(
             "StreamingTests",

@@ -54,6 +54,12 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     private var line = WorkQueue<any InLine>()
     /// When the clock was last looked at by work that is measured.
     package var lastLook: UInt64 = 0
+    /// When the work in hand began, by the monotonic clock, as far as that is known without looking: when its part of the turn did, or later,
+    /// when the work before it ended that was measured. It is read and written in one step, so access to it needs no check, as to `measured`.
+    @exclusivity(unchecked) package var workBegan: UInt64 = 0
+    /// Whose work has not been measured yet.
+    @exclusivity(unchecked) var measured: (any MeasuredWork)?
+    package private(set) var turns = TurnCount()
     var timers = TimerQueue()
     private var endOfTurn: [any EndOfTurn] = []
     private var unflushed: [ByteChannel] = []
@@ -235,7 +241,9 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             beats += 1
             pulse.store(beats, ordering: .sequentiallyConsistent)
             watchdog.noteTurn()
-            let begun = jobs.isEmpty && sent.isEmpty ? 0 : MonotonicClock.now
+            let woken = MonotonicClock.now
+            workBegan = woken
+            let begun = jobs.isEmpty && sent.isEmpty ? 0 : woken
             handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
             // Before those in line, to which it may add: calls of other reactors' connections are as good as this one's own.
             runSent(turnBegan: begun)
@@ -243,6 +251,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             // turn, for many messages together, would else be done for few.
             if !line.isEmpty {
                 let begun = MonotonicClock.now
+                beginPart(at: begun)
                 runLine()
                 while !line.isEmpty, lastLook &- begun < Self.partOfTurn {
                     count = epoll_wait(epoll, events, Int32(capacity), 0)
@@ -253,6 +262,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             runJobs(turnBegan: begun)
             fireTimers()
             finishTurn()
+            turns.note(from: woken, to: MonotonicClock.now)
             beats += 1
             pulse.store(beats, ordering: .relaxed)
         }
@@ -316,6 +326,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     private func slice(_ turnBegan: UInt64) -> TimeSlice {
         let now = MonotonicClock.now
+        beginPart(at: now)
         let share = turnBegan == 0 ? Self.partOfTurn : min(max(Self.partOfTurn, now &- turnBegan), Self.mostOfTurn)
         return TimeSlice(budget: share, from: now)
     }
@@ -352,6 +363,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     }
 
     private func finishTurn() {
+        if measured != nil { beginPart(at: MonotonicClock.now) }
         note(.endOfTurn)
         while !endOfTurn.isEmpty {
             var tasks: [any EndOfTurn] = []

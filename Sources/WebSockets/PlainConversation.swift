@@ -85,6 +85,14 @@ final class PlainConversation: InLine {
                 let reply = find()
                 reactor.execute { pending.conversation.found(reply) }
             }
+        case .ask(let find):
+            phase = .finding
+            let pending = Pending(upgrade: upgrade, conversation: self)
+            let reactor = channel.reactor
+            Task {
+                let reply = await find()
+                reactor.execute { pending.conversation.found(reply) }
+            }
         }
     }
 

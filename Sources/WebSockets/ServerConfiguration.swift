@@ -12,10 +12,13 @@ final class ServerConfiguration: Sendable {
     let subprotocols: [String]
     let compression: WebSocketCompression?
     let connectionsPerReactor: Int
+    /// Connections beyond these are ended at once: so many more are told that there are too many.
+    var mostPerReactor: Int { connectionsPerReactor + max(64, connectionsPerReactor / 4) }
     let check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?
     let admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
     let plain: @Sendable (PlainRequest) -> PlainAnswer?
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
+    let refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?
 
     init(
         limits: WebSocketLimits, memory shared: MemoryBudget?, proxies: TrustedProxies, subprotocols: [String],
@@ -23,8 +26,10 @@ final class ServerConfiguration: Sendable {
         check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?,
         plain: @escaping @Sendable (PlainRequest) -> PlainAnswer?,
-        accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
+        accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
+        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?
     ) {
+        self.refused = refused
         self.limits = limits
         memory = ServerMemory(limits, shared: shared)
         times = ConnectionTimes(limits, accounts: memory)

@@ -246,6 +246,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     private func answer(_ response: HTTPResponse, headOnly: Bool = false) {
         isAnswered = true
         isEnding = true
+        if response.status >= 400 { configuration.refused?(response, channel.remoteAddress) }
         timer?.cancel()
         conversation?.leave()
         buffer.reset(keepingAtMost: 0)

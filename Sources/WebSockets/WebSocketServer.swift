@@ -39,7 +39,7 @@ public final class WebSocketServer: Sendable {
 
     /// The same, which counts what it holds in a budget that it shares with others; nil for `limits.heldBytes` of its own.
     /// Connections that come from `proxies` count for those on whose behalf they come. `plain` answers what asks for no
-    /// WebSocket, with pages too.
+    /// WebSocket, with pages too. `refused` is told what peers are answered with a status from 400 on, or would be if they were answered.
     package init(
         host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
@@ -47,13 +47,15 @@ public final class WebSocketServer: Sendable {
         check: (@Sendable (_ request: HTTPRequestHead, _ localAddress: SocketAddress?) -> HTTPResponse?)? = nil,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)? = nil,
         plain: @escaping @Sendable (PlainRequest) -> PlainAnswer? = { _ in nil },
-        accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
+        accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
+        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)? = nil
     ) throws(TransportError) {
         let group: ReactorGroup
         if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
         let configuration = ServerConfiguration(
             limits: limits, memory: memory, proxies: proxies, subprotocols: subprotocols, compression: compression,
-            reactors: group.reactors.count, check: check, admit: admit, plain: plain, accept: accept)
+            reactors: group.reactors.count, check: check, admit: admit, plain: plain, accept: accept,
+            refused: refused)
         let identity: TLSServerIdentity?
         if let tls { identity = try TLSServerIdentity(tls) } else { identity = nil }
         self.identity = identity
@@ -61,13 +63,20 @@ public final class WebSocketServer: Sendable {
         self.tables = tables
         listener = try Listener.bind(host: host, port: port, reactors: group.reactors) { channel in
             guard let table = tables.first(where: { $0.reactor === channel.reactor }) else { return }
+            guard table.count < configuration.mostPerReactor else {
+                refused?(HTTPResponse(status: 503, text: "too many connections"), channel.remoteAddress)
+                return
+            }
             // For whom a proxy comes is known with the head of its request.
             let isProxy = configuration.proxies.contains(channel.remoteAddress)
             var entry: AddressEntry?
             if !isProxy {
                 switch configuration.addresses.enter(channel.remoteAddress) {
                 case .admitted(let admitted): entry = admitted
-                case .refused: return
+                case .refused:
+                    let text = "as many connections come from this address as may (connectionsPerAddress)"
+                    refused?(HTTPResponse(status: 429, text: text), channel.remoteAddress)
+                    return
                 }
             }
             do {

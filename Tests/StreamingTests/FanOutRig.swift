@@ -95,6 +95,9 @@ final class FanOutRig: @unchecked Sendable {
         server = ServerShard(states: shard, on: reactor, index: 0, parts: parts, system: system)
     }
 
+    /// Where it tells what happens.
+    var events: ServerEvents { server.events }
+
     func observed() -> Observed { Observed(shard) }
 
     func connection() -> (connection: ServerConnection, link: Link) {
@@ -112,10 +115,12 @@ final class FanOutRig: @unchecked Sendable {
     }
 
     @discardableResult
-    func observe(_ source: StreamHub, _ connection: ServerConnection, sent: UInt64 = 0) -> Broadcaster {
+    func observe(
+        _ source: StreamHub, _ connection: ServerConnection, sent: UInt64 = 0, as label: ServerEvent.Stream? = nil
+    ) -> Broadcaster {
         let streamID = Array("s\(connection.streams.count)".utf8)
         var made: Broadcaster?
-        shard.subscribe(to: source) { broadcaster in
+        shard.subscribe(to: source, as: label) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: connection, isFiltered: false)
             subscription.begin(behind: sent)

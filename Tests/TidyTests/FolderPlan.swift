@@ -21,7 +21,8 @@ enum FolderPlan {
         ],
         // What a server is made of, then what is made for one connection, then the server.
         "Trebuchet": [
-            ["Limits"], ["Logs"], ["Access"], ["Pages"], ["Transports"], ["ClusterState"], ["Server/Shares"],
+            ["Limits"], ["Metrics"], ["Logs"], ["Access"], ["Pages"], ["Transports"], ["ClusterState"],
+            ["Server/Shares"],
             ["Server/ClientActors"],
             ["Server/DirectLinks"], ["Server/Nodes"],
             ["Server/Actors"], ["Server/Answers"], ["Server/Calls"], ["Server/Connections"], ["Server/Links"],
@@ -30,7 +31,7 @@ enum FolderPlan {
         // What can go wrong and what things are called, who calls, what an actor shows and what is kept of it; then what a call is
         // made of, the actor system, how calls reach its actors, and who reads what those show.
         "TrebuchetActors": [
-            ["Errors"], ["Names"], ["Caller"],
+            ["Errors"], ["Telling"], ["Names"], ["Caller"],
             ["Streaming/Updates"], ["Streaming"], ["Streaming/Encoded"], ["Streaming/Producers"], ["Persistence"],
             ["Invocations"], ["ActorSystem"], ["Dispatch"], ["Calls"], ["Streaming/Readers"], ["."],
         ],

@@ -14,9 +14,9 @@ import TrebuchetTesting
         var then: (String) -> Void = { _ in }
 
         func answer(
-            _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>, weight: Int
+            _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>, of call: HeldCall
         ) {
-            var line = "\(weight) \(String(decoding: callID, as: UTF8.self)) "
+            var line = "\(call.weight) \(String(decoding: callID, as: UTF8.self)) "
             switch outcome {
             case .success(let result): line += String(decoding: result, as: UTF8.self)
             case .failure(let error): line += (error as? TrebuchetError)?.message ?? "\(error)"

@@ -270,7 +270,7 @@ import WebSockets
         log.note("f", at: 2_000_000_005)
         log.note("g", at: 3_000_000_005)
         #expect(lines.withLock { $0 } == ["a", "d (and 2 before it)", "f (and 1 before it)", "g"])
-        log.note(HTTPResponse(status: 403, text: "first line\nsecond"), at: 9_000_000_000)
-        #expect(lines.withLock { $0.last } == "refused a web page: first line")
+        log.note(HTTPResponse(status: 403, text: "first line\nsecond"), from: nil, at: 9_000_000_000)
+        #expect(lines.withLock { $0.last } == "refused a client with 403: first line")
     }
 }

@@ -51,22 +51,24 @@ final class ConnectionBuckets {
     private var connection: TokenBucket?
     private var methods: [String: TokenBucket] = [:]
 
-    /// Nil when a call may be made; else who is over the limit and for how many milliseconds.
+    /// Nil when a call may be made; else who is over the limit, which that is and for how many milliseconds.
     func take(
         _ target: String, _ limits: ServerLimits, _ principals: SharedBuckets<PrincipalName>?, _ principal: Principal?,
         at now: UInt64
-    ) -> (what: String, milliseconds: Int)? {
+    ) -> (what: String, setting: String, milliseconds: Int)? {
         if !limits.callsPerMethod.isEmpty, let limit = limits.callsPerMethod[target],
             let wait = methods[target, default: TokenBucket(limit, now: now)].take(at: now)
         {
-            return ("calls of \(target)", wait)
+            return ("calls of \(target)", "callsPerMethod", wait)
         }
         if let limit = limits.callsPerConnectionRate {
             if connection == nil { connection = TokenBucket(limit, now: now) }
-            if let wait = connection?.take(at: now) { return ("calls of this connection", wait) }
+            if let wait = connection?.take(at: now) {
+                return ("calls of this connection", "callsPerConnectionRate", wait)
+            }
         }
         if let principals, let principal, let wait = principals.take(principal.name, at: now) {
-            return ("calls of '\(principal.id)'", wait)
+            return ("calls of '\(principal.id)'", "callsPerPrincipalRate", wait)
         }
         return nil
     }

@@ -1,5 +1,6 @@
 internal import Platform
 internal import Synchronization
+internal import Transports
 internal import WebSockets
 
 /// Says in the log who was not let in, and why: a developer looks there first. Once a second at most, since anybody can be
@@ -17,10 +18,15 @@ package final class RefusalLog: Sendable {
 
     package init(_ log: @escaping @Sendable (String) -> Void) { self.log = log }
 
-    /// A page was refused.
-    func note(_ refusal: HTTPResponse, at now: UInt64 = MonotonicClock.now) {
-        let reason = String(decoding: refusal.body.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
-        note("refused a web page: \(reason)", at: now)
+    /// A connection, or what was asked for over it, was refused.
+    func note(_ refusal: HTTPResponse, from address: SocketAddress?, at now: UInt64 = MonotonicClock.now) {
+        let who = address.map { "\($0)" } ?? "a client"
+        note("refused \(who) with \(refusal.status): \(Self.reason(refusal))", at: now)
+    }
+
+    /// What the client is told: the first line of it.
+    static func reason(_ refusal: HTTPResponse) -> String {
+        String(decoding: refusal.body.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
 
     package func note(_ line: String, at now: UInt64 = MonotonicClock.now) {

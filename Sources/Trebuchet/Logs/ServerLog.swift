@@ -1,33 +1,169 @@
 internal import Glibc
+internal import Platform
+internal import Synchronization
+public import TrebuchetActors
 
-/// Where a server writes what no caller is told.
-public enum ServerLog {
-    /// A line on standard error.
+/// What a server says to who operates it, in lines: of connections, refusals, calls, what fails, with fields that programs can read.
+///
+///     let log = ServerLog(level: .info, format: .json)
+///     server.addListener(log)
+///
+/// A line has the time, the level, what happened, and as far as they are known `connection`, `address`, `principal`, `type` and `actor`,
+/// `method` and `seconds`. Arguments, results, states, tokens and codes are in none. Of refusals and limits of one kind there is a line a second
+/// at most, since strangers can make as many as they like.
+///
+/// Lines are written by a thread that may wait. When standard error takes them too slowly, up to 1 MiB of them wait; what comes beyond that is
+/// left out, and a line says how many.
+public final class ServerLog: ServerListener {
+    /// How lines look.
+    public enum Format: String, Sendable, CaseIterable {
+        /// `2026-05-01T12:00:00.000Z info connection opened connection=7 address=127.0.0.1:50412`
+        case text
+        /// An object in each line, with `time`, `level` and `message` in it.
+        case json
+    }
+
+    /// A line on standard error, without time and level; what a server writes by default.
     public static let standardError: @Sendable (String) -> Void = { line in
         let text = "trebuchet: \(line)\n"
         // In one call, so that lines of several threads stay whole.
         _ = Array(text.utf8).withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
+
+    /// What it is told of, by its level.
+    public let kinds: ServerEvent.Kinds
+    /// Lines that matter less are left out.
+    public let level: ServerEvent.Level
+    private let format: Format
+    private let lines: LogQueue
+    private let pauses = Mutex(LogPauses())
+
+    /// - Parameters:
+    ///   - level: lines from this one on. `notice`, the default, has refusals, limits and what fails; `info` connections and sign-ins; `debug`
+    ///     calls, streams and actors; `trace` versions and deliveries, which is for seconds, not for days.
+    ///   - format: text by default.
+    ///   - write: told of each line, one after another, on a thread that may wait; standard error by default.
+    public init(
+        level: ServerEvent.Level = .notice, format: Format = .text, write: (@Sendable (String) -> Void)? = nil
+    ) {
+        self.level = level
+        self.format = format
+        lines = LogQueue(
+            write ?? { line in
+                _ = Array("\(line)\n".utf8).withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+            })
+        var kinds: ServerEvent.Kinds = [.server, .refusals, .limits, .store]
+        if level <= .info { kinds.insert(.connections) }
+        if level <= .debug { kinds.formUnion([.calls, .streams, .actors]) }
+        if level <= .trace { kinds.formUnion([.versions, .deliveries]) }
+        self.kinds = kinds
+    }
+
+    /// Told by the server that it listens to.
+    public func hear(_ event: ServerEvent) {
+        guard let line = LogRecord(event), line.level >= level else { return }
+        guard let pause = line.pause else { return write(line) }
+        let left = pauses.withLock { $0.begin(pause, at: MonotonicClock.now) }
+        guard let left else { return }
+        var rest = line
+        if left > 0 { rest.fields.append(("unsaid", .number(Double(left)))) }
+        write(rest)
+    }
+
+    /// A line of the program's own.
+    public func line(_ level: ServerEvent.Level, _ text: String) {
+        guard level >= self.level else { return }
+        write(LogRecord(level, LogLine.of(text)))
+    }
+
+    /// Returns when all lines so far are written. It blocks; for the end of a program.
+    public func flush() { lines.flush() }
+
+    private func write(_ entry: LogRecord) {
+        let time = LogTime.now
+        lines.append(format == .json ? entry.json(at: time) : entry.text(at: time))
+    }
 }
 
-/// A text on one line, without what a terminal takes for commands: nobody writes lines of his own into a log, or changes what
-/// stands there.
-package enum LogLine {
-    /// In Unicode scalars: one character may have any number of them.
-    package static let longest = 8_192
+/// Of what strangers can bring about as often as they like a line a second of each kind.
+struct LogPauses {
+    private static let pause: UInt64 = 1_000_000_000
 
-    /// Of a longer text the beginning, and that there is more.
-    package static func of(_ text: String) -> String {
-        var line = ""
-        var count = 0
-        for scalar in text.unicodeScalars {
-            count += 1
-            guard count <= longest else { return line + "…" }
-            switch scalar.properties.generalCategory {
-            case .control, .lineSeparator, .paragraphSeparator, .format: line += scalar.escaped(asASCII: true)
-            default: line.unicodeScalars.append(scalar)
-            }
+    private var kinds: [String: (next: UInt64, unsaid: Int)] = [:]
+
+    /// How many were left out before this one; nil when it is left out, too.
+    ///
+    /// - Parameter kind: one of few.
+    mutating func begin(_ kind: String, at now: UInt64) -> Int? {
+        let state = kinds[kind] ?? (0, 0)
+        guard now >= state.next else {
+            kinds[kind]?.unsaid += 1
+            return nil
         }
-        return line
+        kinds[kind] = (now &+ Self.pause, 0)
+        return state.unsaid
+    }
+}
+
+/// Lines that wait to be written, and the thread that does it, so that nobody waits for who reads them.
+final class LogQueue: Sendable {
+    private static let mostBytes = 1 << 20
+
+    private struct State {
+        var lines: [String] = []
+        var bytes = 0
+        var left = 0
+        var isWriting = false
+        var waiting: [ThreadSemaphore] = []
+    }
+
+    private let state = Mutex(State())
+    private let write: @Sendable (String) -> Void
+
+    init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
+
+    func append(_ line: String) {
+        let mustStart = state.withLock { state in
+            guard state.bytes + line.utf8.count <= Self.mostBytes else {
+                state.left += 1
+                return false
+            }
+            state.lines.append(line)
+            state.bytes += line.utf8.count
+            defer { state.isWriting = true }
+            return !state.isWriting
+        }
+        if mustStart { BlockingThreads.shared.run { self.writeAll() } }
+    }
+
+    private func writeAll() {
+        while true {
+            let (lines, left, done) = state.withLock { state -> ([String], Int, [ThreadSemaphore]) in
+                defer { (state.lines, state.left) = ([], 0) }
+                guard state.lines.isEmpty, state.left == 0 else { return (state.lines, state.left, []) }
+                state.isWriting = false
+                defer { state.waiting = [] }
+                return ([], 0, state.waiting)
+            }
+            guard !lines.isEmpty || left > 0 else {
+                for waiting in done { waiting.signal() }
+                return
+            }
+            for line in lines {
+                write(line)
+                // Until it is written it counts.
+                state.withLock { $0.bytes -= line.utf8.count }
+            }
+            if left > 0 { write("\(left) lines of the log were left out: they are not taken quickly enough") }
+        }
+    }
+
+    func flush() {
+        let done = ThreadSemaphore()
+        let mustWait = state.withLock { state in
+            if state.isWriting { state.waiting.append(done) }
+            return state.isWriting
+        }
+        if mustWait { done.wait() }
     }
 }

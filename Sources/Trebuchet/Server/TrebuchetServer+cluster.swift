@@ -12,7 +12,7 @@ extension TrebuchetServer {
     /// Makes the parts that only a node has. Before it listens.
     static func join(_ membership: ClusterMembership, _ parts: ServerParts, _ shards: [ServerShard]) {
         let names = parts.answers.names
-        let nodes = ServerNodes(membership, log: parts.log) { [weak parts] line, frame in
+        let nodes = ServerNodes(membership, events: parts.events, log: parts.log) { [weak parts] line, frame in
             guard let parts, let first = shards.first else { return nil }
             if frame.payload == SharedMessage.opening {
                 guard parts.nodes != nil else { return nil }

@@ -1,4 +1,5 @@
 internal import Relays
+internal import Synchronization
 internal import TrebuchetActors
 internal import WebSockets
 
@@ -11,18 +12,24 @@ extension TrebuchetServer {
     public func run() async throws { try await run(shutdownOn: [.terminate, .interrupt]) }
 
     /// The same with other signals, and another time to drain. None (`[]`) leaves signals to the program.
-    public func run(shutdownOn signals: Set<ProcessSignal>, drain: Duration = .seconds(10)) async throws {
+    ///
+    /// - Parameters:
+    ///   - delay: as that of `shutdown`; none by default.
+    ///   - drain: how long calls under way may take.
+    public func run(
+        shutdownOn signals: Set<ProcessSignal>, delay: Duration = .zero, drain: Duration = .seconds(10)
+    ) async throws {
         // Before it listens: a signal that comes early ends it in order too.
         let signals =
             signals.isEmpty ? nil : ShutdownSignals(signals, givingUp: Self.givenUpAtOnce, log: parts.log)
         defer { signals?.end() }
         if address == nil, !isStopping { parts.log("listening on \(try await start())") }
-        signals?.onFirst { await self.shutdown(drain: drain) }
+        signals?.onFirst { await self.shutdown(delay: delay, drain: drain) }
         let stop = Task {
             await stopRequested()
             guard !Task.isCancelled, parts.nodes != nil else { return }
             parts.log("shutting down, as an operator has asked")
-            await shutdown(drain: drain)
+            await shutdown(delay: delay, drain: drain)
         }
         defer { stop.cancel() }
         for await isStopped in stopped.stream where isStopped { return }
@@ -37,7 +44,14 @@ extension TrebuchetServer {
     /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls and pages under way end for
     /// at most `drain`, and closes the connections with 1001. Then `deactivate()` runs of all actors that were made on demand and
     /// have one, for at most 5 seconds, and states are written.
-    public func shutdown(drain: Duration = .seconds(10)) async {
+    ///
+    /// - Parameters:
+    ///   - delay: how long all goes on as before while `readiness` says that the server is to end: so that a load balancer has sent
+    ///     new clients elsewhere before those that are here are sent away. None by default. A task that is cancelled does not wait.
+    ///   - drain: how long calls under way may take.
+    public func shutdown(delay: Duration = .zero, drain: Duration = .seconds(10)) async {
+        if !isLeaving.exchange(true, ordering: .relaxed) { parts.events.tell(.draining) }
+        if delay > .zero, status == .serving { try? await Task.sleep(for: delay) }
         let listener = stopListener()
         // Not cancelled with the task that asks for it: clients are to be told in any case.
         await Task {
@@ -57,6 +71,8 @@ extension TrebuchetServer {
                 // What is changed from now on was promised to nobody, and the store may be the next server's.
                 await shard.reactor.perform { writer?.abandon() }
             }
+            await closeAdmin()
+            parts.events.tell(.ended)
             takeApart()
             stopped.update(true)
         }.value
@@ -75,6 +91,7 @@ extension TrebuchetServer {
             for shard in shards { await shard.reactor.perform {} }
             // Behind the connections: nobody hears from a dead node that it owns nothing any more.
             parts.nodes?.end()
+            await closeAdmin()
             takeApart()
             stopped.update(true)
         }.value

@@ -40,6 +40,10 @@ public final class TrebuchetServer: Sendable {
     let servedPages = Mutex<Pages?>(nil)
     /// Set when it shuts down.
     let deactivation = Mutex<Task<Void, Never>?>(nil)
+    /// Whether it was told to end, and clients are to go elsewhere.
+    let isLeaving = Atomic<Bool>(false)
+    /// Set when it has an address for operators.
+    let adminListener = Mutex<WebSocketServer?>(nil)
     /// Counts clients of this process: they are spread over the reactors.
     let nextLocal = Atomic<Int>(0)
 
@@ -84,6 +88,8 @@ public final class TrebuchetServer: Sendable {
             reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, log: log)
         let system = TrebuchetActorSystem(loops: group.reactors, locals: parts.locals)
         system.serve(parts.directory, as: parts.answers.names.instance)
+        // What is kept at a cluster's engine is looked at as the cluster is.
+        parts.probedStore.withLock { $0 = store }
         let store = store ?? cluster?.store
         let claim = store.map { StoreClaim($0, for: PersistedNamespace.name) }
         if let store, let claim {
@@ -121,6 +127,8 @@ public final class TrebuchetServer: Sendable {
         for shard in shards { shard.reactor.run { shard.takeApart() } }
         actorSystem.takeApart()
         locals.takeApart()
+        parts.events.removeAll()
+        parts.probedStore.withLock { $0 = nil }
         claim?.giveBack()
         for claim in otherClaims.withLock({ $0 }) { claim.giveBack() }
     }
@@ -301,8 +309,16 @@ public final class TrebuchetServer: Sendable {
                 access: access, pages: pages)
             state.withLock { $0 = .running(listener) }
             if let writer = shards.first?.stateWriter { Task { await writer.forgetEarlierCalls() } }
-            let log = parts.log
-            for shard in shards { shard.reactor.onStall = { log("\($0)") } }
+            let (log, events) = (parts.plainLog, parts.events)
+            for shard in shards {
+                shard.reactor.onStall = { stall in
+                    log("\(stall)")
+                    events.tell(
+                        .reactorHeld(
+                            reactor: stall.reactor, by: stall.activity, milliseconds: stall.milliseconds,
+                            isOver: stall.isOver))
+                }
+            }
             return listener.address
         } catch {
             state.withLock { $0 = .idle }

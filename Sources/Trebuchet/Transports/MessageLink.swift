@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Transports
 internal import WebSockets
 
 /// What carries a connection's messages to its client: a WebSocket, or another object in this process. On the connection's
@@ -17,6 +18,8 @@ protocol MessageLink: AnyObject {
     var memory: MemoryAccount? { get }
     /// The host at the other end; nil for this machine itself.
     var host: AddressKey? { get }
+    /// The address at the other end; nil where that is not known.
+    var remoteAddress: SocketAddress? { get }
     /// Has the connection told (`linkDidHear`) when the client has read all that was sent so far, and all that it had sent by then
     /// has come.
     func askWhetherHeard()
@@ -26,6 +29,10 @@ protocol MessageLink: AnyObject {
     func resumeReading()
     /// Ends it at once: no message comes any more.
     func abort()
+}
+
+extension MessageLink {
+    var remoteAddress: SocketAddress? { nil }
 }
 
 /// The link of a connection that is gone: nothing reaches anybody, and its host still has its share.

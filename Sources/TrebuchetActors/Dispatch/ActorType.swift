@@ -33,13 +33,17 @@ package class ActorType: @unchecked Sendable {
     package final let isGated: Bool
 
     init(_ type: any DistributedActor.Type, methods: [ActorMethod], streamNames: [String]) {
-        name = String(String(reflecting: type).prefix { $0 != "<" })
+        name = Self.name(of: type)
         self.methods = methods
         var table = ByteKeyTable<Unmanaged<ActorMethod>>()
         for method in methods { table[method.name] = .passUnretained(method) }
         methodsByName = table
         self.streamNames = streamNames
         isGated = (type as? any TrebuchetActor.Type)?._looksAtObservers ?? false
+    }
+
+    static func name(of type: any DistributedActor.Type) -> String {
+        String(String(reflecting: type).prefix { $0 != "<" })
     }
 
     /// The method of this name; the type keeps it alive.
@@ -85,9 +89,10 @@ final class TypedActorType<A: TrebuchetActor>: ActorType, @unchecked Sendable {
     init() {
         let table = A._dispatch
         self.table = table
+        let type = Self.name(of: A.self)
         let methods = table.methods.enumerated().map { index, method in
             ActorMethod(
-                name: method.name, actor: "\(A.self)", index: index, arguments: method.arguments,
+                name: method.name, actor: "\(A.self)", type: type, index: index, arguments: method.arguments,
                 generics: method.generics, isIdempotent: method.isIdempotent, body: Self.body(method))
         }
         super.init(A.self, methods: methods, streamNames: table.streams.map(\.name))

@@ -96,6 +96,7 @@ package final class LocalActors: ActorRegistry {
 
     /// Set before actors are exposed.
     package func write(_ writer: StateWriter, on shard: SystemShard) {
+        writer.shard = shard
         writers.withLock { $0[ObjectIdentifier(shard)] = writer }
     }
 

@@ -10,6 +10,8 @@ package final class ActorMethod: Sendable {
     /// What the watchdog says of a reactor that it holds: `TodoList.addTodo(title:)`.
     package let label: ActivityLabel
     let index: Int
+    /// Where its calls are counted on each reactor.
+    package let row: Int
     package let arguments: Int
     package let generics: Int
     /// Whether its answers are kept for clients that ask for it.
@@ -18,9 +20,11 @@ package final class ActorMethod: Sendable {
     let body: Body?
 
     init(
-        name: String, actor: String, index: Int, arguments: Int, generics: Int, isIdempotent: Bool, body: Body?
+        name: String, actor: String, type: String, index: Int, arguments: Int, generics: Int, isIdempotent: Bool,
+        body: Body?
     ) {
         self.name = name
+        row = MethodRows.add(name, of: type)
         label = .immortal("\(actor).\(name)")
         self.index = index
         self.arguments = arguments

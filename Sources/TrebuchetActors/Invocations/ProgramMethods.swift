@@ -11,7 +11,7 @@ package enum ProgramMethods {
         /// As the runtime knows it: `$s4Demo8TodoListC03addC05titleySS_tYaKFTE`.
         package let identifier: String
         /// As it stands on the wire: `addTodo(title:)`.
-        let name: String
+        package let name: String
         /// `Demo.TodoList`
         let declaringType: String
     }

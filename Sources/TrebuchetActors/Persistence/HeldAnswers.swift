@@ -6,21 +6,30 @@ package protocol CallAnswerer: AnyObject {
     ///
     /// - Parameters:
     ///   - result: in JSON, empty for a method without one.
-    ///   - weight: what the call was counted with.
+    ///   - call: what it was held with.
     func answer(
-        _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>, weight: Int)
+        _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>, of call: HeldCall)
 }
 
 /// A call that has run in place, and whose answer may have to wait until what it changed is written.
 package struct HeldCall {
     let answerer: any CallAnswerer
-    let weight: Int
+    package let weight: Int
     /// By the clock of the reactor, in nanoseconds.
     let deadline: UInt64
     /// How long it may take.
     let limit: Duration
+    /// Where its time is counted, and since when that runs, by the monotonic clock.
+    package let (row, began): (Int, UInt64)
+    /// Set while somebody listens.
+    package let told: ToldCall?
 
-    package init(_ answerer: any CallAnswerer, weight: Int, deadline: UInt64, limit: Duration) {
+    package init(
+        _ answerer: any CallAnswerer, weight: Int, deadline: UInt64, limit: Duration,
+        row: Int = TimedWork.otherCalls.rawValue, began: UInt64 = 0, told: ToldCall? = nil
+    ) {
+        (self.row, self.began) = (row, began)
+        self.told = told
         self.answerer = answerer
         self.weight = weight
         self.deadline = deadline
@@ -88,7 +97,7 @@ final class HeldAnswers {
             let error: (any Error)? = failure ?? (entry.error < 0 ? nil : errors[Int(entry.error)])
             entry.call.answerer.answer(
                 callID, error.map { .failure($0) } ?? .success(.init(rebasing: bytes.bytes[result..<end])),
-                weight: entry.call.weight)
+                of: entry.call)
         }
         if entries.capacity > Self.keptEntries { entries = [] } else { entries.removeAll(keepingCapacity: true) }
         bytes.reset(keepingAtMost: Self.keptBytes)
@@ -122,7 +131,7 @@ final class HeldAnswers {
         // Who is answered may call again at once, and be held here.
         for (call, id) in late {
             let error = TrebuchetError(.timeout, "the call took longer than \(call.limit)")
-            id.withUnsafeBytes { call.answerer.answer($0, .failure(error), weight: call.weight) }
+            id.withUnsafeBytes { call.answerer.answer($0, .failure(error), of: call) }
         }
         return earliest
     }

@@ -126,7 +126,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
             refusal = nil
             outcome = .failure(refused)
         }
-        if isRetired || isAtRest { return call.answerer.answer(callID, outcome, weight: call.weight) }
+        if isRetired || isAtRest { return call.answerer.answer(callID, outcome, of: call) }
         if hasChanged {
             writer.hold(call, callID, outcome, in: &next.calls)
             // After a failure this call is the reason to try again.

@@ -47,6 +47,11 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// Told of actors whose changes the store takes no more since another node may own them. On the reactor.
     package var didGiveUp: ((_ actor: String) -> Void)?
     private var idle: [() -> Void] = []
+    /// Of its reactor. Set before actors are exposed.
+    weak var shard: SystemShard?
+    private var began: UInt64 = 0
+    /// Why the last write has failed; nil when it has not.
+    package private(set) var failure: String?
     /// For the next calls that wait.
     private var spare: [HeldAnswers] = []
     private static let mostSpare = 4
@@ -101,6 +106,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         if partitions == nil { writes += forgotten() } else { forgetApart() }
         guard !writes.isEmpty || !batch.isEmpty else { return tellIdle() }
         isWriting = true
+        began = MonotonicClock.now
         writing = batch
         let (store, reactor, owners, values) = (store, reactor, batch, writes)
         if partitions != nil { return write(batch, parts) }
@@ -143,6 +149,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private func didWrite(_ batch: [PersistedStates], _ errors: [StateStoreError?]) {
         isWriting = false
         writing = []
+        note(batch.count, errors.lazy.compactMap { $0 }.first)
         var failed: [PersistedStates] = []
         for (states, error) in zip(batch, errors) {
             states.endWrite(error)
@@ -150,6 +157,18 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         }
         if !failed.isEmpty { tryLater(failed) }
         if changed.isEmpty { tellIdle() } else { schedule() }
+    }
+
+    /// Counts a write, and tells who listens.
+    private func note(_ actors: Int, _ error: StateStoreError?) {
+        failure = error.map { "\($0)" }
+        guard let shard else { return }
+        let took = MonotonicClock.now &- began
+        shard.counts.count(.storeWrites, took: took)
+        if error != nil { shard.counts.count(.storeWritesFailed) }
+        guard shard.events.wants(.store) else { return }
+        shard.events.tell(
+            .stored(actors: actors, took: .nanoseconds(Int64(clamping: took)), error: failure))
     }
 
     // MARK: Calls that wait

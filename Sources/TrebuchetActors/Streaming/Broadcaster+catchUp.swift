@@ -42,6 +42,17 @@ extension Broadcaster {
         askAgain(for: subscription)
     }
 
+    /// Sends a version whole to somebody who may not have had those before it.
+    private func skipTo(_ update: StateUpdate, for subscription: StreamSubscription) {
+        let behind = subscription.sent
+        guard behind > 0, update.sequence > behind + 1, update.patch?.base != behind else { return }
+        shard.counts.count(.versionsSkipped, update.sequence - behind - 1)
+        guard shard.events.wants(.deliveries), let label else { return }
+        shard.events.tell(
+            .skipped(
+                label, connection: subscription.subscriber.connectionNumber, from: behind, to: update.sequence))
+    }
+
     /// Sends the newest version whole; one that was not encoded so far comes from the source, at home at once.
     private func sendWhole(_ update: StateUpdate, to subscription: StreamSubscription) {
         // A difference that is longer than the value is not kept, and fits those who were one behind all the same.
@@ -83,9 +94,34 @@ extension Broadcaster {
 
     private func send(_ update: StateUpdate, to subscription: StreamSubscription) {
         guard update.sequence > subscription.sent, let suffix = suffix(of: update, for: subscription) else { return }
+        if hub.kind != .events { skipTo(update, for: subscription) }
+        let isPatch = update.patch.map { $0.suffix === suffix } ?? false
         subscription.didSend(update.sequence)
         messageCount &+= 1
+        count(update.sequence, isPatch: isPatch, suffix.count, to: subscription)
         subscription.subscriber.sendStreamData(subscription, suffix: suffix)
+    }
+
+    /// Counts what is sent, and tells who listens.
+    @inline(__always)
+    func count(_ number: UInt64, isPatch: Bool, _ bytes: Int, to subscription: StreamSubscription) {
+        let isEvent = hub.kind == .events
+        shard.counts.count(isEvent ? .eventsDelivered : isPatch ? .patchesDelivered : .wholesDelivered)
+        if shard.events.wants(.deliveries) {
+            tellDelivery(number, isEvent ? .event : isPatch ? .patch : .whole, bytes, to: subscription)
+        }
+    }
+
+    @inline(never)
+    private func tellDelivery(
+        _ number: UInt64, _ form: ServerEvent.Delivery.Form, _ bytes: Int, to subscription: StreamSubscription
+    ) {
+        guard let label else { return }
+        shard.events.tell(
+            .delivered(
+                ServerEvent.Delivery(
+                    stream: label, connection: subscription.subscriber.connectionNumber, number: number, form: form,
+                    bytes: bytes)))
     }
 
     /// The whole value of the version that a subscriber has been sent last, where that is the newest and its value is here.

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Platform
 internal import Transports
 internal import TrebuchetWire
 
@@ -19,6 +20,8 @@ package final class Broadcaster: @unchecked Sendable {
 
     package let hub: StreamHub
     let shard: SystemShard
+    /// What it carries, for those who listen; nil where who subscribed first did not say.
+    package let label: ServerEvent.Stream?
     /// Of the updates that came.
     var recent: VersionLog
     /// The last whole value that the source has sent for those who asked, until all have been written to.
@@ -50,8 +53,9 @@ package final class Broadcaster: @unchecked Sendable {
     /// Set when the source has nothing more to say.
     private(set) var end: (reason: StreamEndReason, error: TrebuchetError?)?
 
-    init(_ hub: StreamHub, shard: SystemShard) {
+    init(_ hub: StreamHub, as label: ServerEvent.Stream? = nil, shard: SystemShard) {
         self.hub = hub
+        self.label = label
         // Of a filter, which does not keep what it has shown; else the log comes with what the source sends first.
         recent = VersionLog(keepingEach: hub.asksForFirst ? hub.buffer : nil)
         self.shard = shard
@@ -156,6 +160,9 @@ package final class Broadcaster: @unchecked Sendable {
             place = min(place, subscriptions.count)
         }
         written = nil
+        if let made = recent.newest?.made, made > 0 {
+            shard.counts.count(.deliveries, took: MonotonicClock.now &- made)
+        }
         if changedMeanwhile { return .changedMeanwhile }
         isMarked = false
         fresh.removeAll()
@@ -168,6 +175,7 @@ package final class Broadcaster: @unchecked Sendable {
     /// A subscriber cannot be written to: what it is to get is kept until it can.
     func leaveBehind(_ subscription: StreamSubscription) {
         leftBehind = true
+        shard.counts.count(.subscribersBehind)
         subscription.subscriber.fellBehind()
     }
 
@@ -216,6 +224,7 @@ package final class Broadcaster: @unchecked Sendable {
             }
             guard let suffix = update.current else { continue }
             subscription.didSend(update.sequence)
+            count(update.sequence, isPatch: false, suffix.count, to: subscription)
             subscription.subscriber.sendStreamData(subscription, suffix: suffix)
         }
     }

@@ -164,6 +164,16 @@ package class StreamHub: @unchecked Sendable {
         home?.coder(writing: dates) ?? ValueCoder(dates: dates)
     }
 
+    /// Tells who listens that there is a new version, where somebody observes it under a name that is known.
+    final func tell(_ update: StateUpdate, by causes: VersionCauses, at home: SystemShard) {
+        guard let label = current.lazy.compactMap(\.label).first else { return }
+        home.events.tell(
+            .versionMade(
+                ServerEvent.Version(
+                    stream: label, number: update.sequence, calls: causes.calls, moreCalls: causes.more,
+                    bytes: update.byteCount, isPatch: update.patch != nil)))
+    }
+
     final func countEncoding() { encodes.add(1, ordering: .relaxed) }
 
     /// What follows the streamID in a message with a value.

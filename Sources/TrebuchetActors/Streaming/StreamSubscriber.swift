@@ -5,6 +5,8 @@ package import TrebuchetWire
 package protocol StreamSubscriber: AnyObject {
     /// Whether it is in this process: it does not keep an actor that nobody else observes.
     var isLocal: Bool { get }
+    /// Of a connection, for those who listen; 0 for others.
+    var connectionNumber: UInt64 { get }
     /// Whether it takes anything now.
     var isWritable: Bool { get }
     /// Whether answers wait for what streams show, here or for others of the same loop.
@@ -19,4 +21,8 @@ package protocol StreamSubscriber: AnyObject {
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?)
     /// A stream that it observes is up to date: answers that waited for it may leave.
     func streamsMayShow()
+}
+
+extension StreamSubscriber {
+    package var connectionNumber: UInt64 { 0 }
 }

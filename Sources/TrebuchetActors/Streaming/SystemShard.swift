@@ -16,6 +16,11 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     package var memory: MemoryBudget?
     /// `ServerLimits.resumeTime`. Set before actors are exposed.
     package var resumeTime = Duration.seconds(30)
+    /// What is counted here.
+    package let counts = ShardCounts()
+    /// Who is told what happens. Set before actors are exposed.
+    /// It is read and written in one step, so access to it needs no check.
+    @exclusivity(unchecked) package var events = ServerEvents()
     private var userInfo: [CodingUserInfoKey: any Sendable]
     package private(set) var coder: ValueCoder
     /// For clients of versions 1 and 2.
@@ -173,15 +178,17 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// Adds a subscriber to the broadcaster of a source on this reactor.
     ///
     /// - Parameters:
+    ///   - label: what it is, for those who listen.
     ///   - make: makes the subscription.
     ///   - attach: has the source attach a broadcaster that was made for it. It is called for each such broadcaster, whatever has become
     ///     of the subscriber: one that nobody needs any more is not attached.
     package func subscribe(
-        to source: StreamHub, _ make: (Broadcaster) -> StreamSubscription, attach: (Broadcaster) -> Void
+        to source: StreamHub, as label: @autoclosure () -> ServerEvent.Stream? = nil,
+        _ make: (Broadcaster) -> StreamSubscription, attach: (Broadcaster) -> Void
     ) {
         let key = ObjectIdentifier(source)
         if let broadcaster = broadcasters[key] { return broadcaster.add(make(broadcaster)) }
-        let broadcaster = Broadcaster(source, shard: self)
+        let broadcaster = Broadcaster(source, as: label(), shard: self)
         broadcasters[key] = broadcaster
         broadcaster.add(make(broadcaster))
         attach(broadcaster)

@@ -116,7 +116,9 @@ enum ClusterCommand {
     }
 
     /// What a server is to be a node of; nil for one that is none.
-    static func membership(_ arguments: ParsedArguments) async throws -> (ClusterMembership, RedisEngine)? {
+    static func membership(
+        _ arguments: ParsedArguments, say: @Sendable (String) -> Void
+    ) async throws -> (ClusterMembership, RedisEngine)? {
         guard arguments.string("--cluster") != nil else {
             for option in ["--node", "--node-address"] where arguments.string(option) != nil {
                 throw UsageError("\(option) goes with --cluster")
@@ -131,7 +133,7 @@ enum ClusterCommand {
         }
         let address = try arguments.string("--node-address").map(nodeAddress)
         let engine = try engine(arguments)
-        for warning in try await engine.check() { Console.error("trebuchet serve: warning: \(LogLine.of(warning))") }
+        for warning in try await engine.check() { say("warning: \(LogLine.of(warning))") }
         do {
             return (try ClusterMembership(of: name, at: engine, address: address), engine)
         } catch {

@@ -31,6 +31,7 @@ struct HostedServices {
     let names: [String]
     private let accounts: Accounts?
     private let store: any StateStore
+    private let say: @Sendable (String) -> Void
     /// The file of the rules; nil without one.
     let rulesFile: String?
     private let rules: RuleBook
@@ -41,8 +42,13 @@ struct HostedServices {
     /// - Parameters:
     ///   - store: where accounts and documents are kept.
     ///   - engine: where accounts are kept instead, together with other nodes.
-    init(_ arguments: ParsedArguments, store: any StateStore, engine: (any ClusterTables)? = nil) async throws {
+    ///   - say: told lines for who operates the server.
+    init(
+        _ arguments: ParsedArguments, store: any StateStore, engine: (any ClusterTables)? = nil,
+        say: @escaping @Sendable (String) -> Void
+    ) async throws {
         self.store = store
+        self.say = say
         isTormented = arguments.has("--torment")
         let all = arguments.has("--bench") || isTormented ? "none" : Self.known.joined(separator: ",")
         names = try Self.names(arguments.string("--services") ?? all)
@@ -61,7 +67,7 @@ struct HostedServices {
         let providers = try arguments.string("--oidc").map(ProviderFile.providers) ?? []
         let mailer = try Self.mailer(arguments)
         let limits = isTormented ? Torment.authLimits : AuthLimits()
-        let report: @Sendable (String) -> Void = { Console.error("trebuchet serve: \(LogLine.of($0))") }
+        let report: @Sendable (String) -> Void = { say(LogLine.of($0)) }
         if let engine {
             accounts = try await Accounts(
                 engine: engine, mailer: mailer, providers: providers, limits: limits, report: report)
@@ -139,7 +145,7 @@ struct HostedServices {
         do throws(AdminSocketError) {
             return try open(AdminSocket.path(besideData: data))
         } catch {
-            Console.error("trebuchet serve: goes on without a socket for 'trebuchet admin': \(error)")
+            say("goes on without a socket for 'trebuchet admin': \(error)")
             return nil
         }
     }

@@ -59,10 +59,9 @@ enum ServeCommand {
                 "--torment", nil,
                 "host the actors that scripts/torment uses and a view of counters; for loopback only; refuses other hosts"
             ),
-            OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
-        ] + HostedServices.options,
+        ] + OperatorOptions.options + HostedServices.options,
         discussion: """
-            Prints the address it listens on. GET /healthz answers 200.
+            Prints the address it listens on. GET /healthz answers 200; --admin has numbers, and says whether it is ready.
             Over HTTP it serves pages too: first those of --static, then /trebuchet.js and /trebuchet-services.js, and at /
             a page that shows the example actor todos. Anybody who reaches the port may read them.
             SIGHUP reads the certificates and the rules again; those that are no good leave the old ones in force.
@@ -133,7 +132,9 @@ enum ServeCommand {
         }
     }
 
-    private static func store(_ arguments: ParsedArguments, _ signals: ShutdownSignals) async throws -> SQLiteStore? {
+    private static func store(
+        _ arguments: ParsedArguments, _ signals: ShutdownSignals, _ operators: OperatorOptions
+    ) async throws -> SQLiteStore? {
         guard let path = arguments.string("--data") else {
             guard !arguments.has("--standby") else {
                 throw UsageError("--standby waits for the file of --data: name one")
@@ -142,13 +143,13 @@ enum ServeCommand {
         }
         var options = SQLiteStore.Options()
         options.onProgress = { progress in
-            Console.error("trebuchet serve: checking \(path): \(progress.percent)% of \(progress.all >> 20) MiB")
+            operators.say("checking \(path): \(progress.percent)% of \(progress.all >> 20) MiB")
         }
         guard arguments.has("--standby") else { return try SQLiteStore(path: path, options: options) }
         // There is nothing to drain before it serves.
         signals.onFirst { exit(0) }
         return try await SQLiteStore.whenFree(path: path, options: options) { reason in
-            Console.error("trebuchet serve: standing by: \(reason.message)")
+            operators.say("standing by: \(reason.message)")
         }
     }
 
@@ -156,31 +157,35 @@ enum ServeCommand {
         let host = arguments.string("--host") ?? "127.0.0.1"
         let port = try arguments.int("--port", in: 0...65535) ?? 8080
         let reactors = try arguments.int("--reactors", in: 1...1024)
-        let drain = try arguments.double("--drain-timeout", in: 0...3600) ?? 10
         let origins = try arguments.string("--origins").map(Self.origins)
         let proxies = try arguments.string("--trusted-proxies").map(Self.trustedProxies) ?? []
 
-        // Before it listens: a signal that comes early ends it in order too.
-        let signals = ShutdownSignals(givingUp: TrebuchetServer.givenUpAtOnce) {
-            Console.error("trebuchet serve: \($0)")
-        }
         let tls = try TLSOptions.server(arguments)
+        let operators = try OperatorOptions(arguments, tls: tls)
+        defer { operators.log?.flush() }
+        // Before it listens: a signal that comes early ends it in order too.
+        let signals = ShutdownSignals(givingUp: TrebuchetServer.givenUpAtOnce) { line in
+            operators.say(line)
+            operators.log?.flush()
+        }
         var transport: TrebuchetTransport = .webSocket(host: host, port: port, tls: tls)
         if arguments.has("--compression") { transport = transport.compressed() }
         // Before it waits for the store, or makes one.
-        tellWarnings(of: try HostedServices.rules(arguments))
+        tellWarnings(of: try HostedServices.rules(arguments), operators)
         try HostedServices.checkMailCommand(arguments)
-        let file = try await store(arguments, signals)
+        let file = try await store(arguments, signals, operators)
         let isTormented = arguments.has("--torment")
         if isTormented { try Torment.check(host: host) }
-        let cluster = try await ClusterCommand.membership(arguments)
-        var services = try await HostedServices(arguments, store: file ?? MemoryStore(), engine: cluster?.1)
+        let cluster = try await ClusterCommand.membership(arguments, say: operators.say)
+        var services = try await HostedServices(
+            arguments, store: file ?? MemoryStore(), engine: cluster?.1, say: operators.say)
         var access = services.access
         access.origins = origins
         access.trustedProxies = proxies
         let server = TrebuchetServer(
             transport: transport, reactors: reactors, limits: isTormented ? Torment.limits : ServerLimits(),
-            access: access, store: file, cluster: cluster?.0, showsErrorText: arguments.has("--show-errors"))
+            access: access, store: file, cluster: cluster?.0, showsErrorText: arguments.has("--show-errors"),
+            log: operators.lines)
         if isTormented { await Torment.expose(on: server) }
         let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
         if hostsExamples { await expose(on: server, forBench: arguments.has("--bench")) }
@@ -188,6 +193,7 @@ enum ServeCommand {
         try addPages(arguments, withStart: hostsExamples, to: server)
         let admin = try services.openAdminSocket(arguments, on: server, data: file?.path)
         defer { admin?.close() }
+        let metrics = try operators.open(on: server)
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let site = "\(tls == nil ? "http" : "https")://\(address)/"
@@ -204,6 +210,7 @@ enum ServeCommand {
         }
         for line in services.inForce { print(line) }
         if let admin { print("admin: at \(admin.path), for 'trebuchet admin' on this machine") }
+        if let metrics { print("operators: \(metrics), and /livez, /readyz there") }
         if let folder = arguments.string("--static") { print("pages: those of \(folder), at \(site)") }
         if hostsExamples {
             print("open: \(site) in a browser")
@@ -215,37 +222,39 @@ enum ServeCommand {
             signals.onHangUp {
                 do {
                     try server.reloadCertificates()
-                    Console.error("trebuchet serve: certificates read again")
+                    operators.say("certificates read again")
                 } catch {
-                    Console.error("trebuchet serve: goes on with the old certificates: \(error)")
+                    operators.say("goes on with the old certificates: \(error)")
                 }
             }
         }
-        if services.rulesFile != nil { readRules(of: services, at: signals) }
+        if services.rulesFile != nil { readRules(of: services, at: signals, operators) }
         signals.onFirst {
-            Console.error("trebuchet serve: shutting down (once more to stop at once)")
-            await server.shutdown(drain: .seconds(drain))
+            operators.say("shutting down (once more to stop at once)")
+            await server.shutdown(delay: operators.drainDelay, drain: operators.drain)
         }
         // Its own signals, which it says something at.
-        try await server.run(shutdownOn: [], drain: .seconds(drain))
+        try await server.run(shutdownOn: [], delay: operators.drainDelay, drain: operators.drain)
         await cluster?.1.close()
         admin?.close()
         await file?.close()
     }
 
-    private static func tellWarnings(of rules: RuleBook) {
-        for warning in rules.warnings { Console.error("trebuchet serve: warning: \(LogLine.of("\(warning)"))") }
+    private static func tellWarnings(of rules: RuleBook, _ operators: OperatorOptions) {
+        for warning in rules.warnings { operators.say("warning: \(LogLine.of("\(warning)"))") }
     }
 
-    private static func readRules(of services: HostedServices, at signals: ShutdownSignals) {
+    private static func readRules(
+        of services: HostedServices, at signals: ShutdownSignals, _ operators: OperatorOptions
+    ) {
         signals.onHangUp {
             do throws(RuleBookError) {
                 let rules = try services.readRulesAgain()
-                Console.error("trebuchet serve: rules read again")
-                tellWarnings(of: rules)
+                operators.say("rules read again")
+                tellWarnings(of: rules, operators)
             } catch {
                 for problem in error.problems {
-                    Console.error("trebuchet serve: goes on with the old rules: \(LogLine.of("\(problem)"))")
+                    operators.say("goes on with the old rules: \(LogLine.of("\(problem)"))")
                 }
             }
         }

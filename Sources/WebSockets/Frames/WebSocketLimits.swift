@@ -23,7 +23,7 @@ public struct WebSocketLimits: Sendable {
     /// From our close frame to the peer's, and from there to the end of the connection. Default 5 s.
     public var closeTimeout = Duration.seconds(5)
     /// Connections of one server at a time, those in the handshake among them. Default 100,000; beyond it 503.
-    /// Each reactor takes its even share of them.
+    /// Each reactor takes its even share of them, and ends those beyond a quarter more, 64 at least, without an answer.
     public var connections = 100_000
     /// Connections from one address at a time: of IPv6 a /64 network counts as one, connections from this machine do not
     /// count (a proxy has them). Default 1,000; beyond it the connection ends, behind a trusted proxy with 429.

@@ -24,4 +24,6 @@ package enum PlainAnswer: Sendable {
     case page(PageReply)
     /// The answer is found by waiting for a disk: away from the reactor, on one of `BlockingThreads`.
     case lookUp(@Sendable () -> PageReply)
+    /// The answer is found in a task, away from the reactor.
+    case ask(@Sendable () async -> PageReply)
 }

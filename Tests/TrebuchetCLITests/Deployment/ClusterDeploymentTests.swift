@@ -21,8 +21,10 @@ import Testing
         let owners: [String: String]
     }
 
-    /// The names of options in a command line.
-    private func options(_ words: some Sequence<Substring>) -> [Substring] { words.filter { $0.hasPrefix("--") } }
+    /// The names of options in a command line, but for those of the operators' address, for which processes have no use.
+    private func options(_ words: some Sequence<Substring>) -> [Substring] {
+        words.filter { $0.hasPrefix("--") && !$0.hasPrefix("--admin") }
+    }
 
     private func trebuchet(_ arguments: String...) async throws -> ChildProcess.Outcome {
         try await ChildProcess(ServeProcess.tool, arguments, error: .merged).finish()
@@ -49,6 +51,9 @@ import Testing
         let text = outcome.output.replacingOccurrences(of: "\n      ", with: " ")
         for node in ["one", "two", "three"] { #expect(text.contains("--node \(node) ")) }
         #expect(text.contains("condition: service_healthy"))
+        #expect(
+            text.matches(of: /--admin 0\.0\.0\.0:9464 --admin-tls-cert \S+ --admin-tls-key \S+ --admin-token-file/)
+                .count == 3)
         let proxy = try #require(text.firstMatch(of: /nginx:(?s).*?ipv4_address: ([0-9.]+)/)?.1)
         #expect(text.contains("--trusted-proxies \(proxy)"))
     }

@@ -10,6 +10,14 @@ enum CalledMethod: Sendable {
         }
     }
 
+    /// Where its calls are counted.
+    var row: Int {
+        switch self {
+        case .table(let method): method.row
+        case .program: TimedWork.otherCalls.rawValue
+        }
+    }
+
     /// The same method of the actor that was made, whose type may be another by then.
     func again(in type: ActorType) -> CalledMethod? {
         switch (self, type.target(name)) {
@@ -18,6 +26,14 @@ enum CalledMethod: Sendable {
             return old.arguments == new.arguments && old.generics == new.generics ? .table(new) : nil
         case (.program, .program(let new)): return .program(new)
         default: return nil
+        }
+    }
+
+    /// As it is called on the wire.
+    var shownName: String {
+        switch self {
+        case .table(let method): method.name
+        case .program(let method): method.name
         }
     }
 

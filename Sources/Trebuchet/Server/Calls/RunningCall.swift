@@ -11,6 +11,12 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     let callID: [UInt8]
     /// By the clock of its connection's reactor, in nanoseconds.
     let deadline: UInt64
+    /// By the monotonic clock.
+    let began: UInt64
+    /// Where its time is counted; nil for what is no call of a method.
+    var row: Int?
+    /// Set while somebody listens. What outlives the connection has it too, but is not told of a second time.
+    var told: ToldCall?
     /// How far that is ahead of the monotonic clock.
     private let timeAhead: UInt64
     /// By the monotonic clock.
@@ -48,7 +54,8 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
 
     init(callID: [UInt8], after limit: Duration, on reactor: Reactor, byteCount: Int) {
         timeAhead = reactor.timeAhead
-        deadline = MonotonicClock.now &+ timeAhead &+ limit.nanoseconds
+        began = MonotonicClock.now
+        deadline = began &+ timeAhead &+ limit.nanoseconds
         self.callID = callID
         self.byteCount = byteCount
     }
@@ -56,7 +63,8 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     /// What a call runs that outlives its connection: until the same moment.
     init(of call: RunningCall) {
         callID = call.callID
-        (deadline, timeAhead) = (call.deadline, call.timeAhead)
+        (deadline, timeAhead, began) = (call.deadline, call.timeAhead, call.began)
+        told = call.told
         byteCount = 0
     }
 

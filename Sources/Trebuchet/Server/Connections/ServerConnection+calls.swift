@@ -145,13 +145,34 @@ extension ServerConnection {
     private func callInPlace(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
         let callID = message.callID
         record.life.wasCalled = true
+        if shard.events.wants(.callsOrVersions) { return callTelling(record, method, message) }
         do {
             try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) }
         } catch {
+            shard.didCall(method.row)
             return fail(callID, error)
         }
         let result = shard.reply.pointee.bytes
         succeed(callID, result.isEmpty ? nil : result)
+        shard.didCall(method.row)
+    }
+
+    /// The same while somebody listens.
+    @inline(never)
+    private func callTelling(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
+        let callID = message.callID
+        let told = told(method.name, record.type, message)
+        do {
+            try told.during { try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) } }
+        } catch {
+            shard.didCall(method.row)
+            told.tell(endAt: shard.events, code(of: error))
+            return fail(callID, error)
+        }
+        let result = shard.reply.pointee.bytes
+        succeed(callID, result.isEmpty ? nil : result)
+        shard.didCall(method.row)
+        told.tell(endAt: shard.events, nil)
     }
 
     /// The same for an actor whose changes are written before the answer leaves. A call that waits for that alone takes nothing but
@@ -171,17 +192,22 @@ extension ServerConnection {
         }
         load.count += 1
         load.bytes += weight
+        shard.counts.count(.callsBegun)
+        let told = toldIfWanted(method.name, record.type, message)
+        let began = shard.beginsNow()
         let limit = timeLimit(of: message)
         let deadline = shard.reactor.now &+ limit.nanoseconds
         let outcome: Result<UnsafeRawBufferPointer, any Error>
         do {
-            try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) }
+            try told.during { try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) } }
             outcome = .success(shard.reply.pointee.bytes)
             weight += countResult(shard.reply.pointee.count)
         } catch {
             outcome = .failure(error)
         }
-        let call = HeldCall(self, weight: weight, deadline: deadline, limit: limit)
+        let call = HeldCall(
+            self, weight: weight, deadline: deadline, limit: limit, row: method.row, began: began, told: told)
+        shard.reactor.workBegan = MonotonicClock.now
         persisted.whenWritten(call, message.callID, outcome)
         return true
     }
@@ -207,6 +233,7 @@ extension ServerConnection {
                 false
             }
         guard let call = begin(message, isInTransit: isInTransit) else { return }
+        note(method, of: record?.type, message, in: call)
         let connection = self
         start(method, of: record, message, call) { connection.finish(call, $0, from: call.home) }
     }
@@ -316,11 +343,14 @@ extension ServerConnection {
 
 extension ServerConnection: CallAnswerer {
     func answer(
-        _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>, weight: Int
+        _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>, of call: HeldCall
     ) {
         load.count -= 1
-        load.bytes -= weight
-        memory?.release(weight)
+        load.bytes -= call.weight
+        memory?.release(call.weight)
+        shard.counts.count(.callsEnded)
+        shard.counts.count(row: call.row, took: MonotonicClock.now &- call.began)
+        call.told?.tell(endAt: shard.events, code(of: outcome))
         guard isOpen else { return }
         switch outcome {
         case .success(let result): succeed(callID, result.isEmpty ? nil : result)

@@ -30,6 +30,7 @@ extension ServerConnection {
             stream = AskedStream(actor: ActorName(message.actorName), target: name, resumed: resumed)
         case .program, .unknown: isRepeatable = false
         }
+        if stream == nil { shard.counts.count(.callsForwarded) }
         guard let stream else { return relays.forward(message, isRepeatable: isRepeatable) }
         do {
             // Its owner counts it too, but for this node alone.

@@ -12,6 +12,7 @@ extension ServerConnection {
     /// Calls an `@Idempotent` method for a client that may ask again. It may be called, and has what the method takes.
     func callOnce(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
         guard let name = callName(message), let call = begin(message) else { return }
+        note(.table(method), of: record?.type, message, in: call)
         callOnce(name, method, of: record, message, call)
     }
 
@@ -31,6 +32,7 @@ extension ServerConnection {
         if let outcome = shard.answers.begin(name, request, waiting, at: now) {
             return take(outcome, call)
         }
+        if isRepeat { shard.counts.count(.repeatsRun) }
         let rest = Duration.nanoseconds(Int64(clamping: run.deadline > now ? run.deadline - now : 0))
         // Not that of the connection's call: it may end before this does.
         run.timer = shard.reactor.schedule(after: rest) {
@@ -144,7 +146,10 @@ extension ServerConnection {
     ) {
         let session = message.text(message.envelope.pointee.session)
         lookUp(message, session, name.number, writer, call) { answer, kept in
-            if let answer { return self.deliver(answer, to: call) }
+            if let answer {
+                self.shard.counts.count(.repeatsAnswered)
+                return self.deliver(answer, to: call)
+            }
             self.withdraw(call)
             kept.withMessage { self.repeatCall(name, $0, hasLookedUp: true) }
         }
@@ -189,6 +194,7 @@ extension ServerConnection {
     }
 
     private func take(_ outcome: RememberedAnswers.Memory.Outcome, _ call: RunningCall) {
+        if call.repeated != nil { count(outcome) }
         switch outcome {
         case .waits(let first): call.run = first.call.run
         case .answered(let answer): deliver(answer, to: call)

@@ -45,6 +45,7 @@ extension ServerConnection {
             load.count += 1
             load.bytes += bytes
         }
+        shard.counts.count(.callsBegun)
         return call
     }
 
@@ -65,18 +66,21 @@ extension ServerConnection {
     func refusal(ofBytes bytes: Int) -> TrebuchetError? {
         let limits = shard.limits
         if load.count >= limits.callsPerConnection {
+            didReach("callsPerConnection")
             return TrebuchetError(
                 .rateLimited,
                 "\(limits.callsPerConnection) calls of this connection are under way already "
                     + "(ServerLimits.callsPerConnection)")
         }
         if load.answered >= limits.callsPerConnection {
+            didReach("callsPerConnection")
             return TrebuchetError(
                 .rateLimited,
                 "\(load.answered) calls of this connection whose time was over, or that were cancelled, still run or are still to be sent "
                     + "(ServerLimits.callsPerConnection)")
         }
         if load.bytes + bytes > limits.callBytesPerConnection {
+            didReach("callBytesPerConnection")
             return TrebuchetError(
                 .rateLimited,
                 "calls of this connection that are under way have \(load.bytes) bytes already, of "
@@ -86,6 +90,7 @@ extension ServerConnection {
             try account.take(bytes)
             return nil
         } catch {
+            didReach("heldBytes")
             return TrebuchetError(.rateLimited, error.reason)
         }
     }
@@ -107,6 +112,7 @@ extension ServerConnection {
             departure.onEnd { [shard] in shard.reactor.execute { self.didWork(call) } }
         }
         if call.isAtWork { call.isOutlived = true }
+        shard.counts.count(.callsEnded)
         guard !call.isInTransit else {
             if !call.isOutlived { didArrive(call) }
             return
@@ -139,6 +145,8 @@ extension ServerConnection {
     /// Takes back `begin`.
     func withdraw(_ call: RunningCall) {
         guard call.end(), running.removeValue(forKey: call.callID) != nil else { return }
+        // Who listens hears of it again when it begins elsewhere.
+        call.told?.tell(endAt: shard.events, .unavailable)
         leave(call)
     }
 
@@ -169,6 +177,7 @@ extension ServerConnection {
 
     func finish(_ call: RunningCall, _ outcome: CallOutcome) {
         guard call.end() else { return }
+        didEnd(call, outcome)
         if running.removeValue(forKey: call.callID) != nil { leave(call) }
         guard isOpen else { return }
         do {

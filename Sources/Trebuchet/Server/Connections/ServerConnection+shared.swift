@@ -99,7 +99,10 @@ extension ServerConnection {
             tellStart(of: streamID, request, epoch: mirror.epoch, sequence: goesOn ? start : nil)
         }
         placed[streamID] = request.placed
-        shard.states.subscribe(to: mirror) { broadcaster in
+        let label = ServerEvent.Stream(
+            actor: request.name.actor.text, type: typeName(of: request.name.actor), target: request.name.target)
+        didBegin(label, goesOn ? .inPlace : .anew)
+        shard.states.subscribe(to: mirror, as: label) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self, isFiltered: request.stake.isFiltered)
             request.stake.handOver()

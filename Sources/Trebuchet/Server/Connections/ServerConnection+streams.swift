@@ -104,6 +104,7 @@ extension ServerConnection {
 
     /// Says that what a message asks for does not begin: a call, or a stream, as far as its name tells.
     func fail(_ message: borrowing Message, _ error: any Error) {
+        if shard.events.wants(.calls) { tellRefusal(of: message, error) }
         if message.kind == .streamResume, let name = ownName(in: message) { return failStream(name, error) }
         fail(message.callID, error)
     }
@@ -204,6 +205,7 @@ extension ServerConnection {
         let call = RunningCall(callID: request.key, after: shard.limits.callTimeout, on: shard.reactor, byteCount: 0)
         running[request.key] = call
         load.count += 1
+        shard.counts.count(.callsBegun)
         call.timer = shard.reactor.schedule(after: shard.limits.callTimeout) { [weak self, weak call] in
             guard let self, let call else { return }
             self.finish(call, .failure(TrebuchetError(.timeout, "the actor was not made in time")))
@@ -254,6 +256,8 @@ extension ServerConnection {
             of: isPermission ? LineCallID.permission : streamID, request, epoch: source.epoch,
             sequence: isOfEarlierLife ? seen?.sequence : position?.number)
         if isPermission { return }
+        let label = ServerEvent.Stream(actor: request.name.actor.text, type: record.type.name, target: stream)
+        didBegin(label, missed ? .tooLate : request.seen == nil ? .first : seen == nil ? .anew : .inPlace)
         if missed {
             let error = TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")
             return tellEnd(of: streamID, reason: .error, error: error)
@@ -261,7 +265,7 @@ extension ServerConnection {
         isUsed = true
         if record.type.isGated { gated[streamID] = request.name.actor }
         if record.isPlaced { placed[streamID] = request.placed }
-        shard.states.subscribe(to: source) { broadcaster in
+        shard.states.subscribe(to: source, as: label) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self, isFiltered: request.stake.isFiltered)
             request.stake.handOver()
@@ -363,6 +367,7 @@ extension ServerConnection {
     }
 
     func forget(_ subscription: StreamSubscription) {
+        shard.counts.count(.streamsEnded)
         streams[subscription.streamID] = nil
         if !gated.isEmpty { gated[subscription.streamID] = nil }
         if !placed.isEmpty { placed[subscription.streamID] = nil }
@@ -374,6 +379,7 @@ extension ServerConnection {
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
         // The end of one before it, among several, may have ended the connection.
         guard streams[subscription.streamID] === subscription else { return }
+        didEnd(subscription, reason.rawValue)
         if !placed.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
         forget(subscription)
         guard isOpen else { return }
@@ -381,6 +387,7 @@ extension ServerConnection {
     }
 
     private func tellEnd(of streamID: [UInt8], reason: StreamEndReason, error: TrebuchetError?) {
+        if let error { shard.counts.count(.error(error.code.wire.rawValue)) }
         link.send {
             if let error {
                 EnvelopeWriter.streamError(

@@ -47,6 +47,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var mayAwaitStreams = false
     /// Who is at the other end, at a server that asks.
     let caller: Caller?
+    /// By the monotonic clock.
+    let opened = MonotonicClock.now
     /// Whether its calls have to be looked at before they are made.
     private(set) var isGuarded: Bool
     private var isRevoked = false { didSet { look() } }
@@ -97,6 +99,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         seat = caller?.principal.map { PrincipalSeat(shard.parts.principalMemory.part(of: $0.id), stake) }
         if let seat { link.memory?.join(seat.memory.budget) }
         shard.add(self)
+        didOpen()
         guard let caller else { return }
         // Held until the connection closes, and then let go.
         caller.connection.endsStreams { self.endStreams(of: $0, $1) }
@@ -166,6 +169,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     /// Says what is wrong where no call or stream is known to which it could be said.
     func tell(_ code: ErrorCode, _ message: String) {
+        shard.counts.count(.error(code.rawValue))
         link.send { EnvelopeWriter.error(code: code, message: message, into: &$0) }
     }
 
@@ -226,7 +230,10 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         let buckets = buckets ?? ConnectionBuckets()
         self.buckets = buckets
         let now = shard.reactor.now
-        if let (what, wait) = buckets.take(target, shard.limits, shard.principals, caller?.principal, at: now) {
+        if let (what, setting, wait) = buckets.take(
+            target, shard.limits, shard.principals, caller?.principal, at: now)
+        {
+            didReach(setting)
             return TrebuchetError(
                 .rateLimited, "too many \(what); try again in \(wait) ms", retryAfter: .milliseconds(wait))
         }
@@ -279,11 +286,6 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
                 callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
                 retryAfterMilliseconds: failure.retryAfterMilliseconds, into: &$0)
         }
-    }
-
-    func failure(_ error: any Error, of what: String) -> CallFailure {
-        CallFailure(error, of: what, coder: shard.coder(writing: dates), shard.parts.disclosure)
-            .fitting(Int(largestMessage))
     }
 
     /// Sends the states that a call changed before its answer: a caller reads its own writes.
@@ -367,9 +369,11 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     func linkDidClose() {
         guard isOpen else { return }
         isOpen = false
+        didClose()
         let ended = running.values
         running = [:]
         for call in ended {
+            didAbandon(call)
             leave(call)
             call.abandon()
         }
@@ -383,6 +387,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         let subscriptions = streams.values
         streams = ConnectionStreams()
         for subscription in subscriptions {
+            shard.counts.count(.streamsEnded)
+            didEnd(subscription, "connectionClosed")
             subscription.broadcaster.remove(subscription, isLost: true)
             giveBackStream(isFiltered: subscription.isFiltered)
         }

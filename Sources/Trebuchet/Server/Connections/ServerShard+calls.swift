@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Platform
 internal import Transports
 internal import TrebuchetWire
 
@@ -17,9 +18,42 @@ extension ServerShard {
         try record.call(method, &arguments, &result)
     }
 
+    /// Counts a call that has run in place. The clock is read once for several calls of one method in a row, as long as all of them together
+    /// take no longer than the first bucket has room for: then it is known of each of them that it did not.
+    @inline(__always)
+    func didCall(_ row: Int) {
+        if row != run.row { beginRun(row) }
+        run.count &+= 1
+        if run.count >= run.most { didWork(until: MonotonicClock.now) }
+    }
+
+    @inline(never)
+    private func beginRun(_ row: Int) {
+        if run.count > 0 { didWork(until: MonotonicClock.now) }
+        run.row = row
+        reactor.measure(self)
+    }
+
+    /// When what comes next begins, with all before it counted.
+    func beginsNow() -> UInt64 {
+        let now = MonotonicClock.now
+        if run.count > 0 { didWork(until: now) }
+        return now
+    }
+
     /// Runs a method of an actor that lives on this reactor, or on none. False when the actor has been let go: then nothing has
     /// been done.
     func run(
+        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateForm,
+        _ call: RunningCall, _ completion: @escaping CallCompletion
+    ) -> Bool {
+        guard let told = call.told else { return runUntold(method, of: record, message, dates, call, completion) }
+        return ServerEvents.$currentCall.withValue(told.call.number) {
+            runUntold(method, of: record, message, dates, call, completion)
+        }
+    }
+
+    private func runUntold(
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateForm,
         _ call: RunningCall, _ completion: @escaping CallCompletion
     ) -> Bool {
@@ -74,6 +108,26 @@ extension ServerShard {
         guard !hasOutgoing else { return }
         hasOutgoing = true
         self.reactor.atEndOfTurn(self)
+    }
+}
+
+extension ServerShard: MeasuredWork {
+    private static let quick: UInt64 = 50_000
+    private static let mostInRow: UInt64 = 16
+
+    /// Calls of one method in a row whose time has not been looked at.
+    struct CallRun {
+        var row = -1
+        var count: UInt64 = 0
+        /// After so many it is.
+        var most: UInt64 = 1
+    }
+
+    func didWork(until now: UInt64) {
+        let took = now &- reactor.workBegan
+        counts.count(row: run.row, run.count, took: took)
+        run = CallRun(most: took <= Self.quick ? min(run.most &* 2, Self.mostInRow) : 1)
+        reactor.didMeasure(until: now)
     }
 }
 

@@ -75,6 +75,8 @@ extension ServerShard {
     /// - Parameter isUnused: whether nobody observes it, or may come back to it.
     func didLetGo(_ record: ActorRecord, isUnused: Bool = false) {
         forget(record)
+        counts.count(.actorsLetGo)
+        if events.wants(.actors) { events.tell(.actorLetGo(name: record.name, type: record.type.name)) }
         let (siblings, parts, reactor) = (siblings, parts, reactor)
         parts.directory.letGo(record) {
             for shard in siblings { await shard.reactor.perform { shard.forget(record) } }

@@ -13,6 +13,11 @@ final class ServerShard: @unchecked Sendable {
     let states: SystemShard
     let reactor: Reactor
     let parts: ServerParts
+    /// Those of `states` and of `parts`, nearer to each call.
+    let counts: ShardCounts
+    let events: ServerEvents
+    /// Used in one step each time, so access to it needs no check.
+    @exclusivity(unchecked) var run = CallRun()
     var willForgetAnswers = false
     /// The number of its reactor.
     let index: Int
@@ -64,6 +69,9 @@ final class ServerShard: @unchecked Sendable {
     var hasOutgoing = false
 
     init(states: SystemShard, on reactor: Reactor, index: Int, parts: ServerParts, system: TrebuchetActorSystem) {
+        counts = states.counts
+        events = parts.events
+        states.events = parts.events
         self.index = index
         self.parts = parts
         self.states = states
@@ -187,6 +195,8 @@ final class ServerShard: @unchecked Sendable {
     private func activated(_ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
         guard let queue = waiting[name] else { return }
         if case .success(let record) = outcome {
+            counts.count(.actorsMade)
+            if events.wants(.actors) { events.tell(.actorMade(name: record.name, type: record.type.name)) }
             watchIdle(record)
         } else {
             // Who comes from now on tries again.
@@ -251,9 +261,16 @@ final class ServerParts: Sendable {
     let shares: ShareBook
     /// Of `ServerLimits.heldBytes`.
     let memory: MemoryBudget
+    /// Where it says what happens.
+    let events = ServerEvents()
+    /// Lines for people. Those who listen are told them too.
     let log: @Sendable (String) -> Void
+    /// The same for what those who listen are told in another way.
+    let plainLog: @Sendable (String) -> Void
     let disclosure: ErrorDisclosure
     let principalMemory: PrincipalMemory
+    /// The store that an operator wants to know of; nil without one.
+    let probedStore = Mutex<(any StateStore)?>(nil)
     let hosting: HostingClients
     let idleClock = IdleClock()
     /// Of `AccessPolicy.authenticate`.
@@ -267,11 +284,17 @@ final class ServerParts: Sendable {
     ) {
         self.limits = limits
         // Here for all: names and texts of peers are in many of them.
-        let log: @Sendable (String) -> Void = { log(LogLine.of($0)) }
+        let events = events
+        let plainLog: @Sendable (String) -> Void = { log(LogLine.of($0)) }
+        self.plainLog = plainLog
+        let log: @Sendable (String) -> Void = { line in
+            plainLog(line)
+            events.tell(.line(.notice, LogLine.of(line)))
+        }
         self.log = log
         disclosure = ErrorDisclosure(showsText: showsErrorText, log: log)
         failedHooks = RefusalLog(log)
-        shares = ShareBook(limits: limits)
+        shares = ShareBook(limits: limits, events: events)
         directory = ActorDirectory(shares: shares)
         memory = MemoryBudget(limit: limits.heldBytes)
         answers = RememberedAnswers(reactors: reactors, limits: limits, memory: memory)

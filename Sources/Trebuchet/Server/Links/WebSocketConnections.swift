@@ -30,16 +30,12 @@ enum WebSocketConnections {
         if !access.isOpen { admit = { [parts] in await access.admit($0, parts.failedHooks) } }
         let origins = try OriginRule(access.origins)
         let proxies = try TrustedProxies(access.trustedProxies.sorted())
-        let refusals = RefusalLog(parts.log)
+        let refusals = RefusalLog(parts.plainLog)
         return try WebSocketServer(
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
             compression: compression, memory: parts.memory, proxies: proxies,
-            check: { request, address in
-                let refusal = origins.refusal(of: request, at: address)
-                if let refusal { refusals.note(refusal) }
-                return refusal
-            },
+            check: { request, address in origins.refusal(of: request, at: address) },
             admit: admit,
             plain: { request in
                 if request.head.path == "/healthz" { return .last(HTTPResponse(status: 200, text: "ok")) }
@@ -67,6 +63,16 @@ enum WebSocketConnections {
                     return .accept(link, messageBytes: LegacyLink.largestMessage(within: limits))
                 }
                 return .accept(link, headers: [HandshakeField.session: shard.answers.names.text(name)])
+            },
+            refused: { [events = parts.events] response, address in
+                events.countRefusal(status: response.status)
+                // Who asks for what is not there, or says nothing, is no news.
+                guard ![404, 405, 408, 426].contains(response.status) else { return }
+                refusals.note(response, from: address)
+                guard events.wants(.refusals) else { return }
+                events.tell(
+                    .connectionRefused(
+                        address: address, status: response.status, reason: LogLine.of(RefusalLog.reason(response))))
             })
     }
 }
@@ -157,6 +163,8 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
     // MARK: MessageLink
 
     var isWritable: Bool { socket._withUnsafeGuaranteedRef { $0.isWritable } }
+
+    var remoteAddress: SocketAddress? { socket._withUnsafeGuaranteedRef { $0.remoteAddress } }
 
     var host: AddressKey? { socket._withUnsafeGuaranteedRef { $0.addressKey } }
 

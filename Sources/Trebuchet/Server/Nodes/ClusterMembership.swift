@@ -64,6 +64,7 @@ final class SlotWatch: SlotRebalanceListener {
 
     private let release = Mutex<Release?>(nil)
     private let assigned = Mutex<(@Sendable (ClusterSlot) -> Void)?>(nil)
+    private let told = Mutex<(events: ServerEvents?, taken: UInt64, lost: UInt64)>((nil, 0, 0))
 
     /// Set by the server, which is made after the member.
     func release(by body: @escaping Release) { release.withLock { $0 = body } }
@@ -71,11 +72,36 @@ final class SlotWatch: SlotRebalanceListener {
     /// Calls `body` with each slot that the node comes to own.
     func whenAssigned(_ body: @escaping @Sendable (ClusterSlot) -> Void) { assigned.withLock { $0 = body } }
 
-    func slotAssigned(_ lease: SlotLease) { assigned.withLock { $0 }?(lease.slot) }
+    /// Tells `events` of slots that come and go.
+    func tell(_ events: ServerEvents) { told.withLock { $0.events = events } }
 
-    func slotWillBeRevoked(_ lease: SlotLease) async { await release.withLock { $0 }?(lease.slot, true) }
+    /// How many it has taken and lost so far.
+    var counts: (taken: UInt64, lost: UInt64) { told.withLock { ($0.taken, $0.lost) } }
+
+    func slotAssigned(_ lease: SlotLease) {
+        let events = told.withLock { told in
+            told.taken += 1
+            return told.events
+        }
+        events?.tell(.slotTaken(lease.slot.number, fence: lease.fence))
+        assigned.withLock { $0 }?(lease.slot)
+    }
+
+    func slotWillBeRevoked(_ lease: SlotLease) async {
+        noteLoss(of: lease.slot)
+        await release.withLock { $0 }?(lease.slot, true)
+    }
+
+    private func noteLoss(of slot: ClusterSlot) {
+        let events = told.withLock { told in
+            told.lost += 1
+            return told.events
+        }
+        events?.tell(.slotLost(slot.number))
+    }
 
     func slotLost(_ lease: SlotLease) {
+        noteLoss(of: lease.slot)
         guard let release = release.withLock({ $0 }) else { return }
         Task { await release(lease.slot, false) }
     }

@@ -13,7 +13,7 @@ final class ServerNodes: Sendable {
     /// What actors of the cluster persist.
     let store: EngineStore
     let shared: SharedStreams
-    private let watch: SlotWatch
+    let watch: SlotWatch
     private let log: @Sendable (String) -> Void
     private let running = Mutex<[Task<Void, Never>]>([])
     /// Where others reach it directly, and the links to those.
@@ -23,12 +23,13 @@ final class ServerNodes: Sendable {
 
     /// - Parameter open: makes the end of a line that another node opens.
     init(
-        _ membership: ClusterMembership, log: @escaping @Sendable (String) -> Void,
+        _ membership: ClusterMembership, events: ServerEvents, log: @escaping @Sendable (String) -> Void,
         open: @escaping @Sendable (RelayLine, RelayFrame) -> (any RelayEnd)?
     ) {
         self.log = log
         address = membership.address
         (node, member, watch, store) = (membership.node, membership.member, membership.watch, membership.store)
+        watch.tell(events)
         let directory = SlotDirectory(membership.engine, member: member)
         self.directory = directory
         watch.whenAssigned { directory.didAcquire($0) }

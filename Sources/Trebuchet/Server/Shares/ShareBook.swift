@@ -48,8 +48,12 @@ final class ShareBook: Sendable {
 
     private let counts = Mutex<[Entry: Int]>([:])
     private let limits: ServerLimits
+    private let events: ServerEvents
 
-    init(limits: ServerLimits) { self.limits = limits }
+    init(limits: ServerLimits, events: ServerEvents = ServerEvents()) {
+        self.limits = limits
+        self.events = events
+    }
 
     /// Counts one more use, until the stake is given back or freed. Throws `rateLimited`, naming the limit, when that is one too
     /// many for somebody.
@@ -102,6 +106,8 @@ final class ShareBook: Sendable {
 
     func refusal(_ resource: SharedResource, _ party: Party) -> TrebuchetError {
         let (limit, setting) = limits.share(of: resource, party)
+        events.countRefusal(by: setting)
+        events.tell(.limitReached(setting: setting, nil))
         return TrebuchetError(
             .rateLimited,
             "\(party.name) \(limit) \(resource.name) already (ServerLimits.\(setting)); try again when some have gone")

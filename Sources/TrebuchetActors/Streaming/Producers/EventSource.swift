@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Platform
 internal import TrebuchetWire
 
 /// Numbers the events of one `@StreamedEvents` property, encodes each once and hands it to one broadcaster per reactor. They
@@ -34,6 +35,7 @@ final class EventSource: StreamHub, @unchecked Sendable {
         do {
             let update = try update(event, sequence)
             recent.append(update)
+            didMake(update)
             if let keeper { return keeper.didChange() }
             for broadcaster in broadcasters { broadcaster.send(.update(update)) }
         } catch {
@@ -67,7 +69,17 @@ final class EventSource: StreamHub, @unchecked Sendable {
 
     private func update(_ data: borrowing ByteBuffer, _ sequence: UInt64) -> StateUpdate {
         let suffix = suffix(data, sequence: sequence)
-        return StateUpdate(sequence: sequence, current: suffix, patch: nil, wholeByteCount: suffix.count)
+        return StateUpdate(
+            sequence: sequence, current: suffix, patch: nil, wholeByteCount: suffix.count, made: MonotonicClock.now)
+    }
+
+    private func didMake(_ update: StateUpdate) {
+        guard let home else { return }
+        home.counts.count(.versionsMade)
+        guard home.events.wants(.versions) else { return }
+        var causes = VersionCauses()
+        causes.note(ServerEvents.currentCall)
+        tell(update, by: causes, at: home)
     }
 
     // MARK: Events that are kept in a store

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Deltas
+internal import Platform
 internal import TrebuchetWire
 
 /// How versions of a state become updates: the value, and the difference from the version before.
@@ -20,12 +21,21 @@ extension StateSource {
             }
             let update = StateUpdate(
                 sequence: version, current: current, patch: recorded ?? current.flatMap(comparedPatch),
-                wholeByteCount: wholeByteCount)
+                wholeByteCount: wholeByteCount, made: MonotonicClock.now)
             recent.append(update)
+            didMake(update)
             return .update(update)
         } catch {
             return failure(error)
         }
+    }
+
+    /// Counts a version, and tells who listens which calls made it.
+    private func didMake(_ update: StateUpdate) {
+        guard let home else { return }
+        home.counts.count(.versionsMade)
+        guard let causes = causes.take() else { return }
+        tell(update, by: causes, at: home)
     }
 
     /// The newest version with its whole value, which may have been sent without.

@@ -29,6 +29,8 @@ final class StateSource: StreamHub, @unchecked Sendable {
     var shown: UInt64 = 0
     /// The form in which it is persisted.
     var storedVersion = 1
+    /// The calls that changed it since the last version; none while nobody listens.
+    var causes = VersionCauses()
     /// How long the whole value was when it was encoded last.
     var wholeByteCount = 0
 
@@ -48,6 +50,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
 
     func didChange(version: UInt64) {
         self.version = version
+        if let home, home.events.wants(.versions) { causes.note(ServerEvents.currentCall) }
         localReaders?.didChange(version: version)
         if let persistence {
             // Each change is a version, also within one call.

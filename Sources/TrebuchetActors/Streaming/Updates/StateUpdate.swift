@@ -11,6 +11,8 @@ package final class StateUpdate: Sendable {
     let patch: Patch?
     /// How long `current` is or, when it is nil, was when it was encoded last.
     let wholeByteCount: Int
+    /// When it was made, by the monotonic clock; 0 where that is not known here.
+    let made: UInt64
 
     /// For those alone who have the version `base`.
     struct Patch: Sendable {
@@ -19,7 +21,8 @@ package final class StateUpdate: Sendable {
         let suffix: SharedBytes
     }
 
-    init(sequence: UInt64, current: SharedBytes?, patch: Patch?, wholeByteCount: Int) {
+    init(sequence: UInt64, current: SharedBytes?, patch: Patch?, wholeByteCount: Int, made: UInt64 = 0) {
+        self.made = made
         self.sequence = sequence
         self.current = current
         self.patch = patch
@@ -29,12 +32,13 @@ package final class StateUpdate: Sendable {
     /// The same without `current`, which may be large.
     var withoutWhole: StateUpdate {
         guard current != nil else { return self }
-        return StateUpdate(sequence: sequence, current: nil, patch: patch, wholeByteCount: wholeByteCount)
+        return StateUpdate(
+            sequence: sequence, current: nil, patch: patch, wholeByteCount: wholeByteCount, made: made)
     }
 
     /// The same without anything that could be sent.
     var withoutText: StateUpdate {
-        StateUpdate(sequence: sequence, current: nil, patch: nil, wholeByteCount: wholeByteCount)
+        StateUpdate(sequence: sequence, current: nil, patch: nil, wholeByteCount: wholeByteCount, made: made)
     }
 
     /// Whether it is a difference of a value that is too large to be kept with each of them.

@@ -1,0 +1,208 @@
+internal import TrebuchetActors
+internal import Transports
+
+/// One line of a log, before it is written in one format or another.
+struct LogRecord {
+    enum Value: Equatable {
+        case text(String)
+        case number(Double)
+    }
+
+    let level: ServerEvent.Level
+    let message: String
+    var fields: [(name: String, value: Value)] = []
+    /// What it is one of many of; nil where each is to be written.
+    var pause: String?
+
+    init(_ level: ServerEvent.Level, _ message: String) {
+        self.level = level
+        self.message = message
+    }
+
+    /// Nil for what is no line.
+    init?(_ event: ServerEvent) {
+        switch event {
+        case .connectionOpened(let peer):
+            self.init(.info, "connection opened")
+            add(peer)
+        case .connectionClosed(let peer, let lasted):
+            self.init(.info, "connection closed")
+            add(peer)
+            add("seconds", lasted)
+        case .connectionRefused(let address, let status, let reason):
+            self.init(.notice, "refused")
+            if let address { add("address", "\(address)") }
+            add("status", status)
+            add("reason", reason)
+            pause = "refused"
+        case .authenticated(let peer):
+            self.init(.info, peer.principal == nil ? "signed out" : "signed in")
+            add(peer)
+        case .callBegan(let call):
+            self.init(.trace, "call began")
+            add(call)
+        case .callEnded(let call, let took, let error):
+            self.init(.debug, error == nil ? "call" : "call failed")
+            add(call)
+            add("seconds", took)
+            if let error { add("error", "\(error)") }
+        case .callRefused(let peer, let actor, let target, let error, let reason):
+            self.init(.debug, "call refused")
+            add(peer)
+            add("actor", actor)
+            add("method", target)
+            add("error", "\(error)")
+            add("reason", reason)
+        default:
+            self.init(ofStreams: event)
+        }
+    }
+
+    private init?(ofStreams event: ServerEvent) {
+        switch event {
+        case .versionMade(let version):
+            self.init(.trace, "version")
+            add(version.stream)
+            add("version", version.number)
+            add("bytes", version.bytes)
+            if !version.calls.isEmpty { add("calls", version.calls.map { "\($0)" }.joined(separator: ",")) }
+        case .delivered(let delivery):
+            self.init(.trace, "delivered")
+            add("connection", delivery.connection)
+            add(delivery.stream)
+            add("version", delivery.number)
+            add("kind", delivery.form.rawValue)
+            add("bytes", delivery.bytes)
+        case .skipped(let stream, let connection, let from, let to):
+            self.init(.trace, "skipped")
+            add("connection", connection)
+            add(stream)
+            add("behind", from)
+            add("version", to)
+        case .streamBegan(let stream, let peer, let beginning):
+            self.init(.debug, "stream began")
+            add(peer)
+            add(stream)
+            add("beginning", beginning.rawValue)
+        case .streamEnded(let stream, let connection, let reason):
+            self.init(.debug, "stream ended")
+            add("connection", connection)
+            add(stream)
+            add("reason", reason)
+        default:
+            self.init(ofServer: event)
+        }
+    }
+
+    private init?(ofServer event: ServerEvent) {
+        switch event {
+        case .actorMade(let name, let type), .actorLetGo(let name, let type):
+            if case .actorMade = event { self.init(.debug, "actor made") } else { self.init(.debug, "actor let go") }
+            add("type", type)
+            add("actor", name)
+        case .stored(let actors, let took, let error):
+            self.init(error == nil ? .debug : .error, error == nil ? "stored" : "not stored")
+            add("actors", actors)
+            add("seconds", took)
+            if let error {
+                add("error", error)
+                pause = "not stored"
+            }
+        case .limitReached(let setting, let peer):
+            self.init(.warning, "limit reached")
+            add("limit", setting)
+            if let peer { add(peer) }
+            pause = "limit \(setting)"
+        case .reactorHeld(let reactor, let activity, let milliseconds, let isOver):
+            self.init(.warning, isOver ? "reactor was held" : "reactor is held")
+            add("reactor", reactor)
+            add("by", activity)
+            add("seconds", .milliseconds(milliseconds))
+        case .draining: self.init(.notice, "to end: not ready any more")
+        case .ended: self.init(.notice, "ended")
+        case .slotTaken(let slot, let fence):
+            self.init(.debug, "slot taken")
+            add("slot", slot)
+            add("fence", fence)
+        case .slotLost(let slot):
+            self.init(.debug, "slot lost")
+            add("slot", slot)
+        case .line(let level, let text): self.init(level, text)
+        default: return nil
+        }
+    }
+
+    // MARK: Fields
+
+    private mutating func add(_ name: String, _ value: String) { fields.append((name, .text(LogLine.of(value)))) }
+    private mutating func add(_ name: String, _ value: some BinaryInteger) {
+        fields.append((name, .number(Double(value))))
+    }
+    private mutating func add(_ name: String, _ time: Duration) { fields.append((name, .number(time / .seconds(1)))) }
+
+    private mutating func add(_ peer: ServerEvent.Peer) {
+        add("connection", peer.connection)
+        if let address = peer.address { add("address", "\(address)") }
+        if let principal = peer.principal { add("principal", principal) }
+    }
+
+    private mutating func add(_ call: ServerEvent.Call) {
+        add("call", call.number)
+        add(call.peer)
+        add("type", call.type)
+        add("actor", call.actor)
+        add("method", call.method)
+    }
+
+    private mutating func add(_ stream: ServerEvent.Stream) {
+        add("type", stream.type)
+        add("actor", stream.actor)
+        add("stream", stream.target)
+    }
+
+    // MARK: Formats
+
+    func text(at time: String) -> String {
+        var line = "\(time) \(level.rawValue) \(message)"
+        for (name, value) in fields {
+            switch value {
+            case .number(let number): line += " \(name)=\(Self.number(number))"
+            case .text(let text):
+                let isPlain =
+                    !text.isEmpty
+                    && text.utf8.allSatisfy { $0 > 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "=") }
+                line += " \(name)=\(isPlain ? text : Self.quoted(text))"
+            }
+        }
+        return line
+    }
+
+    func json(at time: String) -> String {
+        var line = "{\"time\":\"\(time)\",\"level\":\"\(level.rawValue)\",\"message\":\(Self.quoted(message))"
+        for (name, value) in fields {
+            switch value {
+            case .number(let number): line += ",\"\(name)\":\(Self.number(number))"
+            case .text(let text): line += ",\"\(name)\":\(Self.quoted(text))"
+            }
+        }
+        return line + "}"
+    }
+
+    private static func number(_ value: Double) -> String { MetricsText.number(value) }
+
+    /// As JSON has it. Control characters were escaped before, for all formats.
+    private static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": quoted += "\\\""
+            case "\\": quoted += "\\\\"
+            case _ where scalar.value < 0x20:
+                let digits = String(scalar.value, radix: 16)
+                quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+}

@@ -1,0 +1,81 @@
+internal import TrebuchetActors
+
+/// Numbers in the text format of Prometheus (version 0.0.4). Pure.
+struct MetricsText {
+    typealias Labels = KeyValuePairs<String, String>
+
+    enum Kind: String {
+        case counter, gauge
+    }
+
+    private(set) var text = ""
+
+    /// One number without labels.
+    mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: Double) {
+        begin(name, kind.rawValue, help)
+        sample(name, [:], nil, Self.number(value))
+    }
+
+    mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: some BinaryInteger) {
+        begin(name, kind.rawValue, help)
+        sample(name, [:], nil, "\(value)")
+    }
+
+    /// The same number for several things. Nothing is written when there are none.
+    mutating func add(_ name: String, _ kind: Kind, _ help: String, _ samples: [(Labels, Double)]) {
+        guard !samples.isEmpty else { return }
+        begin(name, kind.rawValue, help)
+        for (labels, value) in samples { sample(name, labels, nil, Self.number(value)) }
+    }
+
+    /// Times, in buckets each of which has those before it.
+    mutating func add(_ name: String, _ help: String, _ samples: [(Labels, TimeCount)]) {
+        guard !samples.isEmpty else { return }
+        begin(name, "histogram", help)
+        for (labels, times) in samples {
+            var count: UInt64 = 0
+            for (place, bucket) in times.buckets.enumerated() {
+                count &+= bucket
+                let bound =
+                    place < TimeBuckets.bounds.count ? Self.number(Double(TimeBuckets.bounds[place]) / 1e9) : "+Inf"
+                sample(name + "_bucket", labels, ("le", bound), "\(count)")
+            }
+            sample(name + "_sum", labels, nil, Self.number(Double(times.sum) / 1e9))
+            sample(name + "_count", labels, nil, "\(count)")
+        }
+    }
+
+    private mutating func begin(_ name: String, _ kind: String, _ help: String) {
+        text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n"
+    }
+
+    private mutating func sample(
+        _ name: String, _ labels: Labels, _ last: (name: String, value: String)?, _ value: String
+    ) {
+        text += name
+        var separator = "{"
+        for (label, value) in labels.map({ (name: $0.key, value: $0.value) }) + (last.map { [$0] } ?? []) {
+            text += "\(separator)\(label)=\"\(Self.escaped(value))\""
+            separator = ","
+        }
+        text += "\(separator == "{" ? "" : "}") \(value)\n"
+    }
+
+    /// As all readers of the format read it; whole numbers without a point.
+    static func number(_ value: Double) -> String {
+        value == value.rounded() && abs(value) < 1e15 ? "\(Int64(value))" : "\(value)"
+    }
+
+    static func escaped(_ value: String) -> String {
+        var text = ""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\\": text += "\\\\"
+            case "\"": text += "\\\""
+            case "\n": text += "\\n"
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+}

@@ -1,0 +1,157 @@
+internal import Networking
+internal import Platform
+internal import TrebuchetActors
+
+/// What a connection counts, and tells those who listen.
+extension ServerConnection {
+    var connectionNumber: UInt64 { name.number }
+
+    private var events: ServerEvents { shard.events }
+
+    private var peer: ServerEvent.Peer {
+        ServerEvent.Peer(
+            connection: name.number, address: caller?.connection.remoteAddress ?? link.remoteAddress,
+            principal: caller?.principal?.id)
+    }
+
+    // MARK: The connection
+
+    // One of another node's is counted there.
+
+    func didOpen() {
+        guard upstream == nil else { return }
+        shard.counts.count(.connectionsOpened)
+        guard events.wants(.connections) else { return }
+        events.tell(.connectionOpened(peer))
+        let (events, number) = (events, name.number)
+        // Where nobody listened when it came, nobody is told who signs in over it.
+        caller?.connection.onPrincipalChange { [weak connection = caller?.connection] in
+            guard let connection else { return }
+            events.tell(
+                .authenticated(
+                    ServerEvent.Peer(
+                        connection: number, address: connection.remoteAddress, principal: connection.principal?.id)))
+        }
+    }
+
+    func didClose() {
+        guard upstream == nil else { return }
+        shard.counts.count(.connectionsClosed)
+        guard events.wants(.connections) else { return }
+        events.tell(
+            .connectionClosed(peer, lasted: .nanoseconds(Int64(clamping: MonotonicClock.now &- opened))))
+    }
+
+    /// Something of its was refused because of a limit.
+    ///
+    /// - Parameter setting: in `ServerLimits`.
+    func didReach(_ setting: String) {
+        shard.counts.countRefusal(by: setting)
+        if events.wants(.limits) { events.tell(.limitReached(setting: setting, peer)) }
+    }
+
+    // MARK: Calls
+
+    func told(_ method: String, _ type: ActorType, _ message: borrowing Message) -> ToldCall {
+        let call = ServerEvent.Call(
+            number: events.nextCall(), peer: peer, actor: message.actorName, type: type.name, method: method)
+        events.tell(.callBegan(call))
+        return ToldCall(call)
+    }
+
+    @inline(__always)
+    func toldIfWanted(_ method: String, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
+        events.wants(.callsOrVersions) ? told(method, type, message) : nil
+    }
+
+    /// Notes where the time of a call is counted, and tells that it begins.
+    ///
+    /// - Parameter type: nil while the actor is not made.
+    func note(_ method: CalledMethod, of type: ActorType?, _ message: borrowing Message, in call: RunningCall) {
+        call.row = method.row
+        guard events.wants(.callsOrVersions),
+            let type = type ?? shard.directory.type(of: ActorName(message.actorName))
+        else { return }
+        call.told = told(method.shownName, type, message)
+    }
+
+    func tellRefusal(of message: borrowing Message, _ error: any Error) {
+        events.tell(
+            .callRefused(
+                peer, actor: String(message.actorName.prefix(128)), target: String(message.target.prefix(128)),
+                error: code(of: error), reason: (error as? TrebuchetError)?.message ?? ""))
+    }
+
+    func didEnd(_ call: RunningCall, _ outcome: CallOutcome) {
+        if let row = call.row { shard.counts.count(row: row, took: MonotonicClock.now &- call.began) }
+        call.told?.tell(endAt: events, code(of: outcome))
+    }
+
+    /// Nobody is there any more to be answered.
+    func didAbandon(_ call: RunningCall) {
+        if !call.isAnswered { call.told?.tell(endAt: events, .cancelled) }
+    }
+
+    /// What a client is told of an error that a call or stream has ended with.
+    func failure(_ error: any Error, of what: String) -> CallFailure {
+        let failure = CallFailure(error, of: what, coder: shard.coder(writing: dates), shard.parts.disclosure)
+            .fitting(Int(largestMessage))
+        shard.counts.count(.error(failure.code.rawValue))
+        return failure
+    }
+
+    func code<Success>(of outcome: Result<Success, any Error>) -> TrebuchetError.Code? {
+        if case .failure(let error) = outcome { code(of: error) } else { nil }
+    }
+
+    func code(of error: any Error) -> TrebuchetError.Code {
+        (error as? TrebuchetError)?.code ?? (error is CancellationError ? .cancelled : .application)
+    }
+
+    func count(_ outcome: RememberedAnswers.Memory.Outcome) {
+        let figure: Figure =
+            switch outcome {
+            case .waits: .repeatsJoined
+            case .answered: .repeatsAnswered
+            case .refused: .repeatsRefused
+            case .forgotten: .repeatsForgotten
+            }
+        shard.counts.count(figure)
+    }
+
+    // MARK: Streams
+
+    func didBegin(_ stream: ServerEvent.Stream, _ beginning: ServerEvent.StreamBeginning) {
+        switch beginning {
+        case .first: break
+        case .inPlace: shard.counts.count(.resumedInPlace)
+        case .anew: shard.counts.count(.resumedAnew)
+        case .tooLate: shard.counts.count(.resumedTooLate)
+        }
+        if beginning != .tooLate { shard.counts.count(.streamsBegun) }
+        if events.wants(.streams) { events.tell(.streamBegan(stream, peer, beginning)) }
+    }
+
+    func didEnd(_ subscription: StreamSubscription, _ reason: String) {
+        guard events.wants(.streams), let label = subscription.broadcaster.label else { return }
+        events.tell(.streamEnded(label, connection: name.number, reason: reason))
+    }
+
+    /// The type of an actor, as those who listen know it.
+    func typeName(of actor: ActorName) -> String { shard.directory.type(of: actor)?.name ?? "other" }
+}
+
+extension ToldCall {
+    /// Runs the method of the call: what it changes is its doing.
+    func during<Result>(_ body: () throws -> Result) rethrows -> Result {
+        try ServerEvents.$currentCall.withValue(call.number, operation: body)
+    }
+}
+
+extension ToldCall? {
+    @inline(__always)
+    func during<Result>(_ body: () throws -> Result) rethrows -> Result {
+        guard let told = self else { return try body() }
+        return try told.during(body)
+    }
+}

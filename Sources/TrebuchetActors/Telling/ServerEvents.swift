@@ -1,0 +1,113 @@
+internal import Platform
+internal import Synchronization
+
+/// Where a server says what happens, and who is told. Free when nobody listens: each place that has something to say asks first
+/// whether somebody wants it, which reads one number.
+package final class ServerEvents: Sendable {
+    private let wanted = Atomic<UInt32>(0)
+    private let listeners = Mutex<[(listener: any ServerListener, kinds: ServerEvent.Kinds)]>([])
+    private let calls = Atomic<UInt64>(0)
+    /// What is counted on other threads than those of reactors, and seldom.
+    private let rare = Mutex<(refusals: [Int: UInt64], limits: [String: UInt64])>(([:], [:]))
+
+    /// The call that runs now, by its number; 0 for none. Set only while somebody listens.
+    @TaskLocal package static var currentCall: UInt64 = 0
+
+    package init() {}
+
+    /// Whether somebody wants to be told of one of these.
+    @inline(__always)
+    package func wants(_ kinds: ServerEvent.Kinds) -> Bool {
+        wanted.load(ordering: .relaxed) & kinds.rawValue != 0
+    }
+
+    package func tell(_ event: ServerEvent) {
+        let kind = event.kind
+        guard wants(kind) else { return }
+        // Told without the lock: who hears of one thing may add or remove a listener.
+        for entry in listeners.withLock({ $0 }) where entry.kinds.contains(kind) { entry.listener.hear(event) }
+    }
+
+    package func add(_ listener: any ServerListener) {
+        let kinds = listener.kinds
+        listeners.withLock { listeners in
+            guard !listeners.contains(where: { $0.listener === listener }) else { return }
+            listeners.append((listener, kinds))
+            wanted.store(Self.all(listeners), ordering: .relaxed)
+        }
+    }
+
+    package func remove(_ listener: any ServerListener) {
+        let removed = listeners.withLock { listeners in
+            let removed = listeners.filter { $0.listener === listener }
+            listeners.removeAll { $0.listener === listener }
+            wanted.store(Self.all(listeners), ordering: .relaxed)
+            return removed
+        }
+        // Freed without the lock.
+        _ = removed
+    }
+
+    package func removeAll() {
+        let removed = listeners.withLock { listeners in
+            defer { listeners = [] }
+            wanted.store(0, ordering: .relaxed)
+            return listeners
+        }
+        _ = removed
+    }
+
+    private static func all(_ listeners: [(listener: any ServerListener, kinds: ServerEvent.Kinds)]) -> UInt32 {
+        listeners.reduce(0) { $0 | $1.kinds.rawValue }
+    }
+
+    /// For a call that is told of.
+    package func nextCall() -> UInt64 { calls.wrappingAdd(1, ordering: .relaxed).newValue }
+
+    // MARK: Counting off the reactors
+
+    /// Somebody was refused with a status of HTTP.
+    package func countRefusal(status: Int) { rare.withLock { $0.refusals[status, default: 0] += 1 } }
+
+    /// As `ShardCounts.countRefusal(by:)`, from anywhere.
+    package func countRefusal(by limit: String) { rare.withLock { $0.limits[limit, default: 0] += 1 } }
+
+    package var rareCounts: (refusals: [Int: UInt64], limits: [String: UInt64]) { rare.withLock { $0 } }
+}
+
+/// A call that somebody is told of.
+package final class ToldCall: Sendable {
+    package let call: ServerEvent.Call
+    /// By the monotonic clock.
+    private let began = MonotonicClock.now
+
+    package init(_ call: ServerEvent.Call) { self.call = call }
+
+    package func tell(endAt events: ServerEvents, _ error: TrebuchetError.Code?) {
+        let took = MonotonicClock.now &- began
+        events.tell(.callEnded(call, took: .nanoseconds(Int64(clamping: took)), error: error))
+    }
+}
+
+/// The calls that have a part in the next version of a state.
+struct VersionCauses {
+    private static let most = 1_000
+
+    private(set) var calls: [UInt64] = []
+    private(set) var more = 0
+    private var hasChanged = false
+
+    /// - Parameter call: 0 for none.
+    mutating func note(_ call: UInt64) {
+        hasChanged = true
+        guard call != 0, calls.last != call else { return }
+        if calls.count < Self.most { calls.append(call) } else { more += 1 }
+    }
+
+    /// What was noted since; nil when that is nothing.
+    mutating func take() -> VersionCauses? {
+        guard hasChanged else { return nil }
+        defer { self = VersionCauses() }
+        return self
+    }
+}

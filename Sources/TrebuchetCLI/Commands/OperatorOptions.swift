@@ -1,0 +1,115 @@
+import Commands
+import Foundation
+import Trebuchet
+
+/// The options of `serve` that are for who operates it: the log, the address of numbers and health, how it ends.
+struct OperatorOptions: Sendable {
+    static let options = [
+        OptionSpec(
+            "--log-level", "LEVEL",
+            "log lines from this level on: debug (calls, streams), info (connections, sign-ins), notice, warning or error (notice)"
+        ),
+        OptionSpec(
+            "--log-format", "FORMAT", "text or json: an object in each line, with time and level (lines for people)"),
+        OptionSpec(
+            "--admin", "HOST:PORT",
+            "show operators /metrics, /livez, /readyz and /healthz there: an address of this machine, unless there are TLS and a token (off)"
+        ),
+        OptionSpec(
+            "--admin-token-file", "FILE",
+            "what /metrics is shown for, as a bearer token: the first line of this file, or TREBUCHET_ADMIN_TOKEN (everybody of this machine)"
+        ),
+        OptionSpec("--admin-tls-cert", "FILE", "the certificate chain of that address (that of --tls-cert)"),
+        OptionSpec("--admin-tls-key", "FILE", "its private key (PEM)"),
+        OptionSpec(
+            "--drain-delay", "SECONDS",
+            "how long at shutdown /readyz says no before clients are sent away, for load balancers to hear of it (0)"),
+        OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
+    ]
+
+    struct Admin: Sendable {
+        let host: String
+        let port: Int
+        let tls: TLSServerSettings?
+        let token: String?
+    }
+
+    /// Nil where neither level nor format were asked for: then lines are for people alone.
+    let log: ServerLog?
+    let admin: Admin?
+    let drainDelay: Duration
+    let drain: Duration
+
+    /// - Parameter tls: of the address of clients.
+    init(_ arguments: ParsedArguments, tls: TLSServerSettings?) throws {
+        let level = try arguments.string("--log-level").map { text throws(UsageError) in
+            guard let level = ServerEvent.Level(rawValue: text) else {
+                let names = ServerEvent.Level.allCases.map(\.rawValue).joined(separator: ", ")
+                throw UsageError("--log-level: '\(text)' is none of \(names)")
+            }
+            return level
+        }
+        let format = try arguments.string("--log-format").map { text throws(UsageError) in
+            guard let format = ServerLog.Format(rawValue: text) else {
+                throw UsageError("--log-format: '\(text)' is neither text nor json")
+            }
+            return format
+        }
+        log = level == nil && format == nil ? nil : ServerLog(level: level ?? .notice, format: format ?? .text)
+        drain = .seconds(try arguments.double("--drain-timeout", in: 0...3600) ?? 10)
+        drainDelay = .seconds(try arguments.double("--drain-delay", in: 0...3600) ?? 0)
+        admin = try Self.admin(arguments, tls: tls)
+    }
+
+    /// Where the server writes lines itself: nowhere, when the log is told all of them.
+    var lines: @Sendable (String) -> Void {
+        guard log == nil else { return { _ in } }
+        return ServerLog.standardError
+    }
+
+    /// A line of `serve` itself.
+    func say(_ line: String) {
+        if let log { log.line(.notice, line) } else { Console.error("trebuchet serve: \(line)") }
+    }
+
+    /// Has a server tell its log, and shows it to operators. Returns where.
+    func open(on server: TrebuchetServer) throws -> String? {
+        if let log { server.addListener(log) }
+        guard let admin else { return nil }
+        let address = try server.openAdmin(host: admin.host, port: admin.port, tls: admin.tls, token: admin.token)
+        return "\(admin.tls == nil ? "http" : "https")://\(address)/metrics"
+    }
+
+    private static func admin(_ arguments: ParsedArguments, tls: TLSServerSettings?) throws -> Admin? {
+        guard let text = arguments.string("--admin") else {
+            let others = ["--admin-token-file", "--admin-tls-cert", "--admin-tls-key"]
+            if let option = others.first(where: arguments.has) { throw UsageError("\(option) belongs to --admin") }
+            return nil
+        }
+        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+            (0...65_535).contains(port), colon > text.startIndex
+        else { throw UsageError("--admin: '\(text)' is not HOST:PORT, as 127.0.0.1:9464") }
+        let host = String(text[..<colon].drop { $0 == "[" }.prefix { $0 != "]" })
+        var tls = tls
+        switch (arguments.string("--admin-tls-cert"), arguments.string("--admin-tls-key")) {
+        case (let certificate?, let key?):
+            tls = TLSServerSettings(certificateChainFile: certificate, privateKeyFile: key)
+        case (nil, nil): break
+        default: throw UsageError("--admin-tls-cert and --admin-tls-key belong together")
+        }
+        return Admin(host: host, port: port, tls: tls, token: try token(arguments))
+    }
+
+    private static func token(_ arguments: ParsedArguments) throws(UsageError) -> String? {
+        guard let path = arguments.string("--admin-token-file") else {
+            let token = ProcessInfo.processInfo.environment["TREBUCHET_ADMIN_TOKEN"]
+            return token?.isEmpty == false ? token : nil
+        }
+        guard let bytes = FileManager.default.contents(atPath: path) else {
+            throw UsageError("--admin-token-file \(path): it cannot be read")
+        }
+        let line = String(decoding: bytes.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self)
+        guard !line.isEmpty else { throw UsageError("--admin-token-file \(path): its first line is empty") }
+        return line
+    }
+}

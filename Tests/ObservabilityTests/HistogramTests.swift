@@ -1,0 +1,80 @@
+import Testing
+
+@testable import TrebuchetActors
+
+/// What is counted on a reactor, and the sum of several.
+@Suite struct HistogramTests {
+    @Test("a time is counted in the first bucket that it fits in, and all times beyond the last in one")
+    func buckets() {
+        let counts = ShardCounts()
+        for time in [0, 50_000, 50_001, 10_000_000_000, 10_000_000_001, 1 << 40] as [UInt64] {
+            counts.count(.storeWrites, took: time)
+        }
+        let times = counts.sum.times(of: .storeWrites)
+        #expect(times.buckets.count == TimeBuckets.bounds.count + 1)
+        #expect(times.buckets.first == 2)
+        #expect(times.buckets[1] == 1)
+        #expect(times.buckets[TimeBuckets.bounds.count - 1] == 1)
+        #expect(times.buckets.last == 2)
+        #expect(times.count == 6)
+        #expect(times.sum == 20_000_000_001 + 100_001 + 1 << 40)
+    }
+
+    @Test("calls that are counted together are all quick when they were together, and else one of them is not")
+    func together() {
+        let counts = ShardCounts()
+        counts.count(row: 5, 16, took: 50_000)
+        #expect(counts.sum.times(row: 5)?.buckets[0] == 16)
+        counts.count(row: 5, 16, took: 300_000)
+        counts.count(row: 5, 1, took: 300_000)
+        let times = counts.sum.times(row: 5)
+        #expect(times?.buckets[0] == 31)
+        #expect(times?.buckets[3] == 2)
+        #expect(times?.count == 33 && times?.sum == 650_000)
+    }
+
+    @Test("rows are made when they are first used, keep what was counted before, and have an end")
+    func rows() {
+        let counts = ShardCounts()
+        counts.count(row: 3, took: 7)
+        counts.count(row: 900, took: 1)
+        counts.count(row: 3, took: 8)
+        counts.count(row: ShardCounts.mostRows, took: 1)
+        counts.count(row: .max, took: 1)
+        let sum = counts.sum
+        #expect(sum.times(row: 3)?.sum == 15)
+        #expect(sum.times(row: 900)?.count == 1)
+        #expect(sum.times(row: 4) == nil)
+        #expect(sum.times(row: ShardCounts.mostRows) == nil)
+        #expect(sum.times(of: .otherCalls).count == 2)
+    }
+
+    @Test("the sum of two reactors has both, whichever has more rows")
+    func sum() {
+        let (few, many) = (ShardCounts(), ShardCounts())
+        few.count(.connectionsOpened)
+        few.countRefusal(by: "streams")
+        many.count(.connectionsOpened, 2)
+        many.countRefusal(by: "streams")
+        many.countRefusal(by: "filters")
+        many.count(row: 50, took: 60_000)
+        for (one, other) in [(few, many), (many, few)] {
+            var sum = CountSum()
+            sum.add(one.sum)
+            sum.add(other.sum)
+            #expect(sum[.connectionsOpened] == 3)
+            #expect(sum.limits == ["streams": 2, "filters": 1])
+            #expect(sum.times(row: 50)?.buckets[1] == 1)
+        }
+    }
+
+    @Test("each method of a type has a row of its own, and each code of an error a place")
+    func names() {
+        let numbers = MethodRows.all.map(\.number)
+        #expect(Set(numbers).count == numbers.count)
+        #expect(numbers.allSatisfy { $0 >= TimedWork.allCases.count })
+        #expect(Set(Figure.codes.map(\.figure)).count == Figure.codes.count)
+        #expect(Figure.error("timeout") == .timeout)
+        #expect(Figure.error("an app's own") == .otherError)
+    }
+}

@@ -1,0 +1,62 @@
+import Glibc
+import Platform
+import Transports
+
+/// A socket that says what it likes, and reads when it likes.
+final class RawPeer: Sendable {
+    struct Ended: Error {}
+
+    private let descriptor: Int32
+
+    init(_ address: SocketAddress, receiveBuffer: Int32? = nil) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var limit = timeval(tv_sec: 30, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        if var receiveBuffer { setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, 4) }
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = UInt16(address.port).bigEndian
+        inet_pton(AF_INET, address.host, &name.sin_addr)
+        let descriptor = descriptor
+        let status = withUnsafePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        if status != 0 { throw Ended() }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Says as much of it as the peer takes.
+    @discardableResult
+    func say(_ text: String) -> Int {
+        let bytes = Array(text.utf8)
+        return bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+    }
+
+    /// All until the peer ends the connection, away from the pool, which has few threads.
+    func readAll() async -> String {
+        let descriptor = descriptor
+        return await onThread {
+            var bytes: [UInt8] = []
+            var part = [UInt8](repeating: 0, count: 16_384)
+            while true {
+                let count = recv(descriptor, &part, part.count, 0)
+                guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+                bytes += part[..<count]
+            }
+        }
+    }
+
+    /// Asks for something over a connection of its own, and gives the whole answer.
+    static func get(
+        _ path: String, at address: SocketAddress, _ fields: [String] = [], host: String = "localhost",
+        method: String = "GET"
+    ) async throws -> String {
+        let peer = try RawPeer(address)
+        let lines = (["Host: \(host)", "Connection: close"] + fields).map { $0 + "\r\n" }.joined()
+        peer.say("\(method) \(path) HTTP/1.1\r\n\(lines)\r\n")
+        return await peer.readAll()
+    }
+}

@@ -1,0 +1,189 @@
+import TestSupport
+import Testing
+import Transports
+import Trebuchet
+import TrebuchetTesting
+
+/// What a server tells those who listen.
+@Suite(.timeLimit(.minutes(1))) struct ServerEventTests {
+    private func withShelf(
+        _ listener: Listener, access: AccessPolicy = .open, journal: Journal = Journal(),
+        store: (any StateStore)? = nil,
+        _ body: (Shelf, TrebuchetClient, TrebuchetServer) async throws -> Void
+    ) async throws {
+        try await withTestServer(access: access, store: store) { server in
+            server.addListener(listener)
+            await server.expose(Shelf(journal: journal, actorSystem: server.actorSystem), as: "shelf")
+        } body: { client, server async throws in
+            try await body(client.resolve(Shelf.self, id: "shelf"), client, server)
+        }
+    }
+
+    @Test("calls are told with who, where and what, in place and in tasks, and not what with")
+    func calls() async throws {
+        let listener = Listener(.calls)
+        try await withShelf(listener) { shelf, client, _ async throws in
+            #expect(try await shelf.put("secret one") == 1)
+            #expect(try await shelf.putLater("secret two") == 2)
+            await #expect(throws: TrebuchetError.self) { try await shelf.refuse("secret three") }
+        }
+        #expect(listener.calls.map(\.method) == ["put(_:)", "putLater(_:)", "refuse(_:)"])
+        #expect(Set(listener.calls.map(\.number)).count == 3)
+        #expect(listener.calls.allSatisfy { $0.actor == "shelf" && $0.type == "ObservabilityTests.Shelf" })
+        #expect(Set(listener.calls.map(\.peer.connection)).count == 1)
+        let errors = listener.events.compactMap { event -> TrebuchetError.Code?? in
+            if case .callEnded(_, let took, let error) = event, took > .zero { .some(error) } else { nil }
+        }
+        #expect(errors == [nil, nil, .application])
+        #expect(!"\(listener.events)".contains("secret"))
+    }
+
+    @Test("a call that is refused says why, to those who listen")
+    func refused() async throws {
+        let listener = Listener(.calls)
+        try await withTestServer { server in
+            server.addListener(listener)
+            await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
+            server.authorize { _, _, target in target != "put(_:)" }
+        } body: { client, _ async throws in
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            await #expect(throws: TrebuchetError.self) { try await shelf.put("a") }
+            let nobody = try client.resolve(Shelf.self, id: "nobody")
+            await #expect(throws: TrebuchetError.self) { try await nobody.put("a") }
+        }
+        let refusals = listener.events.compactMap { event -> String? in
+            guard case .callRefused(_, let actor, let target, let error, _) = event else { return nil }
+            return "\(actor) \(target) \(error)"
+        }
+        #expect(refusals == ["shelf put(_:) unauthenticated", "nobody put(_:) unauthenticated"])
+        #expect(listener.calls.isEmpty)
+    }
+
+    @Test(
+        "each call that changed an observed state is named by one version, whether it ran in place, in a task, or many came at once"
+    )
+    func causes() async throws {
+        let listener = Listener([.calls, .versions, .streams])
+        try await withShelf(listener) { shelf, _, _ async throws in
+            let states = await shelf.observeBooks()
+            var seen = states.makeAsyncIterator()
+            #expect(await seen.next() == [])
+            _ = try await shelf.put("in place")
+            _ = try await shelf.putLater("in a task")
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                // Each change is larger than what a turn sends at once, so that some become one version.
+                for _ in 0..<40 { group.addTask { _ = try await shelf.put(String(repeating: "a", count: 20_000)) } }
+                try await group.waitForAll()
+            }
+            while let books = await seen.next(), books.count < 42 {}
+        }
+        let calls = Set(listener.calls.map(\.number))
+        let named = listener.versions.flatMap(\.calls)
+        #expect(calls.count == 42)
+        #expect(Set(named) == calls)
+        #expect(named.count == calls.count, "none is named twice")
+        #expect(listener.versions.allSatisfy { $0.stream.actor == "shelf" && $0.stream.target == "observeBooks" })
+        let begun = listener.events.compactMap { event -> ServerEvent.StreamBeginning? in
+            if case .streamBegan(_, _, let beginning) = event { beginning } else { nil }
+        }
+        #expect(begun == [.first])
+    }
+
+    @Test("a version of a persisted state names its calls too, and writes are told")
+    func persisted() async throws {
+        let listener = Listener([.calls, .versions, .store])
+        try await withTestServer(store: MemoryStore()) { server in
+            server.addListener(listener)
+            await server.expose(KeptShelf(actorSystem: server.actorSystem), as: "kept")
+        } body: { client, _ async throws in
+            let shelf = try client.resolve(KeptShelf.self, id: "kept")
+            var seen = await shelf.observeBooks().makeAsyncIterator()
+            #expect(await seen.next() == [])
+            for number in 1...3 { #expect(try await shelf.put("\(number)") == number) }
+            while let books = await seen.next(), books.count < 3 {}
+        }
+        #expect(listener.versions.flatMap(\.calls) == listener.calls.map(\.number))
+        #expect(listener.calls.count == 3)
+        let writes = listener.events.compactMap { event -> String?? in
+            if case .stored(_, _, let error) = event { .some(error) } else { nil }
+        }
+        #expect(!writes.isEmpty && writes.allSatisfy { $0 == nil })
+    }
+
+    @Test("connections are told from their beginning to their end, with who signs in meanwhile")
+    func connections() async throws {
+        let listener = Listener(.connections)
+        var access = AccessPolicy.open
+        access.identifiesCallers = true
+        try await withShelf(listener, access: access) { shelf, _, server async throws in
+            try await shelf.signIn(as: "ada")
+            try await shelf.signIn(as: nil)
+        }
+        let told = listener.events.map { event -> String in
+            switch event {
+            case .connectionOpened(let peer): "opened \(peer.connection) \(peer.address?.host ?? "-")"
+            case .authenticated(let peer): "\(peer.connection) is \(peer.principal ?? "nobody")"
+            case .connectionClosed(let peer, let lasted): "closed \(peer.connection) \(lasted > .zero)"
+            default: "\(event)"
+            }
+        }
+        guard case .connectionOpened(let peer)? = listener.events.first else {
+            Issue.record("\(told)")
+            return
+        }
+        let number = peer.connection
+        #expect(
+            told == ["opened \(number) 127.0.0.1", "\(number) is ada", "\(number) is nobody", "closed \(number) true"])
+    }
+
+    @Test("a server tells that it is to end before it has ended, and then nothing more")
+    func end() async throws {
+        let listener = Listener(.server)
+        let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
+        server.addListener(listener)
+        try await server.start()
+        await server.shutdown()
+        await server.shutdown()
+        let told = listener.events.map { event -> String in
+            switch event {
+            case .draining: "draining"
+            case .ended: "ended"
+            default: "\(event)"
+            }
+        }
+        #expect(told == ["draining", "ended"])
+    }
+
+    @Test("limits that are reached are told by the names of their settings, and counted")
+    func limits() async throws {
+        let listener = Listener(.limits)
+        var limits = ServerLimits()
+        limits.callsPerMethod = ["put(_:)": RateLimit(callsPerSecond: 0.01, burst: 1)]
+        try await withTestServer(limits: limits) { server in
+            server.addListener(listener)
+            await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
+        } body: { client, server async throws in
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            _ = try await shelf.put("a")
+            for _ in 0..<2 { await #expect(throws: TrebuchetError.self) { try await shelf.put("b") } }
+            let metrics = try await server.metrics()
+            #expect(metrics.contains("\ntrebuchet_refusals_total{limit=\"callsPerMethod\"} 2\n"))
+            #expect(metrics.contains("\ntrebuchet_errors_total{code=\"rateLimited\"} 2\n"))
+        }
+        let told = listener.events.map { event -> String in
+            if case .limitReached(let setting, let peer) = event { "\(setting) \(peer != nil)" } else { "\(event)" }
+        }
+        #expect(told == ["callsPerMethod true", "callsPerMethod true"])
+    }
+}
+
+/// As `Shelf`, kept.
+@Trebuchet
+distributed actor KeptShelf {
+    @StreamedState(persisted: true) var books: [String] = []
+
+    distributed func put(_ book: String) -> Int {
+        books.append(book)
+        return books.count
+    }
+}

@@ -1,0 +1,58 @@
+import Synchronization
+import TestSupport
+import Trebuchet
+
+/// What tests let happen.
+@Trebuchet
+distributed actor Shelf {
+    struct Refused: Error, Codable {}
+
+    @StreamedState var books: [String] = []
+    private let journal: Journal
+
+    init(journal: Journal = Journal(), actorSystem: TrebuchetActorSystem) {
+        self.journal = journal
+        self.actorSystem = actorSystem
+    }
+
+    distributed func put(_ book: String) -> Int {
+        books.append(book)
+        return books.count
+    }
+
+    distributed func putLater(_ book: String) async -> Int {
+        await Task.yield()
+        books.append(book)
+        return books.count
+    }
+
+    distributed func refuse(_ secret: String) throws { throw Refused() }
+
+    distributed func wait(_ name: String) async {
+        journal.note("\(name) waits")
+        await journal.wait(for: "\(name) goes")
+    }
+
+    distributed func signIn(as name: String?) {
+        Caller.current?.connection.principal = name.map { Principal(id: $0) }
+    }
+}
+
+/// Keeps what it is told.
+final class Listener: ServerListener {
+    let kinds: ServerEvent.Kinds
+    private let heard = Mutex<[ServerEvent]>([])
+
+    init(_ kinds: ServerEvent.Kinds) { self.kinds = kinds }
+
+    func hear(_ event: ServerEvent) { heard.withLock { $0.append(event) } }
+
+    var events: [ServerEvent] { heard.withLock { $0 } }
+
+    var calls: [ServerEvent.Call] {
+        events.compactMap { if case .callEnded(let call, _, _) = $0 { call } else { nil } }
+    }
+    var versions: [ServerEvent.Version] {
+        events.compactMap { if case .versionMade(let version) = $0 { version } else { nil } }
+    }
+}

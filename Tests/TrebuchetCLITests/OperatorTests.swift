@@ -1,0 +1,169 @@
+import Foundation
+import FoundationNetworking
+import Glibc
+import TestSupport
+import Testing
+
+/// A server as its operators see it: its log, its numbers, how it ends.
+@Suite(.timeLimit(.minutes(2))) struct OperatorTests {
+    /// `serve` with an address for operators, whose output and log come together.
+    private final class Server {
+        struct DidNotStart: Error {}
+
+        let process: ChildProcess
+        private(set) var url = ""
+        private(set) var admin = ""
+
+        init(_ arguments: String...) async throws {
+            process = try ChildProcess(
+                ServeProcess.tool, ["serve", "--port", "0", "--admin", "127.0.0.1:0"] + arguments, error: .merged)
+            while let line = await process.nextLine() {
+                if let found = line.firstMatch(of: /wss?:\/\/\S+/), url.isEmpty { url = String(found.0) }
+                if let found = line.firstMatch(of: /^operators: (https?:\/\/[^\/]+)/) { admin = String(found.1) }
+                if line.hasPrefix("try: ") { break }
+            }
+            if url.isEmpty || admin.isEmpty { throw DidNotStart() }
+        }
+
+        /// The status of an answer, and what it says.
+        func get(_ path: String) async throws -> (status: Int, text: String) {
+            let (data, answer) = try await URLSession.shared.data(from: URL(string: admin + path)!)
+            return ((answer as? HTTPURLResponse)?.statusCode ?? 0, String(decoding: data, as: UTF8.self))
+        }
+
+        /// All that it has said since.
+        func stop() async -> ChildProcess.Outcome {
+            process.signal(SIGTERM)
+            return await process.finish()
+        }
+    }
+
+    private func trebuchet(_ arguments: String...) async throws -> ChildProcess.Outcome {
+        try await ChildProcess(ServeProcess.tool, arguments, error: .captured).finish()
+    }
+
+    @Test("a log in JSON is JSON in each line, and says why somebody was not signed in, whom nobody tells")
+    func log() async throws {
+        let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let mailbox = try Mailbox(in: folder)
+        let server = try await Server(
+            "--log-level", "debug", "--log-format", "json", "--mail-command", mailbox.command)
+        let state = "XDG_STATE_HOME=\(folder)"
+        func signIn(_ arguments: String...) async throws -> ChildProcess.Outcome {
+            try await ChildProcess(
+                "/usr/bin/env", [state, ServeProcess.tool, "sign-in", "--url", server.url] + arguments, error: .captured
+            ).finish()
+        }
+        #expect(try await signIn("--email", "ada@b.c").status == 0)
+        let code = try mailbox.code(sentTo: "ada@b.c")
+        let wrong = code == "123456" ? "123457" : "123456"
+        let refused = try await signIn("--email", "ada@b.c", "--code", wrong)
+        #expect(refused.status != 0)
+        #expect(try await signIn("--email", "ada@b.c", "--code", code).status == 0)
+        #expect(try await trebuchet("call", "--url", server.url, "counter", "add(_:)", "41907").status == 0)
+        let output = await server.stop().output
+        let lines = output.split(separator: "\n")
+        let objects = lines.compactMap { line in
+            try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+        }
+        #expect(objects.count == lines.count && !lines.isEmpty, "\(output)")
+        let messages = objects.compactMap { $0["message"] as? String }
+        #expect(messages.contains { $0.contains("to sign in as ada@b.c") && $0.contains("refused") }, "\(messages)")
+        #expect(objects.contains { $0["method"] as? String == "add(_:)" && $0["seconds"] is Double })
+        #expect(messages.contains("signed in"))
+        for secret in [code, wrong, "41907"] { #expect(!output.contains(secret), "\(secret)") }
+    }
+
+    @Test("readiness falls first, and clients are served until the delay is over")
+    func drainDelay() async throws {
+        let server = try await Server("--drain-delay", "3600")
+        #expect(try await server.get("/readyz").status == 200)
+        server.process.signal(SIGTERM)
+        #expect(try await eventually { try await server.get("/readyz").status == 503 })
+        #expect(try await trebuchet("call", "--url", server.url, "counter", "increment()").output == "1\n")
+        #expect(try await server.get("/healthz").status == 200)
+        // Once more ends it at once, as ever.
+        server.process.signal(SIGTERM)
+        #expect(await server.process.finish().status == 143)
+    }
+
+    @Test(
+        "options that would show numbers to everybody, or mean nothing, end serve with a reason",
+        arguments: [
+            (["--admin", "0.0.0.0:0"], "TLS and a token"),
+            (["--admin", "127.0.0.1"], "is not HOST:PORT"),
+            (["--admin-token-file", "/nowhere"], "belongs to --admin"),
+            (["--admin", "127.0.0.1:0", "--admin-token-file", "/nowhere"], "cannot be read"),
+            (["--admin", "127.0.0.1:0", "--admin-tls-cert", "a.pem"], "belong together"),
+            (["--log-level", "loud"], "none of trace, debug"),
+            (["--log-format", "xml"], "neither text nor json"),
+        ])
+    func refused(arguments: [String], reason: String) async throws {
+        let outcome = try await ChildProcess(
+            ServeProcess.tool, ["serve", "--port", "0"] + arguments, error: .captured
+        ).finish()
+        #expect(outcome.status != 0)
+        #expect(outcome.error.contains(reason), "\(outcome.error)")
+    }
+
+    @Test(
+        "Prometheus scrapes a server, and promtool finds nothing to complain of",
+        .enabled(
+            if: ["prometheus", "promtool"].allSatisfy { access("/usr/bin/\($0)", X_OK) == 0 },
+            "there is no Prometheus: scripts/bootstrap --prometheus"))
+    func prometheus() async throws {
+        let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try "a-token-for-prometheus\n".write(toFile: folder + "/token", atomically: true, encoding: .utf8)
+        let server = try await Server("--admin-token-file", folder + "/token")
+        #expect(try await server.get("/metrics").status == 401)
+        for _ in 0..<3 {
+            #expect(try await trebuchet("call", "--url", server.url, "counter", "increment()").status == 0)
+        }
+        let checked = try await ChildProcess(
+            "/bin/bash",
+            [
+                "-o", "pipefail", "-c",
+                "curl -sf -H 'Authorization: Bearer a-token-for-prometheus' \(server.admin)/metrics | promtool check metrics",
+            ], error: .captured
+        ).finish()
+        #expect(checked.status == 0 && checked.error.isEmpty, "\(checked)")
+
+        let port = freePorts(1)[0]
+        let configuration = """
+            global: {scrape_interval: 1s}
+            scrape_configs:
+              - job_name: trebuchet
+                authorization: {credentials_file: \(folder)/token}
+                static_configs: [{targets: ["\(server.admin.dropFirst("http://".count))"]}]
+            """
+        try configuration.write(toFile: folder + "/prometheus.yml", atomically: true, encoding: .utf8)
+        let prometheus = try ChildProcess(
+            "/usr/bin/prometheus",
+            [
+                "--config.file=\(folder)/prometheus.yml", "--storage.tsdb.path=\(folder)/data",
+                "--web.listen-address=127.0.0.1:\(port)",
+            ], error: .captured)
+        func value(_ query: String) async -> String? {
+            var url = URLComponents(string: "http://127.0.0.1:\(port)/api/v1/query")!
+            url.queryItems = [URLQueryItem(name: "query", value: query)]
+            guard let (data, _) = try? await URLSession.shared.data(from: url.url!) else { return nil }
+            return String(decoding: data, as: UTF8.self).firstMatch(of: /"value":\[[0-9.]+,"([^"]*)"\]/).map {
+                String($0.1)
+            }
+        }
+        let calls = #"trebuchet_call_duration_seconds_count{type="TrebuchetCLI.Counter",method="increment()"}"#
+        #expect(await eventually { await value(calls) == "3" })
+        #expect(await value("up") == "1")
+        #expect(await value("trebuchet_ready") == "1")
+        #expect(
+            await value(#"histogram_quantile(1, trebuchet_call_duration_seconds_bucket{method="increment()"}) < 10"#)
+                != nil)
+        prometheus.signal(SIGTERM)
+        _ = await prometheus.finish()
+        #expect(await server.stop().status == 0)
+    }
+}
