@@ -19,9 +19,10 @@ final class Taker: RelayEnd {
         try await exchange.start()
         let line = exchange.newLine(to: owner.member.node, self)
         opened.withLock { $0 = line }
-        line.send(.open, SharedMessage.opening)
-        // It owns nothing, and is there all the same.
-        exchange.leave()
+        // It owns nothing, and is there all the same: known as that before its line is.
+        exchange.send(
+            [RelayFrame(.leaving, line: 0), RelayFrame(.open, line: line.number, SharedMessage.opening)],
+            to: owner.member.node)
     }
 
     private var line: RelayLine {

@@ -4,6 +4,12 @@ internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
 
+/// Whose streams they are: one line to a node.
+protocol NodeFeedsUser: AnyObject, Sendable {
+    /// A stream has ended at its actor. From anywhere: behind what has come over the line before.
+    func didEnd(_ number: UInt64)
+}
+
 /// What another node takes of actors that live on this reactor, each stream once for all of that node's clients: who of those may observe
 /// is asked for each over the client's own line.
 ///
@@ -18,7 +24,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
         var versions: [[UInt8]: UInt64]
     }
 
-    weak let line: FeedLine?
+    weak let user: (any NodeFeedsUser)?
     let shard: ServerShard
     let window: FeedWindow
     private let arrears: FeedArrears
@@ -36,8 +42,8 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
     private var hasTurn = false
     private var isOpen = true
 
-    init(_ line: FeedLine, _ window: FeedWindow, _ arrears: FeedArrears, at shard: ServerShard) {
-        (self.line, self.window, self.arrears, self.shard) = (line, window, arrears, shard)
+    init(_ user: any NodeFeedsUser, _ window: FeedWindow, _ arrears: FeedArrears, at shard: ServerShard) {
+        (self.user, self.window, self.arrears, self.shard) = (user, window, arrears, shard)
     }
 
     // MARK: Beginning and ending
@@ -136,7 +142,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
     /// Says the last thing of a stream.
     private func end(_ number: UInt64, _ message: [UInt8]) {
         window.send(message)
-        line?.didEnd(number)
+        user?.didEnd(number)
     }
 
     private func send(

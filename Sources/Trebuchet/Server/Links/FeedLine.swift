@@ -4,7 +4,7 @@ internal import TrebuchetActors
 /// The owner's end of a line over which another node takes streams for its clients.
 ///
 /// `@unchecked Sendable`: on its reactor alone, but for its constants.
-final class FeedLine: RelayEnd, @unchecked Sendable {
+final class FeedLine: RelayEnd, NodeFeedsUser, @unchecked Sendable {
     let reactor: Reactor
     private let line: RelayLine
     private let shard: ServerShard
@@ -22,7 +22,6 @@ final class FeedLine: RelayEnd, @unchecked Sendable {
         (window, self.arrears) = (FeedWindow(line), arrears)
     }
 
-    /// A stream has ended at its actor. From anywhere: behind what has come over the line before.
     func didEnd(_ number: UInt64) { reactor.execute { self.places[number] = nil } }
 
     /// For tests, on its reactor.

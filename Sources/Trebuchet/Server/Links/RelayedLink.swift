@@ -57,7 +57,7 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         let connection = ServerConnection(
             self, name: name, shard: shard, caller: caller, largestMessage: client.largestMessage,
             dates: client.wholeSeconds ? .wholeSeconds : .milliseconds,
-            upstream: Upstream(self, carried: carried, streams: client.streams))
+            upstream: Upstream(carried: carried, streams: client.streams) { [weak self] in self?.leave($0, $1) })
         connection.remembers = shard.answers.reopen(name)
         self.connection = connection
     }
