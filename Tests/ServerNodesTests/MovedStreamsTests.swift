@@ -164,4 +164,41 @@ import TrebuchetCluster
             }
         }
     }
+
+    @Test("who observes first what a client of a lost node goes on with gets its value, also before anything changes")
+    func behindWhoGoesOn() async throws {
+        try await withNodes(["a", "b", "c"]) { nodes in
+            let names = nodes[1].names(12)
+            let before = try await nodes[1].textClient()
+            for (number, name) in names.enumerated() {
+                before.observe("o\(number)", name)
+                #expect(await eventually { before.versions.count == number + 1 })
+            }
+            for (number, name) in names.enumerated() {
+                before.call(number, name, "add(_:)", "[1]")
+                #expect(await before.answer(number) != nil)
+            }
+            #expect(await eventually { before.versions.count == 2 * names.count })
+            try await nodes[1].kill()
+            await ownAll([nodes[0], nodes[2]])
+            let places = names.indices.filter { nodes[2].owns(names[$0]) }.prefix(3)
+            #expect(!places.isEmpty)
+            for place in places {
+                let start = try #require(before.starts.first { $0.callID == "o\(place)" })
+                let last = try #require(before.versions.last { $0.streamID == start.streamID })
+                let (after, other) = (try await nodes[0].textClient(), try await nodes[0].textClient())
+                after.resume(start, "r", names[place], behind: last.sequence)
+                #expect(await eventually { after.starts.count == 1 })
+                other.observe("o", names[place])
+                #expect(await eventually { other.versions.count == 1 })
+                #expect(other.versions.first?.text.contains(#""data":1"#) == true)
+                // Who has it is sent nothing.
+                after.call(1, names[place], "add(_:)", "[1]")
+                #expect(await after.answer(1) != nil)
+                #expect(after.versions.map(\.sequence) == [last.sequence + 1])
+                for client in [after, other] { client.abort() }
+            }
+            before.abort()
+        }
+    }
 }

@@ -13,6 +13,8 @@ final class ServerNodes: Sendable {
     /// What actors of the cluster persist.
     let store: EngineStore
     let shared: SharedStreams
+    /// What others were not sent yet of shared streams of this node's actors.
+    let arrears = FeedArrears.Book()
     let watch: SlotWatch
     private let log: @Sendable (String) -> Void
     private let running = Mutex<[Task<Void, Never>]>([])
