@@ -244,7 +244,7 @@ let package = Package(
             ],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
-        test("StateMachinesTests", ["StateMachines", "Platform"]),
+        test("StateMachinesTests", ["StateMachines", "Platform", "TestSupport"]),
         test(
             "TrebuchetTests",
             [

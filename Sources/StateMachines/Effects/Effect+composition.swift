@@ -29,7 +29,7 @@ extension Effect {
         return other.isNone ? self : .concatenate(self, other)
     }
 
-    /// Makes the effect one that `.cancel(id:)` ends.
+    /// Makes the effect one that `.cancel(id:)` ends. One that is cancelled before it has started never runs.
     ///
     /// - Parameter cancelInFlight: whether effects with this id that were returned before end when this one starts.
     public func cancellable(id: some Hashable & Sendable, cancelInFlight: Bool = false) -> Self {

@@ -21,7 +21,7 @@ import Synchronization
 /// still runs when the test store is released.
 @MainActor
 public final class TestStore<State, Action: Sendable> {
-    /// The state after the last action that was asserted.
+    /// The state after the last action that was asserted; inside of a closure that asserts, the one before that action.
     public internal(set) var state: State
     /// How long to wait for an action or the end of effects, while effects run: five seconds.
     public var timeout: Duration = .seconds(5)
@@ -34,6 +34,10 @@ public final class TestStore<State, Action: Sendable> {
     /// The state after all actions, asserted or not.
     private var current: State
     private let machine: EmbeddedMachine<State, Action>
+    /// The dependencies of the reducer and its effects, and of what the test asserts.
+    let values: DependencyValues
+    /// The number of the action after which ``state`` is.
+    private var stateNumber: UInt64 = 0
     let ledger: TestLedger<State, Action>
     let signal: ChangeSignal
     private let areEqual: (State, State) -> Bool
@@ -48,7 +52,7 @@ public final class TestStore<State, Action: Sendable> {
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
         column: UInt = #column
     ) where R.State == State, R.Action == Action, State: Equatable {
-        let values = DependencyValues.current.changed {
+        let values = DependencyValues.current.keepingTestValues().changed {
             $0.context = .test
             prepare(&$0)
         }
@@ -58,14 +62,16 @@ public final class TestStore<State, Action: Sendable> {
         let signal = ChangeSignal()
         self.state = state
         current = state
+        self.values = values
         self.open = open
         self.ledger = ledger
         self.signal = signal
         areEqual = { $0 == $1 }
         location = CodeLocation(fileID, filePath, line, column)
         machine = EmbeddedMachine(dependencies: values, onEffectEnd: { signal.fire() }) { state, action in
+            let before = state
             let effect = reducer.reduce(into: &state, action: action)
-            ledger.note(action, state)
+            ledger.note(action, from: before, to: state)
             return effect
         }
         effects = machine.effects
@@ -79,11 +85,12 @@ public final class TestStore<State, Action: Sendable> {
         if !running.isEmpty { reportIssue(Self.unfinished(running, "when the test ended"), at: location) }
     }
 
-    /// The actions whose effects do not end, after at most two seconds in which those may that are done already.
+    /// The actions whose effects do not end, after at most a tenth of a second in which those may that are done already.
     ///
     /// An effect whose last action the test has received may be on its last lines. Here nothing can be awaited.
     nonisolated private static func origins(of effects: EffectTasks<Action>) -> [Action] {
-        for _ in 0..<2_000 where !effects.origins.isEmpty { usleep(1000) }
+        let deadline = ContinuousClock.now + .milliseconds(100)
+        while !effects.origins.isEmpty, ContinuousClock.now < deadline { usleep(1000) }
         return effects.origins
     }
 
@@ -100,14 +107,18 @@ public final class TestStore<State, Action: Sendable> {
         let location = CodeLocation(fileID, filePath, line, column)
         if !ledger.received.isEmpty {
             if exhaustivity == .on {
-                let text = Self.unreceived(ledger.received.map(\.action), "before another action is sent")
-                reportIssue(text, at: location)
+                // They stay, to be received after this one: one report is enough.
+                let actions = ledger.takeUnreported()
+                if !actions.isEmpty {
+                    reportIssue(Self.unreceived(actions, "before another action is sent"), at: location)
+                }
+            } else {
+                skipAllReceived()
             }
-            skipAllReceived()
         }
         ledger.beginSending()
         let task = machine.send(action, to: &current) { [weak self] action in await self?.receive(action) }
-        if let sent = ledger.sent { check(sent, against: update, after: action, at: location) }
+        if let sent = ledger.sent { check(sent, against: update, at: location) }
         // Lets effects that have nothing to wait for come first.
         await Task.yield()
         return task
@@ -121,13 +132,25 @@ public final class TestStore<State, Action: Sendable> {
     ) {
         let location = CodeLocation(fileID, filePath, line, column)
         var expected = state
-        do { try update(&expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
+        do { try run(update, &expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
         guard !areEqual(expected, state) else { return }
         reportIssue("The state is not the one expected:\n\n\(Self.difference(expected, state))", at: location)
     }
 
     func skipAllReceived() {
-        if let last = ledger.removeFirst(ledger.received.count) { state = last.state }
+        if let last = ledger.removeFirst(ledger.received.count) { moveOn(to: last) }
+    }
+
+    /// Goes on from the state after an action, unless the test is further already.
+    func moveOn(to entry: TestLedger<State, Action>.Entry) {
+        guard entry.number > stateNumber else { return }
+        stateNumber = entry.number
+        state = entry.state
+    }
+
+    /// Runs what a test asserts, as its reducer would run it: with the dependencies of the store.
+    func run<Value, Result>(_ assertion: (inout Value) throws -> Result, _ value: inout Value) throws -> Result {
+        try DependencyValues.$current.withValue(values) { try assertion(&value) }
     }
 
     private func receive(_ action: Action) {
@@ -137,29 +160,29 @@ public final class TestStore<State, Action: Sendable> {
 
     /// Compares the state after an action with the one expected, and goes on from it.
     func check(
-        _ actual: State, against update: ((inout State) throws -> Void)?, after action: Action,
+        _ entry: TestLedger<State, Action>.Entry, against update: ((inout State) throws -> Void)?,
         at location: CodeLocation
     ) {
-        let before = state
-        state = actual
+        let (before, actual) = (entry.before, entry.state)
+        defer { moveOn(to: entry) }
         guard let update else {
             if exhaustivity == .on, !areEqual(before, actual) {
                 reportIssue(
-                    "The state was not expected to change, but \(ValueText.summary(of: action)) changed it:\n\n"
+                    "The state was not expected to change, but \(ValueText.summary(of: entry.action)) changed it:\n\n"
                         + Self.difference(before, actual), at: location)
             }
             return
         }
         // Without exhaustivity a test names only some of the changes: they must have been made, whatever else was.
         var expected = exhaustivity == .on ? before : actual
-        do { try update(&expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
+        do { try run(update, &expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
         if !areEqual(expected, actual) {
             reportIssue(
-                "\(ValueText.summary(of: action)) did not change the state as expected:\n\n"
+                "\(ValueText.summary(of: entry.action)) did not change the state as expected:\n\n"
                     + Self.difference(expected, actual), at: location)
         } else if exhaustivity == .on, areEqual(expected, before) {
             reportIssue(
-                "A change of the state was expected after \(ValueText.summary(of: action)), but there was none. "
+                "A change of the state was expected after \(ValueText.summary(of: entry.action)), but there was none. "
                     + "Leave out the closure when nothing is to change.", at: location)
         }
     }
