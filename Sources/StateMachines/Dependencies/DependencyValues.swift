@@ -9,10 +9,21 @@ public struct DependencyValues: Sendable {
     private var ownContext: DependencyContext?
     /// The values for tests that were made so far; nil where nothing tells how long to keep them.
     private var made: MadeValues?
+    private var ownThrottles: Throttles?
     /// The place in the tree of reducers at which effects are made.
     private(set) var path: [AnyID] = []
 
     init() {}
+
+    /// Those of the machine that reduces.
+    var throttles: Throttles { ownThrottles ?? .ofProcess }
+
+    /// The same values, for a machine.
+    func forMachine() -> DependencyValues {
+        var values = self
+        values.ownThrottles = Throttles()
+        return values
+    }
 
     /// Which values dependencies have that nobody replaced. In a process that runs tests it is `.test`.
     public var context: DependencyContext {
@@ -29,7 +40,8 @@ public struct DependencyValues: Sendable {
             if let value = values[ObjectIdentifier(key)]?.value(of: key) { return value }
             switch context {
             case .test:
-                guard let made = made ?? MadeValues.ofRunningTest else { return key.testValue }
+                // One that was only read to be changed is not kept: a use of it would not be reported then.
+                guard !Self.isPreparing, let made = made ?? MadeValues.ofRunningTest else { return key.testValue }
                 return made.value(of: key) { key.testValue }
             case .live: return LiveValues.value(of: key)
             }

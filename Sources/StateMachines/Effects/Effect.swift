@@ -11,8 +11,9 @@ public struct Effect<Action: Sendable>: Sendable {
         case run(EffectWork<Action>)
         case merge([Effect])
         case concatenate([Effect])
-        case cancellable(Effect, CancelID, cancelInFlight: Bool)
-        case cancel(CancelID)
+        case cancellable(Effect, EffectID, cancelInFlight: Bool)
+        case cancel(EffectID)
+        case gated(Effect, EffectGate)
     }
 
     let operation: Operation

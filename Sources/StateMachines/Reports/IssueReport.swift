@@ -42,6 +42,23 @@ func reportIssue(_ message: String, at location: CodeLocation) {
     }
 }
 
+/// Shows something that a test has skipped, without failing it.
+func showSkipped(_ message: String, at location: CodeLocation) {
+    if let sink = IssueSink.current { return sink("(skipped) \(message)") }
+    #if DEBUG && canImport(Testing)
+        if Test.current != nil {
+            let place = SourceLocation(
+                fileID: "\(location.fileID)", filePath: "\(location.filePath)", line: Int(location.line),
+                column: Int(location.column))
+            return withKnownIssue("skipped", sourceLocation: place) {
+                Issue.record(Comment(rawValue: message), sourceLocation: place)
+            }
+        }
+    #endif
+    let text = "\(location.fileID):\(location.line): skipped: \(message)\n"
+    _ = text.utf8.withContiguousStorageIfAvailable { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+}
+
 /// Takes reports instead of the test that runs; for the tests of this module.
 enum IssueSink {
     @TaskLocal static var current: (@Sendable (String) -> Void)?

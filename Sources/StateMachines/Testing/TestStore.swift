@@ -31,11 +31,16 @@ public final class TestStore<State, Action: Sendable> {
         set { open.exhaustivity.withLock { $0 = newValue } }
     }
 
+    /// The dependencies of the reducer and of what the test asserts. Setting one holds for the actions that come next and
+    /// their effects.
+    public var dependencies: DependencyValues {
+        get { machine.dependencies }
+        set { machine.dependencies = newValue }
+    }
+
     /// The state after all actions, asserted or not.
     private var current: State
     private let machine: EmbeddedMachine<State, Action>
-    /// The dependencies of the reducer and its effects, and of what the test asserts.
-    let values: DependencyValues
     /// The number of the action after which ``state`` is.
     private var stateNumber: UInt64 = 0
     let ledger: TestLedger<State, Action>
@@ -62,7 +67,6 @@ public final class TestStore<State, Action: Sendable> {
         let signal = ChangeSignal()
         self.state = state
         current = state
-        self.values = values
         self.open = open
         self.ledger = ledger
         self.signal = signal
@@ -78,11 +82,12 @@ public final class TestStore<State, Action: Sendable> {
     }
 
     deinit {
-        guard open.exhaustivity.withLock({ $0 }) == .on else { return }
+        let exhaustivity = open.exhaustivity.withLock { $0 }
+        guard exhaustivity != .off else { return }
         let actions = open.actions.withLock { $0 }
-        if !actions.isEmpty { reportIssue(Self.unreceived(actions, "but the test has ended"), at: location) }
+        if !actions.isEmpty { exhaustivity.report(Self.unreceived(actions, "but the test has ended"), at: location) }
         let running = Self.origins(of: effects)
-        if !running.isEmpty { reportIssue(Self.unfinished(running, "when the test ended"), at: location) }
+        if !running.isEmpty { exhaustivity.report(Self.unfinished(running, "when the test ended"), at: location) }
     }
 
     /// The actions whose effects do not end, after at most a tenth of a second in which those may that are done already.
@@ -103,25 +108,27 @@ public final class TestStore<State, Action: Sendable> {
         _ action: Action, assert update: ((inout State) throws -> Void)? = nil,
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
         column: UInt = #column
-    ) async -> StoreTask {
-        let location = CodeLocation(fileID, filePath, line, column)
+    ) async -> TestStoreTask {
+        await send(action, assert: update, at: CodeLocation(fileID, filePath, line, column))
+    }
+
+    func send(
+        _ action: Action, assert update: ((inout State) throws -> Void)?, at location: CodeLocation
+    ) async -> TestStoreTask {
         if !ledger.received.isEmpty {
-            if exhaustivity == .on {
-                // They stay, to be received after this one: one report is enough.
-                let actions = ledger.takeUnreported()
-                if !actions.isEmpty {
-                    reportIssue(Self.unreceived(actions, "before another action is sent"), at: location)
-                }
-            } else {
-                skipAllReceived()
+            // Where all is to be received they stay, to be received after this one: one report is enough.
+            let actions = ledger.takeUnreported()
+            if !actions.isEmpty {
+                exhaustivity.report(Self.unreceived(actions, "before another action is sent"), at: location)
             }
+            if exhaustivity != .on { skipAllReceived() }
         }
         ledger.beginSending()
         let task = machine.send(action, to: &current) { [weak self] action in await self?.receive(action) }
         if let sent = ledger.sent { check(sent, against: update, at: location) }
         // Lets effects that have nothing to wait for come first.
         await Task.yield()
-        return task
+        return TestStoreTask(task, timeout)
     }
 
     /// Checks the state as it is now, against the one that `update` makes of it.
@@ -150,7 +157,7 @@ public final class TestStore<State, Action: Sendable> {
 
     /// Runs what a test asserts, as its reducer would run it: with the dependencies of the store.
     func run<Value, Result>(_ assertion: (inout Value) throws -> Result, _ value: inout Value) throws -> Result {
-        try DependencyValues.$current.withValue(values) { try assertion(&value) }
+        try DependencyValues.$current.withValue(dependencies) { try assertion(&value) }
     }
 
     private func receive(_ action: Action) {
@@ -165,10 +172,11 @@ public final class TestStore<State, Action: Sendable> {
     ) {
         let (before, actual) = (entry.before, entry.state)
         defer { moveOn(to: entry) }
+        let summary = { ValueText.summary(of: entry.action) }
         guard let update else {
-            if exhaustivity == .on, !areEqual(before, actual) {
-                reportIssue(
-                    "The state was not expected to change, but \(ValueText.summary(of: entry.action)) changed it:\n\n"
+            if exhaustivity != .off, !areEqual(before, actual) {
+                exhaustivity.report(
+                    "The state was not expected to change, but \(summary()) changed it:\n\n"
                         + Self.difference(before, actual), at: location)
             }
             return
@@ -178,22 +186,27 @@ public final class TestStore<State, Action: Sendable> {
         do { try run(update, &expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
         if !areEqual(expected, actual) {
             reportIssue(
-                "\(ValueText.summary(of: entry.action)) did not change the state as expected:\n\n"
-                    + Self.difference(expected, actual), at: location)
+                "\(summary()) did not change the state as expected:\n\n" + Self.difference(expected, actual),
+                at: location)
         } else if exhaustivity == .on, areEqual(expected, before) {
             reportIssue(
-                "A change of the state was expected after \(ValueText.summary(of: entry.action)), but there was none. "
+                "A change of the state was expected after \(summary()), but there was none. "
                     + "Leave out the closure when nothing is to change.", at: location)
+        } else if exhaustivity == .off(showSkippedAssertions: true) {
+            showUnnamedChanges(from: before, to: actual, update, at: location)
         }
     }
-}
 
-/// How much a ``TestStore`` insists on.
-public enum Exhaustivity: Sendable, Hashable {
-    /// Every change of state and every action that effects send has to be asserted, and all effects have to end.
-    case on
-    /// Only what a test asserts is checked; the rest is skipped.
-    case off
+    /// Shows what has changed beside what a test has named.
+    private func showUnnamedChanges(
+        from before: State, to actual: State, _ update: (inout State) throws -> Void, at location: CodeLocation
+    ) {
+        var named = before
+        // What it throws on another state than the one that it is for says nothing.
+        guard (try? run(update, &named)) != nil, !areEqual(named, actual) else { return }
+        exhaustivity.report(
+            "Changes of the state were not asserted:\n\n" + Self.difference(named, actual), at: location)
+    }
 }
 
 /// The test store of a reducer.
