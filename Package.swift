@@ -223,7 +223,7 @@ let package = Package(
             ]),
         test("TrebuchetWireTests", ["TrebuchetWire", "Bytes", "Platform"]),
         test("DeltasTests", ["Deltas", "TrebuchetWire", "Bytes", "Platform"]),
-        test("SharedStateTests", ["SharedState", "Relays"]),
+        test("SharedStateTests", ["SharedState", "Relays", "TestSupport"]),
         test("LoadingTests", ["Loading", "Relays", "Platform"]),
         .testTarget(
             name: "TrebuchetMacrosTests",

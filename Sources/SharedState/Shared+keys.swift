@@ -26,6 +26,13 @@ extension Shared {
     public init<Wrapped, Key: SharedKey<Value>>(_ key: Key, store: SharedStore = .current) where Value == Wrapped? {
         self.init(reference: store.reference(for: key) { nil })
     }
+
+    /// A value that is not optional has to begin with one.
+    @available(
+        *, unavailable, message: "give it a value to begin with: '@Shared(…) var name = value', or make it optional"
+    )
+    @_disfavoredOverload
+    public init<Key: SharedKey<Value>>(_ key: Key, store: SharedStore = .current) { fatalError("unavailable") }
 }
 
 extension SharedReader {
@@ -58,4 +65,12 @@ extension SharedReader {
     ) where Value == Wrapped? {
         self.init(reference: store.reference(for: key) { nil })
     }
+
+    /// A value that is not optional has to begin with one.
+    @available(
+        *, unavailable,
+        message: "give it a value to begin with: '@SharedReader(…) var name = value', or make it optional"
+    )
+    @_disfavoredOverload
+    public init<Key: SharedReaderKey<Value>>(_ key: Key, store: SharedStore = .current) { fatalError("unavailable") }
 }

@@ -106,7 +106,11 @@ struct EffectRunnerDeclaration {
                     "effects",
                     at: name,
                     "\(own) needs an enum 'IOEffect' inside of '\(name.plainText)'",
-                    fixIts: [insertion(into: declaration)])
+                    fixIts: [
+                        .inserting(
+                            "insert 'enum IOEffect'", "enum IOEffect {\n        case <#effect#>\n    }",
+                            into: declaration)
+                    ])
             ])
         }
         if effects.cases.isEmpty {
@@ -129,17 +133,6 @@ struct EffectRunnerDeclaration {
         let overloads = EnumCase.overloads(effects.cases, told: own)
         if !overloads.isEmpty { throw DiagnosticsError(diagnostics: overloads) }
         return effects
-    }
-
-    private static func insertion(into declaration: some DeclGroupSyntax) -> FixIt {
-        let brace = declaration.memberBlock.leftBrace
-        let text = TokenSyntax(
-            .leftBrace, leadingTrivia: brace.leadingTrivia,
-            trailingTrivia: .newline + .unexpectedText("    enum IOEffect {\n        case <#effect#>\n    }")
-                + brace.trailingTrivia, presence: .present)
-        return FixIt(
-            message: Problem(id: "fix", message: "insert 'enum IOEffect'"),
-            changes: [.replace(oldNode: Syntax(brace), newNode: Syntax(text))])
     }
 
     private static func unusedBody(_ body: DeclSyntax, _ attribute: AttributeSyntax) -> Diagnostic {

@@ -35,6 +35,7 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
     ///   - state: the case of the parent's state that is the child's.
     ///   - action: the case of the parent's action that carries the child's. Other actions do not reach the child.
     ///   - child: the child's reducers, from the top down.
+    @_disfavoredOverload
     public init<ChildState, ChildAction>(
         state: CaseKeyPath<ParentState, ChildState>, action: CaseKeyPath<ParentAction, ChildAction>,
         @ReducerBuilder<ChildState, ChildAction> child: () -> Child,
