@@ -26,6 +26,7 @@ package final class FaultyEngine: ClusterEngine {
     private let faults: Mutex<Faults>
     private let rounds = Mutex(0)
     private let sent = Mutex(0)
+    private let held = Mutex(0)
     private let kept = Mutex<[(node: ClusterNode, message: [UInt8])]>([])
 
     package init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
@@ -35,6 +36,8 @@ package final class FaultyEngine: ClusterEngine {
 
     /// Messages that were taken.
     package var messageCount: Int { sent.withLock { $0 } }
+    /// Messages that do not get on just now.
+    package var heldCount: Int { held.withLock { $0 } }
     /// How often a member has looked who lives.
     package var roundCount: Int { rounds.withLock { $0 } }
 
@@ -118,7 +121,9 @@ package final class FaultyEngine: ClusterEngine {
         as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.listen(as: node, receive) }
     package func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+        held.withLock { $0 += 1 }
         _ = await eventually { !faults.withLock { $0.holdsMessages } }
+        held.withLock { $0 -= 1 }
         try check()
         if !message.isEmpty { sent.withLock { $0 += 1 } }
         if faults.withLock({ $0.keepsMessages }) { kept.withLock { $0.append((node, message)) } }

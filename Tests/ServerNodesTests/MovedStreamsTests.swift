@@ -88,6 +88,40 @@ import TrebuchetCluster
         }
     }
 
+    @Test("who goes on with a stream gets it from its next owner, also when its actor moves while it cannot be loaded")
+    func movedUnloaded() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        var settings = Node.settings
+        settings.leaseDuration = .seconds(2)
+        settings.leaseMargin = .milliseconds(500)
+        var limits = ServerLimits()
+        // None has room that counts twice.
+        limits.streamsPerConnection = 12
+        let first = try Node("a", engine, through: way, limits: limits, settings: settings)
+        let second = try Node("b", engine, settings: settings)
+        try await first.start()
+        await ownAll([first])
+        let client = try await first.textClient()
+        way.set { $0.isAway = true }
+        let names = (0..<12).map { "tallies/\($0)" }
+        for name in names {
+            let seen = #""streamID":"s","epoch":"e","lastSequence":0"#
+            client.send(
+                "streamResume",
+                #""callID":"\#(name)","actorID":"\#(name)","targetIdentifier":"observeCount",\#(seen)"#)
+        }
+        try await second.start()
+        #expect(await eventually { names.allSatisfy(second.owns) && first.member.slotCount == 0 })
+        // Some of them come back.
+        way.set { $0.isAway = false }
+        // One that has never changed may come anew when its actor moves again.
+        #expect(await eventually { Set(client.versions.map(\.streamID)).count == 12 })
+        #expect(client.messages.allSatisfy { $0.error.isEmpty })
+        client.abort()
+        for node in [first, second] { await node.end() }
+    }
+
     @Test("streams that were begun one after the other under one callID all go on")
     func sameCallID() async throws {
         try await withNodes(["a", "b"]) { nodes in

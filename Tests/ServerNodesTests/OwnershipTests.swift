@@ -63,8 +63,13 @@ import TrebuchetCluster
         for call in calls { if let answer = try? await call.value { acknowledged = max(acknowledged, answer) } }
         waiting.cancel()
         faulty.set { $0.isAway = false }
-        await ownAll([node])
-        #expect(try await tally.add(0) == acknowledged)
+        // Its leases are short: a busy machine may let them end once more.
+        var answer: Int?
+        _ = await eventually {
+            answer = try? await tally.add(0)
+            return answer != nil
+        }
+        #expect(answer == acknowledged)
         await node.end()
     }
 

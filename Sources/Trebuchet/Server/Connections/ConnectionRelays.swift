@@ -185,6 +185,8 @@ final class ConnectionRelays {
                 // It is counted anew.
                 relayed.stream?.stake = nil
                 relayed.withMessage { connection.handleAgain($0) }
+            } else if let revocation = connection.revocation(of: relayed.actor) {
+                connection.finish(call, .failure(revocation))
             } else {
                 traffic.calls.didSend(relayed.order, to: node)
                 line(to: node).ask(relayed)

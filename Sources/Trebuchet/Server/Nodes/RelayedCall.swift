@@ -5,6 +5,7 @@ internal import TrebuchetWire
 
 /// A call that was sent to another node, or is to be.
 final class RelayedCall {
+    let actor: String
     let slot: ClusterSlot
     /// The client's own.
     let callID: [UInt8]
@@ -37,7 +38,8 @@ final class RelayedCall {
         self.stream = stream
         self.user = user
         number = message.envelope.pointee.session.isAbsent ? nil : UInt64(String(decoding: callID, as: UTF8.self))
-        slot = ClusterSlot(of: message.actorName)
+        actor = message.actorName
+        slot = ClusterSlot(of: actor)
     }
 
     /// Whether its client goes on with a stream that it has.
