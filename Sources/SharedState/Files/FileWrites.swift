@@ -16,6 +16,20 @@ struct FileWrites: Sendable {
     /// Whether what is in the file is not known, and only an explicit save may replace it.
     var isProtected = false
 
+    /// The last content that was read or written, as far as needed to know it again; nil before there was any.
+    private var known: Int?
+
+    /// Notes the file's content; false when it is the one that was noted last.
+    mutating func note(_ data: Data?) -> Bool {
+        var hasher = Hasher()
+        hasher.combine(data == nil)
+        // The hash of `Data` is one of its beginning alone.
+        data?.withUnsafeBytes { hasher.combine(bytes: $0) }
+        let hash = hasher.finalize()
+        defer { known = hash }
+        return known != hash
+    }
+
     /// What the file holds once all is written; nil when nothing is on its way.
     var newest: Write? { waiting ?? current }
 

@@ -74,6 +74,8 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
 
     var updates: SharedUpdates<Value> { SharedUpdates(newest.stream) }
 
+    var text: String { key.map { "\($0)" } ?? "value: \(String(reflecting: value))" }
+
     // MARK: Changing
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
@@ -151,12 +153,8 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
 
     private func receive(_ message: SharedSubscriber<Value>.Message) {
         switch message {
-        case .change(let body):
-            change(saves: false, body)
-            changeProgress {
-                $0.loadError = nil
-                $0.isSubscriptionLoading = false
-            }
+        case .change(let body): receive(body)
+        case .initialValue: receive { [initialValue] in $0 = initialValue }
         case .failure(let error):
             changeProgress {
                 $0.loadError = error
@@ -164,6 +162,14 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
             }
         case .loading(let isLoading):
             changeProgress { $0.isSubscriptionLoading = isLoading }
+        }
+    }
+
+    private func receive(_ body: (inout Value) -> Void) {
+        change(saves: false, body)
+        changeProgress {
+            $0.loadError = nil
+            $0.isSubscriptionLoading = false
         }
     }
 
@@ -208,10 +214,9 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
         isolation: isolated (any Actor)? = #isolation,
         of start: (@escaping @Sendable (Result<Void, any Error>) -> Void) -> Void
     ) async throws {
-        let outcome = StateRelay<Result<Void, any Error>?>(nil)
-        start { outcome.update($0) }
-        for await case let result? in outcome.stream { return try result.get() }
-        throw CancellationError()
+        let outcome = Outcome<Void>()
+        start { outcome.set($0) }
+        try await outcome.get()
     }
 }
 
