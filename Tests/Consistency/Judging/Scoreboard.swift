@@ -6,6 +6,7 @@ final class Scoreboard: Sendable {
     struct Contents {
         /// By the call, as which it ran.
         var acknowledged: [Int: Int] = [:]
+        var acknowledgedAt: [Int: ContinuousClock.Instant] = [:]
         var unknown: Set<Int> = []
         var refused: Set<Int> = []
         var findings: [String] = []
@@ -35,6 +36,7 @@ final class Scoreboard: Sendable {
             case "acked":
                 guard parts.count == 2, let call = Int(parts[0]), let turn = Int(parts[1]) else { fallthrough }
                 contents.acknowledged[call] = turn
+                contents.acknowledgedAt[call] = .now
             case "unknown" where Int(rest) != nil: contents.unknown.insert(Int(rest)!)
             case "refused" where Int(rest) != nil: contents.refused.insert(Int(rest)!)
             case "finding": contents.findings.append(rest)

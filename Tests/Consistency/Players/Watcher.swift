@@ -11,6 +11,8 @@ struct Watcher: Sendable {
     let sent: SentBytes
     /// Whether the game is on one of several nodes.
     let isOfNodes: Bool
+    /// Whether the game may lose what it has shown.
+    let mayLose: Bool
 
     /// Returns when all readers have seen the end.
     func run() async -> Totals {
@@ -40,7 +42,7 @@ struct Watcher: Sendable {
 
     /// Gives the calls that were in the ledger in the end, too.
     private func readLedger() async -> (Totals, [Int]) {
-        var (check, totals) = (LedgerCheck(), Totals())
+        var (check, totals) = (LedgerCheck(mayLose: mayLose), Totals())
         note("ledger", "waits for the first value")
         let stream = await game.observeLedger()
         for await ledger in stream {
@@ -74,12 +76,16 @@ struct Watcher: Sendable {
         return totals
     }
 
-    private func readRounds() async -> Totals { await readEach("rounds") { await game.observeRound() } }
+    private func readRounds() async -> Totals { await readEach("rounds", RoundCheck()) { await game.observeRound() } }
 
-    private func readTally() async -> Totals { await readEach("tally") { await game.observeTally() } }
+    private func readTally() async -> Totals {
+        await readEach("tally", RoundCheck(mayLose: mayLose)) { await game.observeTally() }
+    }
 
-    private func readEach(_ name: String, _ observe: () async -> StateStream<Round>) async -> Totals {
-        var (check, totals) = (RoundCheck(), Totals())
+    private func readEach(
+        _ name: String, _ first: RoundCheck, _ observe: () async -> StateStream<Round>
+    ) async -> Totals {
+        var (check, totals) = (first, Totals())
         while true {
             note(name, "waits after \(check.description)")
             let stream = await observe()
@@ -102,15 +108,23 @@ struct Watcher: Sendable {
     /// Nothing of these is missed, as they are all kept: not for a new life of the server either.
     private func readEntries() async -> EntryCheck {
         var check = EntryCheck()
-        note("entries", "waits")
-        do {
-            for try await entry in await game.observeEntries() {
-                found(check.take(entry))
-                note("entries", check.description)
-                if entry.isLast { break }
+        var isOver = false
+        while !isOver {
+            note("entries", "waits")
+            do {
+                for try await entry in await game.observeEntries() {
+                    found(check.take(entry))
+                    note("entries", check.description)
+                    isOver = entry.isLast
+                    if isOver { break }
+                }
+            } catch where error.code == .overflow && mayLose {
+                // They have lost some, and say so.
+                check = EntryCheck()
+            } catch {
+                found("the stream of entries ended after \(check.description): \(error)")
+                isOver = true
             }
-        } catch {
-            found("the stream of entries ended after \(check.description): \(error)")
         }
         note("entries", nil)
         return check
