@@ -67,6 +67,8 @@ struct RoundCheck {
             ended.insert(life)
             return ended.contains(round.life) ? "the rounds went back to a life that had ended" : nil
         }
+        // What has never changed is not kept, and begins anew at another owner.
+        if round.number == 0, number == 0 { return nil }
         // A stream that begins anew begins with the value of now, which may be the last one of before.
         if isAfterOverflow {
             return round.number < number && !mayLose ? "the rounds went back from \(number) to \(round.number)" : nil

@@ -29,7 +29,7 @@ extension Judge {
             }
             outcome.note(fault, healing)
             note("\(machines.overflowCount) overflows so far")
-        note("healed in \(healing), \(ContinuousClock.now - begin) after it began")
+            note("healed in \(healing), \(ContinuousClock.now - begin) after it began")
             if machines.plan.durability == .engine { try await restartLost(machines) }
         }
         try await wait("for the last call") { scores.now.played.count == Self.crews }
@@ -88,12 +88,12 @@ extension Judge {
         try await wait("for the engine") { machines.isReady }
     }
 
-    /// No engine for a while. When leases are over, each node says so to who calls.
+    /// No engine for a while. Now and then for so long that calls are not kept any more for who may own their actor (30 s), and each node says so.
     private func beWithout(_ time: Duration, alive: [Int]) async throws {
         let begin = ContinuousClock.now
-        if time > Self.leasesOver {
+        if time > .seconds(5) {
             try await Task.sleep(for: Self.leasesOver)
-            let (answers, took) = await Healing(ports: alive.map { ports[$0] }).ask(within: .seconds(20))
+            let (answers, took) = await Healing(ports: alive.map { ports[$0] }).ask(within: .seconds(40))
             if let wrong = answers.first(where: { $0.error?.code != .unavailable }) {
                 found(
                     "\(Self.leasesOver) after the engine had gone a call ended with \(wrong) in \(took), not with unavailable"

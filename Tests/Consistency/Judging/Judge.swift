@@ -272,7 +272,9 @@ final class Judge {
             }
             if ran != turn { found("call \(call) ran as the \(ran). of its game, and was answered as the \(turn).") }
         }
-        for call in now.refused where turns[call] != nil { found("call \(call) was refused as unsent, and has run") }
+        for (call, reason) in now.refused where turns[call] != nil {
+            found("call \(call) was refused as unsent (\(reason)), and has run")
+        }
         outcome.unknownThatRan = now.unknown.count { turns[$0] != nil }
         if outcome.kills + outcome.stops + outcome.pauses + outcome.cutOffs + outcome.engineKills == 0,
             network == nil,

@@ -129,7 +129,7 @@ final class Player: Sendable {
         } catch let error as TrebuchetError where error.code == .unknownOutcome {
             Output.say("unknown \(call)")
         } catch let error as TrebuchetError where error.code == .unavailable {
-            Output.say("refused \(call)")
+            Output.say("refused \(call) \(error.message)")
         } catch {
             Output.finding("player \(number): call \(call) ended with \(error)")
         }

@@ -76,6 +76,12 @@ struct Watcher: Sendable {
         return totals
     }
 
+    /// A stream that is to begin while nobody can load the game does not; one that has begun goes on.
+    private func mayNotBegin(_ outcome: StreamOutcome?) -> Bool {
+        guard isOfNodes, case .failed(let error) = outcome else { return false }
+        return error.code == .unavailable
+    }
+
     private func readRounds() async -> Totals { await readEach("rounds", RoundCheck()) { await game.observeRound() } }
 
     private func readTally() async -> Totals {
@@ -89,7 +95,9 @@ struct Watcher: Sendable {
         while true {
             note(name, "waits after \(check.description)")
             let stream = await observe()
+            var hasNotBegun = true
             for await round in stream {
+                hasNotBegun = false
                 totals.values += 1
                 found(check.take(round).map { "\(name): \($0)" })
                 note(name, check.description)
@@ -97,6 +105,7 @@ struct Watcher: Sendable {
                 note(name, nil)
                 return totals
             }
+            if hasNotBegun, mayNotBegin(stream.outcome) { continue }
             guard case .failed(let error) = stream.outcome, error.code == .overflow else {
                 found("the stream of \(name) ended at \(check.description): \(String(describing: stream.outcome))")
                 return totals
@@ -111,14 +120,18 @@ struct Watcher: Sendable {
         var isOver = false
         while !isOver {
             note("entries", "waits")
+            var hasBegun = false
             do {
                 for try await entry in await game.observeEntries() {
+                    hasBegun = true
                     found(check.take(entry))
                     note("entries", check.description)
                     isOver = entry.isLast
                     if isOver { break }
                 }
-            } catch where error.code == .overflow && mayLose {
+            } catch  where error.code == .unavailable && isOfNodes && !hasBegun {
+                continue
+            } catch  where error.code == .overflow && mayLose {
                 // They have lost some, and say so.
                 check = EntryCheck()
             } catch {
@@ -137,10 +150,12 @@ struct Watcher: Sendable {
         while !isOver {
             note("moves", "waits after \(check.description)")
             var moves = await game.observeMoves().makeAsyncIterator()
+            var hasBegun = false
             do {
                 while !isOver {
                     await gate.pass()
                     guard let move = try await moves.next() else { throw TrebuchetError(.internal, "no error") }
+                    hasBegun = true
                     found(check.take(move))
                     note("moves", check.description)
                     isOver = move.isLast
@@ -149,6 +164,8 @@ struct Watcher: Sendable {
                 // The client itself found that numbers are missing: the server has left events out and told nobody.
                 if error.message.contains("did not come") { found("after \(check.description): \(error)") }
                 check.overflowed(error.message.contains("the reader fell") ? .ofReader : .ofServer)
+            } catch let error as TrebuchetError where !hasBegun && isOfNodes && error.code == .unavailable {
+                continue
             } catch {
                 found("the stream of moves ended after \(check.description): \(error)")
                 isOver = true
