@@ -47,7 +47,7 @@ struct BoardCheck {
 
 /// Each round comes, within each life and as long as its stream lasts.
 struct RoundCheck {
-    /// Whether they may go back where an overflow tells of it.
+    /// Whether an engine may lose some: then the value that is left comes whole.
     let mayLose: Bool
     private var life = 0
     private var number = -1
@@ -73,7 +73,7 @@ struct RoundCheck {
         if isAfterOverflow {
             return round.number < number && !mayLose ? "the rounds went back from \(number) to \(round.number)" : nil
         }
-        return round.number == number + 1 ? nil : "round \(round.number) came after \(number)"
+        return round.number == number + 1 || mayLose ? nil : "round \(round.number) came after \(number)"
     }
 
     var description: String { "round \(number) of life \(life)" }
