@@ -214,7 +214,8 @@ final class ConnectionRelays {
             if relayed.isResumption {
                 resumptions.append(relayed)
             } else {
-                connection.finish(call, .failure(error))
+                let unknown = TrebuchetError(.unknownOutcome, "it was sent before, and may have run: \(error.message)")
+                connection.finish(call, .failure(relayed.mayHaveRun ? unknown : error))
             }
         }
         // A client that goes on with a stream waits until its question's time is over.

@@ -45,6 +45,9 @@ final class RelayedCall {
     /// Whether its client goes on with a stream that it has.
     var isResumption: Bool { message.withMessage { $0.kind == .streamResume } }
 
+    /// Whether it was sent before, by this node or by its client, so that nobody can say that it has not run.
+    var mayHaveRun: Bool { isRepeat || message.withMessage { $0.kind == .repeat } }
+
     /// Whether it may be sent once more after it was sent: the beginning of a stream changes nothing, and what its owner recognises
     /// goes as a repeat.
     func goesAgain() -> Bool {
