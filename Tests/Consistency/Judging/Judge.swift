@@ -45,7 +45,8 @@ final class Judge {
         self.options = options
         let count = max(options.nodes, 1)
         plan = FaultPlan(seed: seed, nodes: options.nodes > 0 ? options.nodes : nil)
-        folder = NSTemporaryDirectory() + "trebuchet-consistency-\(getpid())-\(seed)"
+        // In namespaces each judge is process 1.
+        folder = NSTemporaryDirectory() + "trebuchet-consistency-\(getpid())-\(seed)-\(UInt32.random(in: 0 ... .max))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let free = SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false)
         reservations = (0..<count).map { _ in PortReservation(free) }
