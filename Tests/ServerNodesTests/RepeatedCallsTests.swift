@@ -64,13 +64,14 @@ import TrebuchetCluster
         let (engine, what) = (MemoryEngine(), "nobody found")
         let way = FaultyEngine(engine)
         var limits = ServerLimits()
-        // Long enough for the call to begin on a busy machine.
-        limits.callTimeout = .seconds(2)
+        // So long an owner is looked for.
+        limits.callTimeout = .milliseconds(200)
         let nodes = [try Node("a", engine, through: way, limits: limits), try Node("b", engine)]
         try await Node.with(nodes) {
             let client = try await nodes[0].textClient()
             let till = nodes[1].names("tills")[0]
-            client.callOnce(1, till, "hold(_:)", #"["\#(what)"]"#)
+            let own = #","session":"\#(client.session)","timeoutMilliseconds":50000"#
+            client.call(1, till, "hold(_:)", #"["\#(what)"]"#, more: own)
             #expect(await eventually { Payments.shared.count(what) == 1 })
             way.set { $0.isAway = true }
             breakLines(nodes[0], nodes[1])
