@@ -10,6 +10,8 @@ package final class FaultyEngine: ClusterEngine {
         package var failsAppends = false
         /// What is written is written, and nobody hears of it.
         package var losesAnswers = false
+        /// What is written counts only once it is confirmed.
+        package var confirms = false
         package var failsSnapshots = false
         package var givesNoSlots = false
         /// Messages do not get on.
@@ -33,6 +35,8 @@ package final class FaultyEngine: ClusterEngine {
         self.engine = engine
         self.faults = Mutex(faults)
     }
+
+    package var confirms: Bool { faults.withLock { $0.confirms } }
 
     /// Messages that were taken.
     package var messageCount: Int { sent.withLock { $0 } }
