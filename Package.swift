@@ -244,7 +244,7 @@ let package = Package(
             ],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
-        test("StateMachinesTests", ["StateMachines", "Platform", "TestSupport"]),
+        test("StateMachinesTests", ["StateMachines", "Relays", "Platform", "TestSupport"]),
         test(
             "TrebuchetTests",
             [

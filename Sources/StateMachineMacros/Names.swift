@@ -23,15 +23,6 @@ extension AttributeListSyntax {
     }
 }
 
-extension AttributeListSyntax {
-    /// All attributes of this name.
-    func attributes(named name: String) -> [AttributeSyntax] {
-        compactMap { element in
-            AttributeListSyntax([element]).attribute(named: name) == nil ? nil : element.as(AttributeSyntax.self)
-        }
-    }
-}
-
 extension DeclModifierListSyntax {
     /// What to write before a member so that it is as visible as what these modifiers belong to: `public `, or nothing.
     ///

@@ -72,7 +72,6 @@ struct Nesting {
         for case let state as StructDeclSyntax in declaration.members(named: "State").map(\.asNominal) {
             for member in state.memberBlock.members { readChild(member.decl) }
         }
-        for attribute in declaration.attributes.attributes(named: "NestedFeature") { readFeature(attribute) }
         for kind in ["Input", "IOResult"] {
             for case let events as EnumDeclSyntax in declaration.members(named: kind).map(\.asNominal) {
                 for member in events.memberBlock.members {
@@ -123,21 +122,6 @@ struct Nesting {
                 NestedChild(
                     path: "\\.\(name.text)", feature: String(type.dropLast(".State".count)), node: Syntax(binding)))
         }
-    }
-
-    private mutating func readFeature(_ attribute: AttributeSyntax) {
-        guard case .argumentList(let arguments)? = attribute.arguments, arguments.count == 2,
-            let feature = arguments.first?.expression.trimmedDescription, feature.hasSuffix(".self"),
-            let path = arguments.last?.expression.as(KeyPathExprSyntax.self)
-        else {
-            diagnostics.append(
-                Problem.error("feature", at: attribute, "write '@NestedFeature(Child.self, state: \\State.child)'"))
-            return
-        }
-        children.append(
-            NestedChild(
-                path: path.trimmedDescription, feature: String(feature.dropLast(".self".count)), node: Syntax(attribute)
-            ))
     }
 
     private mutating func readForward(_ declaration: EnumCaseDeclSyntax, own: ForwardedCase.Kind) {

@@ -39,7 +39,7 @@ struct StateMachineMacro: MemberMacro, MemberAttributeMacro {
     }
 }
 
-/// `@NestedState`, `@Forward`, `@ForwardValue` and `@NestedFeature`: marks that `@ComposableStateMachine` reads.
+/// `@NestedState`, `@Forward` and `@ForwardValue`: marks that `@ComposableStateMachine` reads.
 struct MarkerMacro: PeerMacro {
     static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,

@@ -67,7 +67,7 @@ public macro EffectComposition() =
 public macro ComposableStateMachine() =
     #externalMacro(module: "StateMachineMacros", type: "ComposableStateMachineMacro")
 
-/// Marks a property of a machine's `State` as the state of a child: its type has to be written, as `Child.State`.
+/// Marks a property of a machine's `State`, stored or computed, as the state of a child: its type has to be written, as `Child.State`.
 @attached(peer)
 public macro NestedState() = #externalMacro(module: "StateMachineMacros", type: "MarkerMacro")
 
@@ -79,8 +79,3 @@ public macro Forward<Target>(_ target: Target) = #externalMacro(module: "StateMa
 /// Marks a case of a machine's `Input` whose one payload is the input of a child: `@ForwardValue(Child.Input.self)`.
 @attached(peer)
 public macro ForwardValue<Target>(_ target: Target) = #externalMacro(module: "StateMachineMacros", type: "MarkerMacro")
-
-/// Names a child whose state is no stored property: `@NestedFeature(Child.self, state: \State.derived)`.
-@attached(peer)
-public macro NestedFeature<Feature, Root, Value>(_ feature: Feature.Type, state: KeyPath<Root, Value>) =
-    #externalMacro(module: "StateMachineMacros", type: "MarkerMacro")

@@ -106,6 +106,7 @@ public protocol ClusterSubscription: AnyObject, Sendable {
 }
 
 extension ClusterEngine {
+    /// False.
     public var confirms: Bool { false }
 
     /// The same, with at most 1,000 entries.

@@ -87,6 +87,22 @@ import TrebuchetTesting
         }
     }
 
+    @Test("an end: the effects of a store that goes end with it", arguments: TestLink.allCases)
+    func storeGoes(link: TestLink) async throws {
+        try await withTestServer(link: link) { server in
+            await expose(on: server)
+        } body: { client, server in
+            let kitchen = try client.resolve(Kitchen.self, id: "kitchen")
+            do {
+                let store = watch(kitchen)
+                store.send(.start)
+                #expect(await eventually { store.state == [0] })
+                #expect(await server.subscriberCount(of: "kitchen", "observeState") == 1)
+            }
+            #expect(await eventually { await server.subscriberCount(of: "kitchen", "observeState") == 0 })
+        }
+    }
+
     @Test("an error: a loader has it as the actor threw it, and a machine as a result", arguments: TestLink.allCases)
     func errors(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
@@ -117,6 +133,27 @@ import TrebuchetTesting
             let chain = await states.stream().map { $0.orders.count }
             #expect(await eventually { states.outcome != nil })
             #expect(await chain.currentValue() == nil)
+        }
+    }
+
+    @Test(
+        "an error: a stream and a relay keep the last value, and the remote state says why",
+        arguments: TestLink.allCases)
+    func lastValues(link: TestLink) async throws {
+        try await withTestServer(link: link) { server in
+            await expose(on: server)
+        } body: { client, server in
+            let kitchen = try client.resolve(Kitchen.self, id: "kitchen")
+            _ = try await kitchen.order(dish: "Soup", table: 1)
+            let states = await kitchen.observeState()
+            let chain = await states.stream().map { $0.orders.count }
+            let relay = await chain.relay(initialValue: -1)
+            #expect(await eventually { relay.currentValue == 1 })
+            await server.unexpose("kitchen")
+            #expect(await eventually { states.outcome != nil })
+            if case .failed? = states.outcome {} else { Issue.record("\(String(describing: states.outcome))") }
+            #expect(await chain.currentValue() == 1)
+            #expect(relay.currentValue == 1)
         }
     }
 
@@ -179,6 +216,41 @@ import TrebuchetTesting
             // One was on its way to the chain while it was held up, beside the first and the last.
             #expect(seen.count <= 4, "\(seen)")
             withExtendedLifetime(subscription) {}
+        }
+    }
+
+    @Test("a slow reader: a relay and a machine skip to the newest too", arguments: TestLink.allCases)
+    func slowMachines(link: TestLink) async throws {
+        try await withTestServer(link: link) { server in
+            await expose(on: server)
+        } body: { client, _ in
+            let kitchen = try client.resolve(Kitchen.self, id: "kitchen")
+            let gate = StateRelay(false)
+            let relay = await kitchen.observeState().stream().map { $0.orders.count }.relay(initialValue: -1)
+            var reader = relay.stream.makeAsyncIterator()
+            let store = Store(initialState: [Int]()) {
+                Reduce<[Int], Int> { state, count in
+                    if count >= 0 { state.append(count) }
+                    guard count < 0 else { return .none }
+                    return .run { send in
+                        for await state in await kitchen.observeState() {
+                            await send(state.orders.count)
+                            for await isOpen in gate.stream where isOpen { break }
+                        }
+                    }
+                }
+            }
+            store.send(-1)
+            #expect(await eventually { store.state == [0] && relay.currentValue == 0 })
+            #expect(await reader.next() == 0)
+            for _ in 0..<5 { _ = try await kitchen.order(dish: "Salad", table: 1) }
+            #expect(await eventually { relay.currentValue == 5 })
+            // The reader has not asked for any of those between.
+            #expect(await reader.next() == 5)
+            gate.update(true)
+            #expect(await eventually { store.state.last == 5 })
+            // One may have been on its way to the effect while that was held up.
+            #expect(store.state.count <= 3 && store.state == store.state.sorted(), "\(store.state)")
         }
     }
 }

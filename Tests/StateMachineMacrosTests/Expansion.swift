@@ -40,7 +40,6 @@ struct Expansion {
             "NestedState": MacroSpec(type: MarkerMacro.self),
             "Forward": MacroSpec(type: MarkerMacro.self),
             "ForwardValue": MacroSpec(type: MarkerMacro.self),
-            "NestedFeature": MacroSpec(type: MarkerMacro.self),
         ]
         let expanded = file.expand(macroSpecs: specs) { node in
             BasicMacroExpansionContext(sharingWith: context, lexicalContext: node.allMacroLexicalContexts())

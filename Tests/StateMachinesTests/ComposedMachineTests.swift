@@ -49,6 +49,19 @@ struct ComposedMachineTests {
         await store.receive(\.ioResult.told, "2 at 9") { $0.tally.facts = ["1 at 9", "2 at 9"] }
     }
 
+    @Test("a child may have a state that is computed")
+    func computed() async {
+        let store = TestStore(initialState: TallyPair.State()) {
+            TallyPair()
+        } withDependencies: {
+            $0.clock.now = { 9 }
+        }
+        await store.send(\.input.second, .increment) { $0.tallies[1].count = 1 }
+        await store.send(.input(.second(.ask)))
+        await store.receive(\.ioResult.second) { $0.tallies[1].facts = ["1 at 9"] }
+        await store.receive(\.ioResult.second, .fact("2 at 9")) { $0.tallies[1].facts.append("2 at 9") }
+    }
+
     @Test("an answer that no case forwards is reported, and not sent")
     func notForwarded() async {
         let reports = await issues {

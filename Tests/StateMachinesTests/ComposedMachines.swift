@@ -73,6 +73,31 @@ struct TallyScreen: StateMachine {
     }
 }
 
+/// A parent whose child's state is computed.
+@ComposableStateMachine
+@StateMachine
+struct TallyPair: StateMachine {
+    struct State: Equatable, Sendable {
+        var tallies = [TallyMachine.State(), TallyMachine.State()]
+        @NestedState var second: TallyMachine.State {
+            get { tallies[1] }
+            set { tallies[1] = newValue }
+        }
+    }
+    enum Input: Equatable, Sendable {
+        @ForwardValue(TallyMachine.Input.self)
+        case second(TallyMachine.Input)
+    }
+    typealias IOEffect = Never
+    enum IOResult: Equatable, Sendable {
+        @Forward(TallyMachine.IOResult.self)
+        case second(TallyMachine.IOResult)
+    }
+
+    static func reduceInput(_ state: State, _ input: Input) -> Transition { identity }
+    static func reduceIOResult(_ state: State, _ ioResult: IOResult) -> Transition { identity }
+}
+
 /// A machine whose effects end each other by their state.
 struct SearchMachine: DebuggableStateMachine {
     struct State: Equatable, Sendable {

@@ -55,7 +55,7 @@ final class StoredFile: Sendable {
         guard writes.withLock({ $0.newest == nil }) else { return }
         do throws(FileStorageError) {
             let data = try stored()
-            guard writes.withLock({ $0.note(data) }) else { return }
+            guard note(data) else { return }
             let value = try decode(data, coding)
             writes.withLock { $0.isProtected = false }
             guard let value else { return subscriber.yieldReturningInitialValue() }
@@ -74,7 +74,7 @@ final class StoredFile: Sendable {
             let result: Result<Void, any Error>
             do {
                 let data = try write.encode()
-                writes.withLock { _ = $0.note(data) }
+                _ = note(data)
                 result = .success(try storage.replace(url, with: data))
             } catch {
                 result = .failure(self.error(.unwritable, error))
@@ -88,8 +88,14 @@ final class StoredFile: Sendable {
             do { return try write.encode() } catch { throw self.error(.unreadable, error) }
         }
         let data = try stored()
-        writes.withLock { _ = $0.note(data) }
+        _ = note(data)
         return data
+    }
+
+    /// False when the content is the one that was read or written last.
+    private func note(_ data: Data?) -> Bool {
+        let mark = FileWrites.mark(of: data)
+        return writes.withLock { $0.note(mark) }
     }
 
     private func stored() throws(FileStorageError) -> Data? {
