@@ -10,6 +10,8 @@ package final class FaultyEngine: ClusterEngine {
         package var failsAppends = false
         /// What is written is written, and nobody hears of it.
         package var losesAnswers = false
+        /// Of so many appends from now on the same is true.
+        package var losesNextAnswers = 0
         /// What is written counts only once it is confirmed.
         package var confirms = false
         package var failsSnapshots = false
@@ -94,7 +96,12 @@ package final class FaultyEngine: ClusterEngine {
         while faults.withLock({ $0.hangsAppends }) { await Task.yield() }
         try check(\.failsAppends)
         let outcome = try await engine.append(change, to: log, under: lease)
-        if faults.withLock({ $0.losesAnswers }) { throw ClusterEngineError(.unknownOutcome, "no answer") }
+        let isLost = faults.withLock { faults in
+            guard faults.losesNextAnswers > 0 else { return faults.losesAnswers }
+            faults.losesNextAnswers -= 1
+            return true
+        }
+        if isLost { throw ClusterEngineError(.unknownOutcome, "no answer") }
         return outcome
     }
     package func store(

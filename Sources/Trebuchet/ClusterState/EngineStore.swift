@@ -280,7 +280,8 @@ final class EngineStore: PartitionedStore {
             guard reading.beginning == .resumed, let first = reading.entries.first, first.payload == entry else {
                 throw ClusterEngineError(.unavailable, "the engine did not take it")
             }
-            guard engine.confirms else { return first.position }
+            // What stands behind a part confirms it, and nothing else may stand there.
+            guard engine.confirms, !EntryParts.isFollowed(entry) else { return first.position }
             // It is there, and may be lost with the server that has it: what is confirmed behind it says that it is not.
             let mark = LogAppend(PartitionEntry.bytes(of: []), expectedTop: first.position.offset)
             guard case .accepted(let offset) = try await engine.append(mark, to: partition.log, under: lease) else {
