@@ -22,10 +22,20 @@ package struct HTTPAddress: Sendable, Equatable, CustomStringConvertible {
     /// Whether it names no page, but the server alone.
     package var isRoot: Bool { target == "/" }
 
+    /// For logs: without its query, which may have a key in it.
+    package var shown: String { Self.shown(description) }
+
+    /// Without a query, and without a name and password.
+    private static func shown(_ text: String) -> String {
+        let address = text.prefix { $0 != "?" && $0 != "#" }
+        guard let at = address.lastIndex(of: "@") else { return String(address.prefix(256)) }
+        return "…" + address[at...].prefix(256)
+    }
+
     /// - Parameter plainAnywhere: takes `http:` of other machines: for what is no secret, in networks that are one's own.
     package init(_ text: String, plainAnywhere: Bool = false) throws(FetchError) {
         let problem = FetchError(
-            "'\(text.prefix(256))' is no "
+            "'\(Self.shown(text))' is no "
                 + (plainAnywhere ? "http or https URL" : "https URL; http is for this machine itself"))
         let scheme = text.prefix { $0 != ":" }.lowercased()
         guard scheme == "https" || scheme == "http", text.utf8.count <= 2048 else { throw problem }

@@ -7,24 +7,27 @@ internal import WebSockets
 package enum HTTPFetch {
     /// Of a whole answer, in bytes.
     static let longestAnswer = 256 << 10
-    private static let patience = Duration.seconds(10)
+    /// With the way there, and again from there to the last byte of the answer.
+    package static let patience = Duration.seconds(10)
 
     /// - Parameter trust: whom to trust with `https:`. Default: the roots of the system.
     package static func get(
         _ address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings()
     ) async throws -> HTTPReply {
-        try await ask(address, "GET", body: nil, trust)
+        try await ask(address, "GET", body: nil, trust, patience)
     }
 
     /// - Parameter json: what is handed over.
     package static func post(
-        _ json: [UInt8], to address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings()
+        _ json: [UInt8], to address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings(),
+        patience: Duration = patience
     ) async throws -> HTTPReply {
-        try await ask(address, "POST", body: json, trust)
+        try await ask(address, "POST", body: json, trust, patience)
     }
 
     private static func ask(
-        _ address: HTTPAddress, _ method: String, body: [UInt8]?, _ trust: TLSClientSettings
+        _ address: HTTPAddress, _ method: String, body: [UInt8]?, _ trust: TLSClientSettings,
+        _ patience: Duration
     ) async throws -> HTTPReply {
         let reactor = ReactorGroup.client
         let channel = try await Connector.connect(

@@ -10,8 +10,9 @@ public import Transports
 ///     server.sampleTraces(0.01)
 ///     options.spanEnded = exporter.add  // of clients in the same program
 ///
-/// Spans are gathered for a second, or until there are 512, and sent by a task of its own. While a collector is away or slow up to 4,096 wait;
-/// what comes beyond that, and what it does not take, is left out and counted, and a line says so. Nobody waits for it.
+/// Spans are gathered for a second, or until there are 512, and sent by a task of its own. While a collector is slow up to 4,096 wait. What comes
+/// beyond that, and what it does not take within 10 seconds, is left out and counted, and a line says so; then it is left alone for 5 seconds.
+/// Nobody waits for it.
 public final class OTLPExporter: ServerListener {
     private static let batch = 512
     private static let most = 4_096
@@ -20,11 +21,24 @@ public final class OTLPExporter: ServerListener {
     public let kinds: ServerEvent.Kinds = .spans
     private let address: HTTPAddress
     private let service: String
-    private let gathering: Duration
+    private let pace: Pace
     private let log: @Sendable (String) -> Void
+
+    /// How long it waits for what; tests have less time.
+    struct Pace {
+        /// For more spans.
+        var gathering = Duration.seconds(1)
+        /// For a connection, and then for an answer.
+        var answer = HTTPFetch.patience
+        /// After a batch that failed, so that who is away is not asked again and again, nor the log filled.
+        var afterFailure = Duration.seconds(5)
+    }
 
     private struct State {
         var spans: [TraceSpan] = []
+        /// Spans of the batch that is being sent.
+        var onTheWay = 0
+        var hasFailed = false
         var isSending = false
         var left = 0
         /// What is left out and no line has said.
@@ -33,7 +47,9 @@ public final class OTLPExporter: ServerListener {
         /// Ends the gathering early.
         var nap: Task<Void, Never>?
         var isFlushing = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        /// Those who wait for the end, by their numbers.
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        var lastNumber = 0
     }
 
     private let state = Mutex(State())
@@ -47,11 +63,11 @@ public final class OTLPExporter: ServerListener {
     public convenience init(
         url: String, service: String = "trebuchet", log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) throws(TransportError) {
-        try self.init(url: url, service: service, gathering: .seconds(1), log: log)
+        try self.init(url: url, service: service, pace: Pace(), log: log)
     }
 
     init(
-        url: String, service: String = "trebuchet", gathering: Duration, log: @escaping @Sendable (String) -> Void
+        url: String, service: String = "trebuchet", pace: Pace, log: @escaping @Sendable (String) -> Void
     ) throws(TransportError) {
         do throws(FetchError) {
             let address = try HTTPAddress(url, plainAnywhere: true)
@@ -61,7 +77,7 @@ public final class OTLPExporter: ServerListener {
             throw TransportError(.addressInvalid, error.description)
         }
         self.service = service
-        self.gathering = gathering
+        self.pace = pace
         self.log = log
     }
 
@@ -83,24 +99,47 @@ public final class OTLPExporter: ServerListener {
             }
             state.spans.append(span)
             defer { state.isSending = true }
-            return (!state.isSending, state.spans.count >= Self.batch ? state.nap : nil)
+            return (!state.isSending, state.spans.count >= Self.batch && !state.hasFailed ? state.nap : nil)
         }
         nap?.cancel()
         if mustStart { Task.detached { await self.sendAll() } }
     }
 
-    /// Returns when all spans so far were sent or left out: a collector that is away holds it up for 10 seconds a batch at most, and the
-    /// first batch that fails ends it for all that wait.
-    public func flush() async {
+    /// Returns when all spans so far were sent or left out.
+    ///
+    /// - Parameter patience: what is not sent by then is left out, and so are all others once a batch fails.
+    public func flush(within patience: Duration = .seconds(5)) async {
+        var timer: Task<Void, Never>?
         await withCheckedContinuation { continuation in
-            let nap = state.withLock { state -> Task<Void, Never>?? in
-                guard state.isSending else { return .none }
+            let (number, nap) = state.withLock { state -> (Int?, Task<Void, Never>?) in
+                guard state.isSending else { return (nil, nil) }
                 state.isFlushing = true
-                state.waiting.append(continuation)
-                return .some(state.nap)
+                state.lastNumber += 1
+                state.waiting[state.lastNumber] = continuation
+                return (state.lastNumber, state.nap)
             }
-            if let nap { nap?.cancel() } else { continuation.resume() }
+            guard let number else { return continuation.resume() }
+            nap?.cancel()
+            timer = Task {
+                if (try? await Task.sleep(for: patience)) != nil { self.giveUp(number) }
+            }
         }
+        timer?.cancel()
+    }
+
+    /// Who waits does so no longer.
+    private func giveUp(_ number: Int) {
+        let (waiting, unsaid) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Int) in
+            guard let waiting = state.waiting.removeValue(forKey: number) else { return (nil, 0) }
+            let lost = state.spans.count + state.onTheWay
+            (state.spans, state.onTheWay) = ([], 0)
+            state.left += lost
+            defer { state.unsaid = 0 }
+            return (waiting, state.unsaid + lost)
+        }
+        guard let waiting else { return }
+        say(unsaid, "it took too long at the end")
+        waiting.resume()
     }
 
     // MARK: Sending
@@ -111,14 +150,15 @@ public final class OTLPExporter: ServerListener {
             let spans = state.withLock { state in
                 let spans = Array(state.spans.prefix(Self.batch))
                 state.spans.removeFirst(spans.count)
+                state.onTheWay = spans.count
                 return spans
             }
             if !spans.isEmpty { await send(spans) }
             let done = state.withLock { state -> [CheckedContinuation<Void, Never>]? in
                 guard state.spans.isEmpty else { return nil }
                 (state.isSending, state.isFlushing) = (false, false)
-                defer { state.waiting = [] }
-                return state.waiting
+                defer { state.waiting = [:] }
+                return Array(state.waiting.values)
             }
             guard let done else { continue }
             for waiting in done { waiting.resume() }
@@ -128,10 +168,11 @@ public final class OTLPExporter: ServerListener {
 
     /// Waits for more, unless there is enough.
     private func gather() async {
+        let pace = pace
         let nap = state.withLock { state -> Task<Void, Never>? in
-            guard state.spans.count < Self.batch, !state.isFlushing else { return nil }
-            let gathering = gathering
-            let nap = Task { _ = try? await Task.sleep(for: gathering) }
+            guard !state.isFlushing, state.hasFailed || state.spans.count < Self.batch else { return nil }
+            let time = state.hasFailed ? pace.afterFailure : pace.gathering
+            let nap = Task { _ = try? await Task.sleep(for: time) }
             state.nap = nap
             return nap
         }
@@ -142,7 +183,8 @@ public final class OTLPExporter: ServerListener {
     private func send(_ spans: [TraceSpan]) async {
         let problem: String?
         do {
-            let reply = try await HTTPFetch.post(OTLPText.json(spans, service: service), to: address)
+            let reply = try await HTTPFetch.post(
+                OTLPText.json(spans, service: service), to: address, patience: pace.answer)
             problem = (200..<300).contains(reply.status) ? nil : "it answers \(reply.status)"
         } catch let error as TransportError {
             problem = error.message
@@ -151,11 +193,15 @@ public final class OTLPExporter: ServerListener {
         }
         let unsaid = state.withLock { state in
             defer { state.unsaid = 0 }
+            state.hasFailed = problem != nil
+            // Nothing any more where somebody gave up meanwhile.
+            let count = state.onTheWay
+            state.onTheWay = 0
             guard problem != nil else {
-                state.sent += spans.count
+                state.sent += count
                 return state.unsaid
             }
-            var lost = spans.count
+            var lost = count
             // Who ends does not wait for the same answer again and again.
             if state.isFlushing {
                 lost += state.spans.count
@@ -164,8 +210,12 @@ public final class OTLPExporter: ServerListener {
             state.left += lost
             return state.unsaid + lost
         }
-        guard unsaid > 0 else { return }
-        let reason = problem ?? "they came faster than it takes them"
-        log("\(unsaid) spans were not sent to \(address): \(LogLine.of(reason))")
+        say(unsaid, problem ?? "they came faster than it takes them")
+    }
+
+    private func say(_ count: Int, _ reason: String) {
+        guard count > 0 else { return }
+        let spans = count == 1 ? "1 span was" : "\(count) spans were"
+        log("\(spans) not sent to \(address.shown): \(LogLine.of(reason))")
     }
 }

@@ -85,6 +85,11 @@ public struct TraceContext: Sendable, Hashable {
     /// Whether any was ever set: a program that does not trace never looks for one.
     private static let isUsed = Atomic<Bool>(false)
 
+    /// Written once: who reads it on another core does so from its own memory then.
+    private static func noteUse() {
+        if !isUsed.load(ordering: .relaxed) { isUsed.store(true, ordering: .relaxed) }
+    }
+
     /// That of the task: what calls made now are part of. Nil for none. In a method at a server that traces, that of its call.
     public static var current: TraceContext? { isUsed.load(ordering: .relaxed) ? bound : nil }
 
@@ -92,13 +97,13 @@ public struct TraceContext: Sendable, Hashable {
     public static func with<Result>(
         _ context: TraceContext?, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {
-        isUsed.store(true, ordering: .relaxed)
+        noteUse()
         return try await $bound.withValue(context, operation: body, isolation: isolation)
     }
 
     /// The same for what does not wait, and for tasks that it starts.
     public static func with<Result>(_ context: TraceContext?, _ body: () throws -> Result) rethrows -> Result {
-        isUsed.store(true, ordering: .relaxed)
+        noteUse()
         return try $bound.withValue(context, operation: body)
     }
 }

@@ -235,10 +235,11 @@ enum ServeCommand {
         }
         // Its own signals, which it says something at.
         try await server.run(shutdownOn: [], delay: operators.drainDelay, drain: operators.drain)
-        await operators.spans?.flush()
         await cluster?.1.close()
         admin?.close()
         await file?.close()
+        // Nobody but the process waits for the collector then.
+        await operators.spans?.flush()
     }
 
     private static func tellWarnings(of rules: RuleBook, _ operators: OperatorOptions) {

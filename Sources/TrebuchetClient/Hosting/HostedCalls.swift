@@ -102,9 +102,8 @@ final class HostedCalls {
         }
         running[key] = call
         let finish: CallCompletion = { [core] outcome in core.loop.run { core.hosted.finish(key, outcome) } }
-        let traceparent = message.envelope.pointee.traceparent
         let server = server(over: key.number)
-        guard !traceparent.isAbsent, let trace = TraceContext(message.text(traceparent)) else {
+        guard let trace = message.trace else {
             return Caller.$current.withValue(server) { CallTask.start(record, operation, call, finish) }
         }
         TraceContext.with(trace) {

@@ -137,6 +137,7 @@ extension ServerConnection {
         if mayBeForgotten(name.number, message, of: request.party) {
             return finish(call, .failure(RememberedAnswers.Memory.forgotten))
         }
+        note(.table(method), of: record?.type, message, in: call)
         callOnce(name, method, of: record, message, call)
     }
 

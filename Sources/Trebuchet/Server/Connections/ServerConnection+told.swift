@@ -66,11 +66,8 @@ extension ServerConnection {
 
     /// The span of a call and the one that it is a child of. Where nobody hears of spans, that of the caller, for the log.
     private func trace(of message: borrowing Message) -> (TraceContext?, parent: UInt64?) {
-        let traceparent = message.envelope.pointee.traceparent
         let isTraced = events.wants(.spans)
-        if !traceparent.isAbsent, !traceparent.isEscaped, let caller = TraceContext(message.bytes(traceparent)) {
-            return (isTraced ? caller.child : caller, caller.span)
-        }
+        if let caller = message.trace { return (isTraced ? caller.child : caller, caller.span) }
         return isTraced && events.sampling.next() ? (TraceContext(), nil) : (nil, nil)
     }
 

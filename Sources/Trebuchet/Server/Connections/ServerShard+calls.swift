@@ -63,10 +63,11 @@ extension ServerShard {
             completion(.failure(refusal))
             return true
         }
+        let told = call.told
         let completion: CallCompletion = { outcome in
             life.leave()
-            guard let kept else { return record.whenWritten(outcome, completion) }
-            record.whenWritten(outcome, of: kept, { self.answer(of: $0) }, completion)
+            guard let kept else { return record.whenWritten(outcome, told, completion) }
+            record.whenWritten(outcome, of: kept, told, { self.answer(of: $0) }, completion)
         }
         do {
             switch method {

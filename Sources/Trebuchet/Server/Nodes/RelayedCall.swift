@@ -89,8 +89,7 @@ extension Message {
             genericSubstitutions: envelope.pointee.genericSubstitutions.map { text($0) },
             timeoutMilliseconds: envelope.pointee.timeoutMilliseconds,
             session: envelope.pointee.session.isAbsent ? nil : text(envelope.pointee.session),
-            traceparent: envelope.pointee.traceparent.isAbsent ? nil : text(envelope.pointee.traceparent),
-            isRepeat: true, into: &buffer)
+            traceparent: trace?.traceparent, isRepeat: true, into: &buffer)
         return Array(buffer.bytes)
     }
 }
