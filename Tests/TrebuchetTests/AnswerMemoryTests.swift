@@ -25,7 +25,7 @@ import WebSockets
         change(&limits)
         let shares = AnswerShares(limits)
         let each = Memory.Limits(
-            answersPerConnection: limits.answersPerConnection, bytesPerConnection: limits.answerBytesPerConnection,
+            client: limits.ofClient, server: limits.ofServer,
             time: 100)
         return (Memory(each, shares), shares)
     }

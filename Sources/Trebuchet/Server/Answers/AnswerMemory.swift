@@ -13,8 +13,9 @@ internal import WebSockets
 /// old goes a little with each call.
 struct AnswerMemory<Call> {
     struct Limits {
-        var answersPerConnection: Int
-        var bytesPerConnection: Int
+        var client: ConnectionLimits
+        /// Of a server's own connections.
+        var server: ConnectionLimits
         /// Nanoseconds for which an answer is kept.
         var time: UInt64
     }
@@ -37,6 +38,8 @@ struct AnswerMemory<Call> {
         let isRepeat: Bool
         /// Where it comes from; nil for this machine itself.
         var host: AddressKey?
+        /// Whether a server asks for its actors.
+        var isOfServer = false
 
         fileprivate var author: PrincipalName? { principal.map { PrincipalName($0) } }
         /// Who asks.
@@ -58,10 +61,12 @@ struct AnswerMemory<Call> {
         let principal: PrincipalName?
         let holding: AnswerHolding
         let party: Party
+        let isServer: Bool
 
         init(_ request: Request, _ shares: AnswerShares) {
             principal = request.author
             party = request.party
+            isServer = request.isOfServer
             holding = AnswerHolding(shares, principal: request.principal, host: request.host)
         }
     }
@@ -142,6 +147,8 @@ struct AnswerMemory<Call> {
         return nil
     }
 
+    private func most(of author: Author) -> ConnectionLimits { author.isServer ? limits.server : limits.client }
+
     /// Counts one more answer for all whose share it is of; else the error that names the limit.
     private func take(for connection: ConnectionAnswers) -> TrebuchetError? {
         func full(_ what: String, _ limit: String) -> TrebuchetError {
@@ -150,11 +157,12 @@ struct AnswerMemory<Call> {
                 "the server keeps as many answers of @Idempotent calls \(what) as it may (ServerLimits.\(limit)); try again "
                     + "later")
         }
-        if connection.entries.count >= limits.answersPerConnection {
-            return full("of this connection", "answersPerConnection: \(limits.answersPerConnection)")
+        let most = most(of: connection.author)
+        if connection.entries.count >= most.answers {
+            return full("of this connection", "answersPerConnection: \(most.answers)")
         }
-        if connection.bytes + Self.entryBytes > limits.bytesPerConnection {
-            return full("of this connection", "answerBytesPerConnection: \(limits.bytesPerConnection)")
+        if connection.bytes + Self.entryBytes > most.answerBytes {
+            return full("of this connection", "answerBytesPerConnection: \(most.answerBytes)")
         }
         return connection.author.holding.take(bytes: Self.entryBytes).map { full($0.whose, $0.setting) }
     }
@@ -199,9 +207,10 @@ struct AnswerMemory<Call> {
         else { return [] }
         var kept = answer
         var size = Self.size(answer)
+        let most = most(of: entry.author).answerBytes
         let full =
-            connection.bytes + size > limits.bytesPerConnection
-            ? AnswerHolding.Full("of this connection", "answerBytesPerConnection", limits.bytesPerConnection)
+            connection.bytes + size > most
+            ? AnswerHolding.Full("of this connection", "answerBytesPerConnection", most)
             : entry.author.holding.takeBytes(size)
         if let full {
             let text = "the call has run, and its answer was too large to be kept (ServerLimits.\(full.setting))"

@@ -258,7 +258,8 @@ extension ServerConnection {
         _ message: borrowing Message, isRepeat: Bool
     ) -> RememberedAnswers.Memory.Request {
         RememberedAnswers.Memory.Request(
-            digest: digest(of: message), principal: caller?.principal?.id, isRepeat: isRepeat, host: link.host)
+            digest: digest(of: message), principal: caller?.principal?.id, isRepeat: isRepeat, host: link.host,
+            isOfServer: isServer)
     }
 }
 
