@@ -48,8 +48,8 @@ struct AnswerMemory<Call> {
 
     /// What becomes of a call that does not run.
     enum Outcome {
-        /// The same call runs already, on behalf of this one; who came later is told, too.
-        case waits(Call)
+        /// The same call runs already, on behalf of `first`; who came later is told, too, in place of `dropped`, where too many wait.
+        case waits(first: Call, dropped: Call?)
         case answered(Answer)
         case refused(TrebuchetError)
         /// Of its connection calls up to some number are forgotten, and it may be one of them: what else is known of it says more.
@@ -190,13 +190,11 @@ struct AnswerMemory<Call> {
         switch entry.state {
         case .answered(let answer): return .answered(answer)
         case .runs(var calls):
-            guard calls.count < Self.mostWaiting else {
-                let text = "\(Self.mostWaiting) repeats of this call wait for its answer already; try again later"
-                return .refused(TrebuchetError(.rateLimited, text))
-            }
+            // A client has one connection at a time, the newest: the oldest repeat has most likely lost its own. The first call runs.
+            let dropped = calls.count < Self.mostWaiting ? nil : calls.remove(at: 1)
             calls.append(call)
             connection.entries[name.number]?.state = .runs(calls)
-            return .waits(calls[0])
+            return .waits(first: calls[0], dropped: dropped)
         }
     }
 
@@ -239,8 +237,13 @@ struct AnswerMemory<Call> {
         return calls
     }
 
-    /// Repeats that may wait for one answer: a client has one connection at a time.
+    /// Calls that may wait for one answer, the first among them.
     private static var mostWaiting: Int { 16 }
+
+    /// For a repeat that waits no more.
+    static var dropped: TrebuchetError {
+        TrebuchetError(.rateLimited, "\(mostWaiting) later repeats of this call wait for its answer; try again later")
+    }
 
     static var forgotten: TrebuchetError {
         TrebuchetError(
