@@ -102,6 +102,8 @@ public final class TrebuchetClient: Sendable {
     private let owner: (any AnyObject & Sendable)?
     let hold: ClientHold
     var core: ClientCore { hold.core }
+    /// The server, for references: who holds it keeps the client connected.
+    package var remoteServer: any RemoteServer { hold }
 
     /// A client that is not connected yet.
     public convenience init(transport: any ClientTransport, options: Options = Options()) {

@@ -31,7 +31,7 @@ extension TrebuchetServer {
             let part = await Self.ask(shard.reactor, within: Self.answerTime) {
                 let turns = shard.reactor.turns
                 return ReactorPart(
-                    counts: shard.counts.sum, connections: shard.connections.count, waiting: shard.waitingCount,
+                    counts: shard.counts.sum, connections: shard.clientCount, waiting: shard.waitingCount,
                     reactor: MetricList.Reactor(
                         name: shard.reactor.name, turns: turns.count, busySeconds: Double(turns.busy) / 1e9,
                         longestTurnSeconds: Double(turns.longest(at: now)) / 1e9, stalls: shard.reactor.stallCount))

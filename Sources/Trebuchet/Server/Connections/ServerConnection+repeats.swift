@@ -197,7 +197,10 @@ extension ServerConnection {
     private func take(_ outcome: RememberedAnswers.Memory.Outcome, _ call: RunningCall) {
         if call.repeated != nil { count(outcome) }
         switch outcome {
-        case .waits(let first): call.run = first.call.run
+        case .waits(let first, let dropped):
+            call.run = first.call.run
+            guard let dropped else { return }
+            dropped.connection.deliver(.failure(RememberedAnswers.Memory.dropped), to: dropped.call)
         case .answered(let answer): deliver(answer, to: call)
         case .refused(let error): deliver(.failure(error), to: call)
         case .forgotten: deliver(.failure(RememberedAnswers.Memory.forgotten), to: call)
@@ -259,7 +262,8 @@ extension ServerConnection {
         _ message: borrowing Message, isRepeat: Bool
     ) -> RememberedAnswers.Memory.Request {
         RememberedAnswers.Memory.Request(
-            digest: digest(of: message), principal: caller?.principal?.id, isRepeat: isRepeat, host: link.host)
+            digest: digest(of: message), principal: caller?.principal?.id, isRepeat: isRepeat, host: link.host,
+            isOfServer: isServer)
     }
 }
 

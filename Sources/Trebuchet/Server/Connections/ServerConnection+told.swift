@@ -17,10 +17,10 @@ extension ServerConnection {
 
     // MARK: The connection
 
-    // One of another node's is counted there.
+    // One of another node's is counted there, and one of the server's to itself is none that anybody asks for.
 
     func didOpen() {
-        guard upstream == nil else { return }
+        guard upstream == nil, !isServer else { return }
         shard.counts.count(.connectionsOpened)
         guard events.wants(.connections) else { return }
         events.tell(.connectionOpened(peer))
@@ -36,7 +36,7 @@ extension ServerConnection {
     }
 
     func didClose() {
-        guard upstream == nil else { return }
+        guard upstream == nil, !isServer else { return }
         shard.counts.count(.connectionsClosed)
         guard events.wants(.connections) else { return }
         events.tell(
