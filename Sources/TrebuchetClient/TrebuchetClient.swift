@@ -66,7 +66,7 @@ public final class TrebuchetClient: Sendable {
         public var headers: HTTPHeaders = [:]
 
         /// Which part of the calls that are in no trace begin one, from 0 to 1. Calls within `TraceContext.with` are part of that in any
-        /// case. Default 0.
+        /// case. Default 0.0.
         public var traceSampling = 0.0
         /// Told each call that is part of a trace and kept (`TraceContext.isSampled`), when its answer is there, on any thread: an
         /// `OTLPExporter` takes it. It must not block. Nil, the default: the caller's span is the parent of those at the server.

@@ -74,6 +74,28 @@ import TrebuchetCluster
         }
     }
 
+    @Test("what an actor calls on another node, or on its own, is a child of its call")
+    func children() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let (here, there) = (listen(to: nodes[0]), listen(to: nodes[1]))
+            let context = try #require(TraceContext(Self.traceparent))
+            let client = try await nodes[0].client()
+            let clerk = try client.resolve(Clerk.self, id: #require(nodes[0].names("clerks").first))
+            let tallies = [nodes[0].names(1)[0], nodes[1].names(1)[0]]
+            #expect(try await TraceContext.with(context) { try await clerk.count(tallies) } == 2)
+            #expect(await eventually { there.all.contains { $0.kind == .server } })
+            #expect(await eventually { here.all.count { $0.kind == .server } == 2 })
+            let outer = try #require(here.all.first { $0.name.hasSuffix("Clerk/count(_:)") })
+            #expect(outer.parentID == context.spanID)
+            let inner = (here.all + there.all).filter { $0.name.hasSuffix("Tally/add(_:)") }
+            #expect(inner.count == 2)
+            #expect(inner.allSatisfy { $0.parentID == outer.context.spanID && $0.context.traceID == Self.trace })
+            // Without a trace there is none, though there was one before.
+            #expect(try await clerk.count(tallies) == 4)
+            #expect(there.all.count { $0.kind == .server } == 1)
+        }
+    }
+
     @Test("a call that goes to its owner once more is still part of its trace")
     func again() async throws {
         let engine = MemoryEngine()
