@@ -26,6 +26,13 @@ struct PartitionContents {
         return found
     }
 
+    var earlierCalls: EarlierCalls {
+        var earlier = EarlierCalls()
+        for key in calls where values[key] != nil { earlier.add(key) }
+        for (connection, number) in gone.newest(.max) { earlier.add(connection, upTo: number) }
+        return earlier
+    }
+
     /// Whether nothing would be lost without it. What is known of calls that are gone is for repeats that come late.
     var isEmpty: Bool { values.isEmpty && logs.isEmpty && gone.isEmpty }
 

@@ -279,6 +279,9 @@ extension ServerConnection {
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ call: RunningCall,
         _ completion: @escaping CallCompletion
     ) {
+        if let kept = call.kept, record.persisted?.earlier.contains(kept) == true {
+            return completion(.failure(BegunEarlier.error))
+        }
         let dates = dates
         call.home = record.home
         guard let home = record.home, home !== shard.states else {

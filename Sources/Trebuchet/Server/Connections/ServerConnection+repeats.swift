@@ -18,7 +18,7 @@ extension ServerConnection {
 
     private func callOnce(
         _ name: RememberedAnswers.Memory.Name, _ method: ActorMethod, of record: ActorRecord?,
-        _ message: borrowing Message, _ call: RunningCall
+        _ message: borrowing Message, _ call: RunningCall, hasLookedUp: Bool = false
     ) {
         let isRepeat = name.connection != self.name
         if !isRepeat { remembers = true }
@@ -52,8 +52,11 @@ extension ServerConnection {
         }
         let kept = isPlaced(ActorName(message.actorName)) ? KeptMessage(message) : nil
         start(.table(method), of: record, message, run) { outcome in
-            if let kept, case .failure(let error) = outcome, ActorMoved.isIt(error) {
-                return shard.reactor.run { shard.beginAgain(run, name, kept) }
+            if let kept, case .failure(let error) = outcome {
+                if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run, name, kept) } }
+                if BegunEarlier.isIt(error), !hasLookedUp {
+                    return shard.reactor.run { shard.askForIt(run, name, kept) }
+                }
             }
             if run.home != nil, shard.reactor.isCurrent { return shard.end(run, name, outcome) }
             shard.deliver(from: run.home) { shard.end(run, name, outcome) }
@@ -138,7 +141,7 @@ extension ServerConnection {
             return finish(call, .failure(RememberedAnswers.Memory.forgotten))
         }
         note(.table(method), of: record?.type, message, in: call)
-        callOnce(name, method, of: record, message, call)
+        callOnce(name, method, of: record, message, call, hasLookedUp: hasLookedUp)
     }
 
     /// Answers what the store has of it; where that is nothing, goes on without.
@@ -280,13 +283,25 @@ extension ServerShard {
 
     /// A kept call was not begun, as its actor has gone to another node: it goes there.
     func beginAgain(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ message: KeptMessage) {
+        takeBack(run, name) { connection in message.withMessage { connection.handleAgain($0) } }
+    }
+
+    /// A kept call was begun by an owner before, whose store has what became of it.
+    func askForIt(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ message: KeptMessage) {
+        takeBack(run, name) { connection in message.withMessage { connection.repeatCall(name, $0) } }
+    }
+
+    private func takeBack(
+        _ run: RunningCall, _ name: RememberedAnswers.Memory.Name,
+        _ body: @escaping @Sendable (ServerConnection) -> Void
+    ) {
         guard run.end() else { return }
         for waiting in answers.withdraw(name) {
             let (connection, call) = (waiting.connection, waiting.call)
             connection.shard.reactor.run {
                 guard connection.isOpen, !call.isAnswered else { return }
                 connection.withdraw(call)
-                message.withMessage { connection.handleAgain($0) }
+                body(connection)
             }
         }
     }
