@@ -153,3 +153,14 @@ struct GoneCalls {
         connections.sorted { $0.value.noted < $1.value.noted }.suffix(count).map { ($0.key.text, $0.value.number) }
     }
 }
+
+/// What the log of one actor has.
+extension EngineStore {
+    func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]] {
+        try await contents(of: actor).values(in: namespace)
+    }
+
+    func calls(of actor: String) async throws(StateStoreError) -> EarlierCalls {
+        try await contents(of: actor).earlierCalls
+    }
+}

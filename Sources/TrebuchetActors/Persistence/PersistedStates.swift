@@ -75,7 +75,6 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     func add(_ log: PersistedLog) { logs.append(log) }
     func add(_ events: PersistedEvents) { self.events.append(events) }
 
-    /// Bytes that may be kept of one property's events.
     var eventBytes: Int { writer.eventBytes }
 
     // MARK: Changes, and what shows them
@@ -89,6 +88,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     func didRefuse(_ error: TrebuchetError) { if !isElsewhere { refusal = error } }
 
     var isAtRest: Bool { !hasChanged && !isWriting }
+    var hasSuccessors: Bool { ownership != nil }
 
     private func queue() {
         guard !isQueued else { return }
