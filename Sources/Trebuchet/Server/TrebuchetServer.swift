@@ -42,8 +42,8 @@ public final class TrebuchetServer: Sendable {
     let deactivation = Mutex<Task<Void, Never>?>(nil)
     /// Whether it was told to end, and clients are to go elsewhere.
     let isLeaving = Atomic<Bool>(false)
-    /// Set when it has an address for operators.
-    let adminListener = Mutex<WebSocketServer?>(nil)
+    /// Set when it has addresses for operators.
+    let operatorListeners = Mutex(OperatorListeners())
     /// Counts clients of this process: they are spread over the reactors.
     let nextLocal = Atomic<Int>(0)
 

@@ -8,7 +8,7 @@ extension ServerConnection {
 
     private var events: ServerEvents { shard.events }
 
-    private var peer: ServerEvent.Peer {
+    var peer: ServerEvent.Peer {
         ServerEvent.Peer(
             connection: name.number, address: caller?.connection.remoteAddress ?? link.remoteAddress,
             principal: caller?.principal?.id)
