@@ -6,19 +6,23 @@ internal import WebSockets
 /// Gets a small document. Redirections are not followed: an address that is trusted does not hand that on.
 package enum HTTPFetch {
     /// Of a whole answer, in bytes.
-    static let longestAnswer = 256 << 10
+    package static let longestAnswer = 256 << 10
     private static let patience = Duration.seconds(10)
 
-    /// - Parameter trust: whom to trust with `https:`. Default: the roots of the system.
+    /// - Parameters:
+    ///   - trust: whom to trust with `https:`. Default: the roots of the system.
+    ///   - bearer: a token to be shown there, as it goes into a field: without line breaks.
+    ///   - longest: of the whole answer, in bytes; more is an error.
     package static func get(
-        _ address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings()
+        _ address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings(), bearer: String? = nil,
+        longest: Int = longestAnswer
     ) async throws -> HTTPReply {
         let reactor = ReactorGroup.client
         let channel = try await Connector.connect(
             host: address.host, port: address.port, on: reactor, timeout: patience)
         if address.isSecure { try channel.secure(with: TLSContext.client(trust), host: address.host) }
         return try await withCheckedThrowingContinuation { continuation in
-            reactor.execute { HTTPGet(address, continuation).start(channel, patience) }
+            reactor.execute { HTTPGet(address, bearer, longest, continuation).start(channel, patience) }
         }
     }
 }
@@ -27,11 +31,17 @@ package enum HTTPFetch {
 private final class HTTPGet: ByteChannelDelegate {
     private let address: HTTPAddress
     private var continuation: CheckedContinuation<HTTPReply, any Error>?
-    private var reader = HTTPReplyReader(limit: HTTPFetch.longestAnswer)
+    private let bearer: String?
+    private var reader: HTTPReplyReader
     private var timer: LoopTimer?
 
-    init(_ address: HTTPAddress, _ continuation: CheckedContinuation<HTTPReply, any Error>) {
+    init(
+        _ address: HTTPAddress, _ bearer: String?, _ longest: Int,
+        _ continuation: CheckedContinuation<HTTPReply, any Error>
+    ) {
         self.address = address
+        self.bearer = bearer
+        reader = HTTPReplyReader(limit: longest)
         self.continuation = continuation
     }
 
@@ -44,6 +54,7 @@ private final class HTTPGet: ByteChannelDelegate {
             }
             let request =
                 "GET \(address.target) HTTP/1.1\r\nHost: \(address.authority)\r\nAccept: application/json\r\n"
+                + (bearer.map { "Authorization: Bearer \($0)\r\n" } ?? "")
                 + "User-Agent: trebuchet\r\nConnection: close\r\n\r\n"
             channel.write { (buffer: inout ByteBuffer) in buffer.append(utf8: request) }
         } catch {

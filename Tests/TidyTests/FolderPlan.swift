@@ -36,7 +36,7 @@ enum FolderPlan {
             ["Invocations"], ["ActorSystem"], ["Dispatch"], ["Calls"], ["Streaming/Readers"], ["."],
         ],
         "TrebuchetCLI": [
-            ["Torment"], ["Demo"], ["Commands"], ["Admin"], ["."],
+            ["Torment"], ["Demo"], ["Commands"], ["Admin"], ["Inspect"], ["."],
         ],
         "TrebuchetClient": [
             ["Hosting"], ["."], ["Observed"],

@@ -22,6 +22,10 @@ struct OperatorOptions: Sendable {
         OptionSpec("--admin-tls-cert", "FILE", "the certificate chain of that address (that of --tls-cert)"),
         OptionSpec("--admin-tls-key", "FILE", "its private key (PEM)"),
         OptionSpec(
+            "--inspector", "[PORT]",
+            "show who develops it the server from inside, at 127.0.0.1 and for a token that is printed (off; a free port)"
+        ),
+        OptionSpec(
             "--drain-delay", "SECONDS",
             "how long at shutdown /readyz says no before clients are sent away, for load balancers to hear of it (0)"),
         OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
@@ -37,6 +41,8 @@ struct OperatorOptions: Sendable {
     /// Nil where neither level nor format were asked for: then lines are for people alone.
     let log: ServerLog?
     let admin: Admin?
+    /// The port of the inspector; nil without one.
+    let inspector: Int?
     let drainDelay: Duration
     let drain: Duration
 
@@ -59,6 +65,8 @@ struct OperatorOptions: Sendable {
         drain = .seconds(try arguments.double("--drain-timeout", in: 0...3600) ?? 10)
         drainDelay = .seconds(try arguments.double("--drain-delay", in: 0...3600) ?? 0)
         admin = try Self.admin(arguments, tls: tls)
+        let port = arguments.string("--inspector")
+        inspector = try port?.isEmpty == true ? 0 : arguments.int("--inspector", in: 0...65_535)
     }
 
     /// Where the server writes lines itself: nowhere, when the log is told all of them.
@@ -72,12 +80,20 @@ struct OperatorOptions: Sendable {
         if let log { log.line(.notice, line) } else { Console.error("trebuchet serve: \(line)") }
     }
 
-    /// Has a server tell its log, and shows it to operators. Returns where.
-    func open(on server: TrebuchetServer) throws -> String? {
+    /// Has a server tell its log, and shows it to operators. Returns what is to be said of that.
+    func open(on server: TrebuchetServer) throws -> [String] {
         if let log { server.addListener(log) }
-        guard let admin else { return nil }
-        let address = try server.openAdmin(host: admin.host, port: admin.port, tls: admin.tls, token: admin.token)
-        return "\(admin.tls == nil ? "http" : "https")://\(address)/metrics"
+        var lines: [String] = []
+        if let admin {
+            let address = try server.openAdmin(host: admin.host, port: admin.port, tls: admin.tls, token: admin.token)
+            let scheme = admin.tls == nil ? "http" : "https"
+            lines.append("operators: \(scheme)://\(address)/metrics, and /livez, /readyz there")
+        }
+        if let inspector {
+            lines.append("inspector: \(try server.openInspector(port: inspector).link)")
+            lines.append("           for trebuchet inspect --url and trebuchet top --url; who has it sees every state")
+        }
+        return lines
     }
 
     private static func admin(_ arguments: ParsedArguments, tls: TLSServerSettings?) throws -> Admin? {
