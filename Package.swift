@@ -223,7 +223,7 @@ let package = Package(
             ]),
         test("TrebuchetWireTests", ["TrebuchetWire", "Bytes", "Platform"]),
         test("DeltasTests", ["Deltas", "TrebuchetWire", "Bytes", "Platform"]),
-        test("SharedStateTests", ["SharedState", "Relays"]),
+        test("SharedStateTests", ["SharedState", "Relays", "TestSupport"]),
         test("LoadingTests", ["Loading", "Relays", "Platform"]),
         .testTarget(
             name: "TrebuchetMacrosTests",
@@ -244,7 +244,7 @@ let package = Package(
             ],
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
-        test("StateMachinesTests", ["StateMachines", "Platform"]),
+        test("StateMachinesTests", ["StateMachines", "Relays", "Platform", "TestSupport"]),
         test(
             "TrebuchetTests",
             [
@@ -354,6 +354,25 @@ let package = Package(
         .executableTarget(
             name: "ObservedClient", dependencies: ["TodoModel", "Trebuchet"],
             path: "Examples/observed-client/Sources/ObservedClient", swiftSettings: [.swiftLanguageMode(.v6)]),
+        .target(
+            name: "KitchenModel", dependencies: ["TrebuchetClient"], path: "Examples/kitchen/Sources/KitchenModel",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
+        .target(
+            name: "Desk",
+            dependencies: [
+                "KitchenModel", "TrebuchetClient", "Relays", "QStream", "Loading", "SharedState", "StateMachines",
+            ],
+            path: "Examples/kitchen/Sources/Desk", swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "Kitchen", dependencies: ["Desk", "KitchenModel", "SharedState", "Trebuchet"],
+            path: "Examples/kitchen/Sources/Kitchen", swiftSettings: [.swiftLanguageMode(.v6)]),
+        test(
+            "KitchenTests",
+            [
+                "Kitchen", "Desk", "KitchenModel", "Trebuchet", "TrebuchetClient", "TrebuchetTesting", "Relays",
+                "QStream",
+                "Loading", "SharedState", "StateMachines", "TestSupport",
+            ]),
         test(
             "ExampleTests",
             [

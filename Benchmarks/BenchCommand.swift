@@ -8,7 +8,7 @@ package enum BenchCommand {
             "measure what calls, streams, connections, relays, changes, machines, coders, stores, engines and services cost",
         subcommands: [
             rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines, codec, store,
-            transfers, cluster, takeover, services,
+            transfers, cluster, takeover, spread, services,
         ],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
@@ -97,7 +97,7 @@ package enum BenchCommand {
             rate: try arguments.double("--rate", in: 0.1...100_000) ?? 500,
             target: arguments.has("--whole") ? "rewrite(stamp:)" : "publish(stamp:)")
         return try await load.run(
-            server, subscribers: subscribers, stalled: try arguments.int("--stalled", in: 0...subscribers) ?? 0,
+            [server], subscribers: subscribers, stalled: try arguments.int("--stalled", in: 0...subscribers) ?? 0,
             size: try arguments.int("--size", in: 1...(1 << 20)) ?? 200, seconds: try seconds(arguments))
     }
 

@@ -8,8 +8,12 @@ import WebSockets
 ///
 /// `@unchecked Sendable`: its state is touched on the client's reactor alone; `deliveries` is atomic.
 final class FanoutLoad: @unchecked Sendable {
+    /// Processor time of all servers.
+    static let cost = "server_cpu_ns_per_delivery"
+
     let deliveries = Atomic<Int>(0)
     private let rate: Double
+    private let actor: String
     private let target: String
     private var latency = Histogram()
     private var skipped = 0
@@ -25,29 +29,36 @@ final class FanoutLoad: @unchecked Sendable {
     private var stalledSkipped = 0
     private var resumedAt: UInt64?
 
-    /// - Parameter target: the method of `board` that publishes.
-    init(rate: Double, target: String) {
+    /// - Parameters:
+    ///   - actor: a `Board`.
+    ///   - target: its method that publishes.
+    init(rate: Double, actor: String = "board", target: String) {
         self.rate = rate
+        self.actor = actor
         self.target = target
     }
 
-    /// - Parameter stalled: how many of the subscribers read nothing while it is measured.
+    /// - Parameters:
+    ///   - servers: among which the subscribers are shared; the publisher is at the first.
+    ///   - stalled: how many of the subscribers read nothing while it is measured.
     func run(
-        _ server: MeasuredServer, subscribers: Int, stalled: Int, size: Int, seconds: Double
+        _ servers: [MeasuredServer], subscribers: Int, stalled: Int = 0, size: Int, seconds: Double
     ) async throws -> BenchReport {
+        let server = servers[0]
+        let processes = servers.compactMap(\.process)
         let group = try ReactorGroup.clients()
         let reactor = group.reactors[0]
         for number in 0...subscribers {
             let socket = try await WebSocketClient.connect(
-                to: server.url, subprotocols: [Invocation.subprotocol], reactors: group
+                to: servers[number % servers.count].url, subprotocols: [Invocation.subprotocol], reactors: group
             ) { _ in Subscriber(self, isStalled: (1...max(1, stalled)).contains(number) && stalled > 0) }
             await reactor.perform {
                 self.sockets.append(socket)
-                if number > 0 { socket.send(text: Invocation.text("board", "observeState")) }
+                if number > 0 { socket.send(text: Invocation.text(self.actor, "observeState")) }
                 if number > 0, number <= stalled { self.stalled.append(socket) }
             }
         }
-        let resize = Invocation.text("board", "resize(_:)", ["\(size)"])
+        let resize = Invocation.text(actor, "resize(_:)", ["\(size)"])
         await reactor.perform {
             self.sockets[0].send(text: resize)
             self.isPublishing = true
@@ -59,11 +70,13 @@ final class FanoutLoad: @unchecked Sendable {
             self.isCounting = true
         }
         let memoryBefore = try server.process?.residentBytes()
+        let timeBefore = try processes.reduce(0) { try $0 + $1.processorTime() }
         let start = MonotonicClock.now
         let before = deliveries.load(ordering: .relaxed)
         try await Progress.run(seconds: seconds) { self.deliveries.load(ordering: .relaxed) }
         let took = MonotonicClock.seconds(since: start)
         let count = deliveries.load(ordering: .relaxed) - before
+        let time = try processes.reduce(0) { try $0 + $1.processorTime() } - timeBefore
         let memoryAfter = try server.process?.residentBytes()
         var report = BenchReport()
         report.add("subscribers", subscribers)
@@ -81,6 +94,7 @@ final class FanoutLoad: @unchecked Sendable {
             report.add("stalled_with_newest", caughtUp.count)
             report.add("stalled_newest_after_us", caughtUp.microseconds(1))
         }
+        if processes.count == servers.count { report.add(Self.cost, Double(time) / Double(max(1, count))) }
         if let memoryBefore, let memoryAfter {
             report.add("server_bytes_begin", memoryBefore)
             report.add("server_bytes_end", memoryAfter)
@@ -100,7 +114,7 @@ final class FanoutLoad: @unchecked Sendable {
         var sent = sent
         while sent < due {
             lastStamp = MonotonicClock.now
-            socket.send(text: Invocation.text("board", target, ["\(lastStamp)"], id: "p\(sent)"))
+            socket.send(text: Invocation.text(actor, target, ["\(lastStamp)"], id: "p\(sent)"))
             sent += 1
         }
         socket.reactor.schedule(after: .milliseconds(1)) { self.publish(since: start, sent: sent) }

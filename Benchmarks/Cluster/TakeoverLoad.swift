@@ -32,9 +32,11 @@ final class TakeoverLoad: Sendable {
     private let rate: Double
     private let kills: Int
     private let actors: Int
+    private let connections: Int
 
-    init(nodes: Int, rate: Double, kills: Int, actors: Int) {
+    init(nodes: Int, rate: Double, kills: Int, actors: Int, connections: Int) {
         (self.nodes, self.rate, self.kills, self.actors) = (nodes, rate, kills, actors)
+        self.connections = connections
     }
 
     func run() async throws -> BenchReport {
@@ -48,13 +50,17 @@ final class TakeoverLoad: Sendable {
         var servers: [(name: String, server: MeasuredServer)] = []
         defer { for (_, server) in servers { server.stop() } }
         for number in 0..<nodes { servers.append(("n\(number)", try start("n\(number)"))) }
-        try await settle(engine, nodes)
+        try await Self.settle(engine, nodes)
 
         // Of a node that is not killed: what clients of a killed one notice besides is that their connection is lost.
         let port = servers[0].server.url.split(separator: ":").last.flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
-        let client = TrebuchetClient(transport: .webSocket(port: port))
-        try await client.connect()
-        let actors = try (0..<self.actors).map { try client.resolve(Meter.self, id: "meters/\($0)") }
+        var clients: [TrebuchetClient] = []
+        for _ in 0..<connections {
+            let client = TrebuchetClient(transport: .webSocket(port: port))
+            try await client.connect()
+            clients.append(client)
+        }
+        let actors = try (0..<self.actors).map { try clients[$0 % connections].resolve(Meter.self, id: "meters/\($0)") }
         for actor in actors { _ = try await actor.addOnce(1) }
         let watching = actors.map { actor in Task { await self.watch(actor) } }
         let calling = Task { await self.call(actors) }
@@ -78,14 +84,14 @@ final class TakeoverLoad: Sendable {
             }
             let name = "n\(nodes + number)"
             servers.append((name, try start(name)))
-            try await settle(engine, nodes)
+            try await Self.settle(engine, nodes)
             try await Task.sleep(for: .seconds(1))
         }
         meters.withLock { $0.isOver = true }
         await calling.value
         let report = report()
         for task in watching { task.cancel() }
-        await client.close()
+        for client in clients { await client.close() }
         await engine.close()
         return report
     }
@@ -95,6 +101,7 @@ final class TakeoverLoad: Sendable {
         var report = BenchReport()
         report.add("nodes", nodes)
         report.add("actors", actors)
+        report.add("connections", connections)
         report.add("calls_per_second", rate)
         report.add("kills", kills)
         report.add("answers", end.answers)
@@ -106,6 +113,11 @@ final class TakeoverLoad: Sendable {
         report.add("plain_under_way_unknown", end.unknownOfCut)
         report.add("plain_other_errors", end.otherErrors.values.reduce(0, +))
         report.add("idempotent_errors", end.idempotentErrors.values.reduce(0, +))
+        for (code, count) in end.otherErrors.merging(end.idempotentErrors, uniquingKeysWith: +).sorted(by: {
+            $0.key < $1.key
+        }) {
+            report.add("errors_\(code)", count)
+        }
         report.add("versions_seen", end.values)
         report.add("versions_missed", end.gaps)
         report.add("streams_ended", end.endedStreams)
@@ -113,7 +125,7 @@ final class TakeoverLoad: Sendable {
     }
 
     /// Waits until so many nodes own all slots, each about its part.
-    private func settle(_ engine: RedisEngine, _ count: Int) async throws {
+    static func settle(_ engine: RedisEngine, _ count: Int) async throws {
         let deadline = MonotonicClock.now &+ 30_000_000_000
         while MonotonicClock.now < deadline {
             var owned: [ClusterNode: Int] = [:]
@@ -203,11 +215,13 @@ extension BenchCommand {
             OptionSpec("--nodes", "N", "nodes of the cluster (3)"),
             OptionSpec("--rate", "N", "calls per second (1000)"),
             OptionSpec("--actors", "N", "actors that are called and observed, one after the other (100)"),
+            OptionSpec("--connections", "N", "clients' connections, which share the actors (8)"),
             OptionSpec("--kills", "N", "nodes that are killed, each when the one before was replaced (5)"),
         ],
         discussion: """
             Starts a redis-server and nodes in processes of their own, with a lease of 5 s, and calls actors through a node that is not
-            killed. silence_… is how long actors of a killed node answered no call that was made after the kill;
+            killed. A connection may have 1,024 calls under way: with few of them those that wait for a next owner are too many for it
+            (errors_rateLimited). silence_… is how long actors of a killed node answered no call that was made after the kill;
             plain_under_way_unknown counts calls without @Idempotent that were on their way at a kill and ended with unknownOutcome.
             """
     ) { arguments in
@@ -215,7 +229,8 @@ extension BenchCommand {
             nodes: try arguments.int("--nodes", in: 2...9) ?? 3,
             rate: try arguments.double("--rate", in: 1...10_000) ?? 1_000,
             kills: try arguments.int("--kills", in: 1...100) ?? 5,
-            actors: try arguments.int("--actors", in: 1...10_000) ?? 100)
+            actors: try arguments.int("--actors", in: 1...10_000) ?? 100,
+            connections: try arguments.int("--connections", in: 1...1_000) ?? 8)
         return try await load.run()
     }
 }

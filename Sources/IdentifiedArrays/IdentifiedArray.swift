@@ -63,6 +63,12 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
         }
     }
 
+    mutating func reserve(_ capacity: Int) {
+        elements.reserveCapacity(capacity)
+        ids.reserveCapacity(capacity)
+        positions.reserveCapacity(capacity)
+    }
+
     // MARK: Adding and replacing
 
     /// Adds the element at the end, unless one with its id is there; the index is that of the one that is there.

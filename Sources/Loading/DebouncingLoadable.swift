@@ -36,6 +36,20 @@ public final class DebouncingLoadable<Base: Loadable>: WrappingLoadable<Base> {
         super.init(wrapping: base)
     }
 
+    /// - Parameters:
+    ///   - base: What loads.
+    ///   - debounceInterval: How many seconds there must be no call.
+    ///   - executeFirstImmediately: Whether the first call loads at once. Default false.
+    ///   - clock: What the interval is measured by.
+    public convenience init(
+        wrapping base: Base, debounceInterval: Double, executeFirstImmediately: Bool = false,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        self.init(
+            wrapping: base, debounceInterval: .seconds(debounceInterval),
+            executeFirstImmediately: executeFirstImmediately, clock: clock)
+    }
+
     /// Notes a call, and returns when the load that answers it has ended: its own, or that of a later call.
     public override func load() async {
         guard !isCanceled else { return }

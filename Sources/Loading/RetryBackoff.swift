@@ -16,6 +16,11 @@ public struct RetryBackoff: Sendable, Hashable {
         self.limit = limit
     }
 
+    /// - Parameters:
+    ///   - first: How many seconds to wait before the second attempt.
+    ///   - limit: The longest wait in seconds. Default 60.
+    public init(first: Double, limit: Double = 60) { self.init(first: .seconds(first), limit: .seconds(limit)) }
+
     /// The wait before an attempt; the first attempt has the number 1 and no wait.
     public func delay(beforeAttempt attempt: Int) -> Duration {
         Backoff(first: first, limit: limit).delay(afterFailures: attempt - 1)

@@ -5,6 +5,9 @@ public class WrappingLoadable<Base: Loadable>: BaseLoadable<Base.Value> {
     /// The loader that it stands around.
     public let base: Base
 
+    /// Reads the states of a loader that is none of this module; made when that loads for the first time.
+    private lazy var reader = StateReader(base)
+
     init(wrapping base: Base) { self.base = base }
 
     /// Cancels this loader and ``base``.
@@ -25,38 +28,29 @@ public class WrappingLoadable<Base: Loadable>: BaseLoadable<Base.Value> {
         try Task.checkCancellation()
         guard !base.isCanceled else { throw CancellationError() }
         let run = LoadRun.current
-        let stopForwarding = forwardProgress(of: run)
-        defer { stopForwarding() }
-        await base.load()
-        for await state in base.state {
-            switch state {
-            case .loaded(let value): return value
-            case .failure(let failure): throw failure.error
-            case .idle: throw CancellationError()
-            case .loading:
-                // Somebody has begun a newer load of the wrapped loader: its outcome is ours, if ours is wanted.
-                if let run, !run.isCurrent { throw CancellationError() }
-            }
-        }
-        throw CancellationError()
-    }
-
-    /// A loader of this module hands over every state as it changes. Any other is read: some of its last progress may
-    /// then come after its outcome, and is left out.
-    private func forwardProgress(of run: LoadRun?) -> () -> Void {
-        let forward = { [weak self] (state: LoadingState<Base.Value>) in
+        // A loader of this module hands over every state as it changes. Any other is read: some of its last progress may
+        // then come after its outcome, and is left out.
+        let changes = base as? any StateFollowing<Base.Value> ?? reader
+        let (states, newer) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let follower = changes.follow { [weak self] state in
+            newer.yield()
             guard case .loading(_?) = state, run?.isCurrent != false else { return }
             self?.updateState(state)
         }
-        if let base = base as? BaseLoadable<Base.Value> {
-            let follower = base.follow(forward)
-            return { base.unfollow(follower) }
+        defer { changes.unfollow(follower) }
+        await base.load()
+        // The outcome is there; only while somebody has begun a newer load, whose outcome is then ours, it has to be
+        // waited for.
+        var waiting = states.makeAsyncIterator()
+        while base.currentState.isLoading {
+            if let run, !run.isCurrent { throw CancellationError() }
+            guard await waiting.next() != nil else { throw CancellationError() }
         }
-        let states = base.state
-        let reader = Task {
-            for await state in states { forward(state) }
+        switch base.currentState {
+        case .loaded(let value): return value
+        case .failure(let failure): throw failure.error
+        case .idle, .loading: throw CancellationError()
         }
-        return { reader.cancel() }
     }
 }
 

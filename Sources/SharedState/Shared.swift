@@ -13,12 +13,21 @@
 @propertyWrapper
 @dynamicMemberLookup
 public struct Shared<Value: Sendable>: Sendable {
-    let reference: any MutableReference<Value>
+    private let box: SharedBox<any MutableReference<Value>>
+
+    /// What the wrapper and its copies refer to.
+    var reference: any MutableReference<Value> {
+        get { box.reference }
+        nonmutating set { box.reference = newValue }
+    }
 
     /// A value without a key: shared by those who are handed this wrapper.
-    public init(value: Value) { reference = StoredReference(value) }
+    public init(value: Value) { self.init(reference: StoredReference(value)) }
 
-    init(reference: any MutableReference<Value>) { self.reference = reference }
+    /// Refers to the value that another wrapper refers to now, whatever that one is made to refer to later.
+    public init(_ other: Shared<Value>) { self.init(reference: other.reference) }
+
+    init(reference: any MutableReference<Value>) { box = SharedBox(reference) }
 
     /// For parameters and properties that are given a `$value`.
     public init(projectedValue: Self) { self = projectedValue }
@@ -26,10 +35,10 @@ public struct Shared<Value: Sendable>: Sendable {
     /// The newest value. To set it, use ``withLock(_:)``.
     public var wrappedValue: Value { reference.value }
 
-    /// The wrapper itself. Setting it makes the property refer to another shared value.
+    /// The wrapper itself. Setting it makes the property, and all copies of the wrapper, refer to another shared value.
     public var projectedValue: Self {
         get { self }
-        set { self = newValue }
+        nonmutating set { reference = newValue.reference }
     }
 
     /// Changes the value and returns what `change` returns.
@@ -94,5 +103,6 @@ extension Shared: Equatable where Value: Equatable {
 }
 
 extension Shared: CustomStringConvertible {
-    public var description: String { "Shared(\(wrappedValue))" }
+    /// `Shared<Int>(value: 0)`, or with the key, `Shared<Int>(.inMemory("count"))`.
+    public var description: String { "\(Self.self)(\(reference.text))" }
 }

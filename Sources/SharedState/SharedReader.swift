@@ -4,15 +4,24 @@
 @propertyWrapper
 @dynamicMemberLookup
 public struct SharedReader<Value: Sendable>: Sendable {
-    let reference: any SharedReference<Value>
+    private let box: SharedBox<any SharedReference<Value>>
+
+    /// What the wrapper and its copies refer to.
+    var reference: any SharedReference<Value> {
+        get { box.reference }
+        nonmutating set { box.reference = newValue }
+    }
 
     /// A value that does not change.
-    public init(value: Value) { reference = StoredReference(value) }
+    public init(value: Value) { self.init(reference: StoredReference(value)) }
 
-    /// The value of a wrapper that can also set it.
-    public init(_ shared: Shared<Value>) { reference = shared.reference }
+    /// The value of a wrapper that can also set it: the one that it refers to now.
+    public init(_ shared: Shared<Value>) { self.init(reference: shared.reference) }
 
-    init(reference: any SharedReference<Value>) { self.reference = reference }
+    /// Refers to the value that another wrapper refers to now, whatever that one is made to refer to later.
+    public init(_ other: SharedReader<Value>) { self.init(reference: other.reference) }
+
+    init(reference: any SharedReference<Value>) { box = SharedBox(reference) }
 
     /// For parameters and properties that are given a `$value`.
     public init(projectedValue: Self) { self = projectedValue }
@@ -20,10 +29,10 @@ public struct SharedReader<Value: Sendable>: Sendable {
     /// The newest value.
     public var wrappedValue: Value { reference.value }
 
-    /// The wrapper itself. Setting it makes the property refer to another shared value.
+    /// The wrapper itself. Setting it makes the property, and all copies of the wrapper, refer to another shared value.
     public var projectedValue: Self {
         get { self }
-        set { self = newValue }
+        nonmutating set { reference = newValue.reference }
     }
 
     /// Whether the key is loading the value.
@@ -54,5 +63,6 @@ extension SharedReader: Equatable where Value: Equatable {
 }
 
 extension SharedReader: CustomStringConvertible {
-    public var description: String { "SharedReader(\(wrappedValue))" }
+    /// `SharedReader<Int>(value: 0)`, or with the key, `SharedReader<Int>(.inMemory("count"))`.
+    public var description: String { "\(Self.self)(\(reference.text))" }
 }

@@ -28,7 +28,7 @@ struct EffectRunnerDeclaration {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
                     "type", at: declaration.introducer,
-                    "'@ComposableEffectRunner' can only be attached to a struct or an actor",
+                    "\(Self.text(attribute)) can only be attached to a struct or an actor",
                     fixIts: [.removing(attribute)])
             ])
         }
@@ -43,8 +43,10 @@ struct EffectRunnerDeclaration {
             || context.lexicalContext.contains {
                 $0.asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause != nil
             }
-        isBodyComposable = try Self.isBodyComposable(attribute)
-        effects = try Self.effects(of: declaration, name: name)
+        isBodyComposable =
+            try Self.isBodyComposable(attribute)
+            || declaration.attributes.attribute(named: ComposableStateMachineMacro.attributeName) != nil
+        effects = try Self.effects(of: declaration, name: name, attribute)
         handlers = EffectHandler.handlers(for: effects?.cases ?? [], nested: effects?.nestedTypeNames ?? [])
         ownMembers = Set(
             ["body", "runIOEffect", "applyIOEffect", "EffectRunner"].filter { !declaration.members(named: $0).isEmpty })
@@ -54,13 +56,18 @@ struct EffectRunnerDeclaration {
         }
     }
 
+    /// The attribute as it was written: '@ComposableEffectRunner' or '@EffectComposition'.
+    private static func text(_ attribute: AttributeSyntax) -> String {
+        "'@\(attribute.attributeName.trimmedDescription)'"
+    }
+
     private static func isBodyComposable(_ attribute: AttributeSyntax) throws(DiagnosticsError) -> Bool {
         guard case .argumentList(let arguments) = attribute.arguments else { return false }
         for argument in arguments where argument.label?.text != "isBodyComposable" {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
                     "argument", at: argument,
-                    "'@ComposableEffectRunner' takes one argument, 'isBodyComposable:', and not "
+                    "\(text(attribute)) takes one argument, 'isBodyComposable:', and not "
                         + "'\(argument.trimmedDescription)'")
             ])
         }
@@ -79,8 +86,9 @@ struct EffectRunnerDeclaration {
     }
 
     private static func effects(
-        of declaration: some DeclGroupSyntax, name: TokenSyntax
+        of declaration: some DeclGroupSyntax, name: TokenSyntax, _ attribute: AttributeSyntax
     ) throws(DiagnosticsError) -> EnumDeclSyntax? {
+        let own = text(attribute)
         let found = declaration.members(named: "IOEffect").first
         if let alias = found?.as(TypeAliasDeclSyntax.self) {
             let type = alias.initializer.value
@@ -88,7 +96,7 @@ struct EffectRunnerDeclaration {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
                     "alias", at: type,
-                    "'@ComposableEffectRunner' cannot see the cases of '\(type.trimmedDescription)': declare "
+                    "\(own) cannot see the cases of '\(type.trimmedDescription)': declare "
                         + "'IOEffect' as an enum inside of '\(name.plainText)', or as 'Never'")
             ])
         }
@@ -97,8 +105,12 @@ struct EffectRunnerDeclaration {
                 Problem.error(
                     "effects",
                     at: name,
-                    "'@ComposableEffectRunner' needs an enum 'IOEffect' inside of '\(name.plainText)'",
-                    fixIts: [insertion(into: declaration)])
+                    "\(own) needs an enum 'IOEffect' inside of '\(name.plainText)'",
+                    fixIts: [
+                        .inserting(
+                            "insert 'enum IOEffect'", "enum IOEffect {\n        case <#effect#>\n    }",
+                            into: declaration)
+                    ])
             ])
         }
         if effects.cases.isEmpty {
@@ -114,24 +126,13 @@ struct EffectRunnerDeclaration {
             ])
         }
         // With `@ComposableEffect` of its own the enum is told by that macro.
-        let clashes = ComposableEffectMacro.clashes(effects.cases, with: "'@ComposableEffectRunner'")
+        let clashes = ComposableEffectMacro.clashes(effects.cases, with: own)
         if effects.attributes.attribute(named: ComposableEffectMacro.attributeName) == nil, !clashes.isEmpty {
             throw DiagnosticsError(diagnostics: clashes)
         }
-        let overloads = EnumCase.overloads(effects.cases, told: "'@ComposableEffectRunner'")
+        let overloads = EnumCase.overloads(effects.cases, told: own)
         if !overloads.isEmpty { throw DiagnosticsError(diagnostics: overloads) }
         return effects
-    }
-
-    private static func insertion(into declaration: some DeclGroupSyntax) -> FixIt {
-        let brace = declaration.memberBlock.leftBrace
-        let text = TokenSyntax(
-            .leftBrace, leadingTrivia: brace.leadingTrivia,
-            trailingTrivia: .newline + .unexpectedText("    enum IOEffect {\n        case <#effect#>\n    }")
-                + brace.trailingTrivia, presence: .present)
-        return FixIt(
-            message: Problem(id: "fix", message: "insert 'enum IOEffect'"),
-            changes: [.replace(oldNode: Syntax(brace), newNode: Syntax(text))])
     }
 
     private static func unusedBody(_ body: DeclSyntax, _ attribute: AttributeSyntax) -> Diagnostic {

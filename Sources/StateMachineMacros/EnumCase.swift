@@ -25,6 +25,11 @@ struct EnumCase {
         return ".\(name.text)" + (values.isEmpty ? "" : "(\(values.joined(separator: ", ")))")
     }
 
+    /// The cases that one declaration has.
+    static func cases(of declaration: EnumCaseDeclSyntax) -> [EnumCase] {
+        declaration.elements.map { EnumCase($0, if: nil) }
+    }
+
     /// Whether both may be there: two different conditions are taken to exclude each other.
     func canCoexist(with other: EnumCase) -> Bool {
         condition == nil || other.condition == nil || condition == other.condition

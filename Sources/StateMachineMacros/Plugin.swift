@@ -15,7 +15,8 @@ struct Provider: PluginProvider {
     private static var macros: [any Macro.Type] {
         [
             CasePathableMacro.self, ObservableStateMacro.self, ReducerMacro.self, ComposableEffectMacro.self,
-            ComposableEffectRunnerMacro.self,
+            ComposableEffectRunnerMacro.self, StateMachineMacro.self, ComposableStateMachineMacro.self,
+            MarkerMacro.self,
         ]
     }
 

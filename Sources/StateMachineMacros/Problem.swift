@@ -42,6 +42,17 @@ extension FixIt {
             changes: [.replace(oldNode: Syntax(old), newNode: Syntax(placed))])
     }
 
+    /// Puts a member at the beginning of a type.
+    static func inserting(_ message: String, _ member: String, into declaration: some DeclGroupSyntax) -> FixIt {
+        let brace = declaration.memberBlock.leftBrace
+        let text = TokenSyntax(
+            .leftBrace, leadingTrivia: brace.leadingTrivia,
+            trailingTrivia: .newline + .unexpectedText("    \(member)") + brace.trailingTrivia, presence: .present)
+        return FixIt(
+            message: Problem(id: "fix", message: message),
+            changes: [.replace(oldNode: Syntax(brace), newNode: Syntax(text))])
+    }
+
     /// Takes an attribute away, with the space after it.
     static func removing(_ attribute: AttributeSyntax) -> FixIt {
         let name = attribute.attributeName.trimmedDescription

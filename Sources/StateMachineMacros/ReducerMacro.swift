@@ -25,8 +25,29 @@ struct ReducerMacro: MemberAttributeMacro, ExtensionMacro {
                     fixIts: [.removing(node)])
             ])
         }
+        let missing = missingTypes(of: declaration)
+        if !missing.isEmpty { throw DiagnosticsError(diagnostics: missing) }
         if protocols.isEmpty { return [] }
         return [try ExtensionDeclSyntax("extension \(type.trimmed): StateMachines.Reducer {}")]
+    }
+
+    /// The types that `body` speaks of and that are not there. Without a word on them the compiler would say in several places that
+    /// the type does not conform to `Reducer`, and not why.
+    private static func missingTypes(of declaration: some DeclGroupSyntax) -> [Diagnostic] {
+        guard let name = declaration.nameToken,
+            let body = declaration.members(named: "body").first?.as(VariableDeclSyntax.self),
+            let type = body.bindings.first?.typeAnnotation?.type
+        else { return [] }
+        let words = Set(type.tokens(viewMode: .sourceAccurate).map(\.text))
+        return [("State", "struct State {\n    }"), ("Action", "enum Action {\n    }")].compactMap { kind, text in
+            guard words.contains("Self") || words.contains(kind), declaration.members(named: kind).isEmpty,
+                declaration.members(named: "reduce").isEmpty
+            else { return nil }
+            return Problem.error(
+                "missing", at: name,
+                "'@Reducer' needs a type '\(kind)' inside of '\(name.plainText)', since 'body' is a reducer of it",
+                fixIts: [.inserting("insert '\(text.prefix { $0 != "{" })'", text, into: declaration)])
+        }
     }
 
     /// The builder for a property of reducers that does not name it.

@@ -12,6 +12,13 @@ public macro ObservableState() = #externalMacro(module: "StateMachineMacros", ty
 @attached(extension, conformances: Reducer)
 public macro Reducer() = #externalMacro(module: "StateMachineMacros", type: "ReducerMacro")
 
+/// Makes the events of a state machine its actions: `Action` is `StateMachineEvent<Input, IOResult>`.
+///
+/// `Input` and `IOResult`, if nested, become `@CasePathable`. The conformance to ``StateMachine-protocol`` is yours to write.
+@attached(member, names: named(Action))
+@attached(memberAttribute)
+public macro StateMachine() = #externalMacro(module: "StateMachineMacros", type: "StateMachineMacro")
+
 /// Lets the effects of a state machine be composed: `.merge(.fetch(1), .log("…"))`, `.concat(…)`, nested at will.
 ///
 /// It adds the cases and factories `merge` and `concat`, and ``ComposableEffectConvertible/asComposableEffect()``.
@@ -32,3 +39,43 @@ public macro ComposableEffect() = #externalMacro(module: "StateMachineMacros", t
 @attached(memberAttribute)
 public macro ComposableEffectRunner(isBodyComposable: Bool = false) =
     #externalMacro(module: "StateMachineMacros", type: "ComposableEffectRunnerMacro")
+
+/// As ``ComposableEffectRunner(isBodyComposable:)``, with a `body` that runs the children first if the type is a
+/// `@ComposableStateMachine` too.
+@attached(
+    member, names: named(EffectRunner), named(applyIOEffect), named(body), named(runIOEffect))
+@attached(memberAttribute)
+public macro EffectComposition() =
+    #externalMacro(module: "StateMachineMacros", type: "ComposableEffectRunnerMacro")
+
+/// Runs child machines before the machine itself: a ``NestedStateMachine`` for each property of `State` that is marked
+/// `@NestedState`, with the events that cases marked `@Forward` stand for.
+///
+///     @ComposableStateMachine
+///     struct Screen: StateMachine {
+///         struct State { @NestedState var counter = Counter.State() }
+///         enum Input {
+///             @Forward(Counter.Input.increment) case tapped
+///         }
+///         enum IOResult {
+///             @Forward(Counter.IOResult.self) case counter(Counter.IOResult)
+///         }
+///
+/// The children's results have to be forwarded, too: one that has no case is reported as an issue, and is not sent. The parent's
+/// own functions see the same events after the children.
+@attached(member, names: named(nestedBody), named(body))
+public macro ComposableStateMachine() =
+    #externalMacro(module: "StateMachineMacros", type: "ComposableStateMachineMacro")
+
+/// Marks a property of a machine's `State`, stored or computed, as the state of a child: its type has to be written, as `Child.State`.
+@attached(peer)
+public macro NestedState() = #externalMacro(module: "StateMachineMacros", type: "MarkerMacro")
+
+/// Marks a case of a machine's `Input` or `IOResult` as an event of a child, with the same payload: a case of the child's,
+/// `Child.Input.increment`, or all of them, `Child.IOResult.self`.
+@attached(peer)
+public macro Forward<Target>(_ target: Target) = #externalMacro(module: "StateMachineMacros", type: "MarkerMacro")
+
+/// Marks a case of a machine's `Input` whose one payload is the input of a child: `@ForwardValue(Child.Input.self)`.
+@attached(peer)
+public macro ForwardValue<Target>(_ target: Target) = #externalMacro(module: "StateMachineMacros", type: "MarkerMacro")

@@ -44,6 +44,10 @@ public protocol ClusterEngine: ClusterTables {
 
     // MARK: Logs
 
+    /// Whether what is written counts only once it is confirmed, by replicas for one: then what is found there may yet be lost with the
+    /// server that has it, until something that was written behind it has been confirmed. Default: false.
+    var confirms: Bool { get }
+
     /// Appends to a log: owner, fence, lease and top are compared, the reply of the call is recorded, the entry is written and published,
     /// all in one step.
     func append(
@@ -102,6 +106,9 @@ public protocol ClusterSubscription: AnyObject, Sendable {
 }
 
 extension ClusterEngine {
+    /// False.
+    public var confirms: Bool { false }
+
     /// The same, with at most 1,000 entries.
     public func read(
         _ log: ClusterLog, after position: LogPosition?

@@ -9,7 +9,7 @@ struct MessageAssembler: ~Copyable {
     /// costs this.
     private static let largestReservation = 64 << 10
 
-    private let maximumBytes: Int
+    var maximumBytes: Int
     private let maximumFragments: Int
     private var buffer = ByteBuffer()
     private var fragments = 0

@@ -27,7 +27,7 @@ package struct MessageReader: ~Copyable {
         case handedOut
     }
 
-    private let decoder: FrameDecoder
+    private var decoder: FrameDecoder
     private var stage = Stage.header
     private var frame = FrameHeader(isFinal: true, opcode: .continuation, payloadLength: 0)
     private var received = 0
@@ -47,6 +47,12 @@ package struct MessageReader: ~Copyable {
 
     package init(role: WebSocketRole, limits: WebSocketLimits) {
         self.init(role: role, limits: limits, compression: nil)
+    }
+
+    /// From the next frame on.
+    mutating func take(upTo bytes: Int) {
+        decoder.maximumPayload = bytes
+        assembler.maximumBytes = bytes
     }
 
     /// Memory that what is not whole takes.

@@ -143,6 +143,9 @@ public final class WebSocket: @unchecked Sendable {
         hot.pointee.reader.next(&bytes)
     }
 
+    /// Messages and their frames may have so many bytes from the next frame on. On the connection's reactor.
+    package func takeMessages(upTo bytes: Int) { hot.pointee.reader.take(upTo: bytes) }
+
     /// Whether messages may be compressed in both directions.
     public var isCompressionAgreed: Bool { compression != nil }
     package var isResumed: Bool { channel.isResumed }

@@ -21,8 +21,8 @@ enum Consistency {
                 guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
                 try await GameServer.run(file: arguments[1], port: port)
             case "node":
-                guard arguments.count == 4, let port = Int(arguments[3]) else { exit(2) }
-                try await GameNode.run(redis: arguments[1], name: arguments[2], port: port)
+                guard let node = GameNode(Array(arguments.dropFirst())) else { exit(2) }
+                try await node.run()
             case "play":
                 guard let crew = Crew(Array(arguments.dropFirst())) else { exit(2) }
                 try await crew.run()
@@ -58,7 +58,10 @@ enum Consistency {
     }
 
     private static func judgeGame(_ options: Options) async throws -> Bool {
-        let kind = (options.web ? "--web " : "") + (options.nodes > 0 ? "--nodes \(options.nodes) " : "") + "--seed"
+        let kind =
+            (options.web ? "--web " : "") + (options.nodes > 0 ? "--nodes \(options.nodes) " : "")
+            + (options.namespaces
+                ? "--namespaces --faults \(options.faults.map(\.rawValue).joined(separator: ",")) " : "") + "--seed"
         return try await judge(
             options, again: { "\(kind) \($0) --clients \(options.clients) --calls \(options.calls)" }
         ) {

@@ -15,6 +15,10 @@ struct Options: Sendable {
     var bank = false
     /// Nodes that share a Redis server instead of one server with a file; 0 for that.
     var nodes = 0
+    /// Machines of their own for nodes and Redis, and a network that fails.
+    var namespaces = false
+    var faults = NetworkPlan.Kind.allCases
+    var isVerbose = false
     /// At most, of a bank.
     var accounts = 2_000
 
@@ -29,6 +33,9 @@ struct Options: Sendable {
           --calls N         calls of each client (60)
           --web             clients in Node, with trebuchet.js
           --nodes N         nodes that share a Redis server instead of one server; they stand still too, and Redis is killed (0: none)
+          --namespaces      nodes, Redis and sentinels each in a network namespace; their network fails (only by scripts/consistency)
+          --faults KINDS    which of these faults, with --namespaces (\(NetworkPlan.Kind.all))
+          --verbose         tells each of these faults
           --services        two clients of the services in Swift and one in Python
           --rounds N        what each of these does, three writes and an event for each room at once (30)
           --bank            transfers between the accounts of a bank whose server is killed
@@ -47,6 +54,17 @@ struct Options: Sendable {
             case "--accounts": accounts = try rest.number(2...100_000)
             case "--web": web = true
             case "--nodes": nodes = try rest.number(0...9)
+            case "--namespaces": namespaces = true
+            case "--verbose": isVerbose = true
+            case "--faults":
+                let value = try rest.value()
+                faults = try value.split(separator: ",").map { word throws(WrongUse) in
+                    guard let kind = NetworkPlan.Kind(rawValue: String(word)) else {
+                        throw WrongUse("--faults has no '\(word)'; there are \(NetworkPlan.Kind.all)")
+                    }
+                    return kind
+                }
+                guard !faults.isEmpty else { throw WrongUse("--faults needs one at least") }
             case "--seeds":
                 let value = try rest.value()
                 let ends = value.split(separator: "-").compactMap { Int($0) }
@@ -67,6 +85,9 @@ struct Options: Sendable {
             case "--limit": limit = .seconds(try rest.number(1...100_000))
             default: throw rest.unknown
             }
+        }
+        guard !namespaces || nodes > 1 && !web else {
+            throw WrongUse("--namespaces needs --nodes, two at least, and no --web")
         }
     }
 }

@@ -171,4 +171,19 @@ import Testing
         loader = nil
         await eventually("it is freed") { weakLoader == nil }
     }
+
+    @Test("an interval may be a number of seconds")
+    func seconds() async {
+        let loader = DebouncingLoadable(wrapping: script.loader(), debounceInterval: 0.3, clock: clock)
+        let load = Task { await loader.load() }
+        await eventually("the interval begins") { clock.sleeperCount == 1 }
+        clock.advance(by: .milliseconds(299))
+        await settle()
+        #expect(script.count == 0)
+        clock.advance(by: .milliseconds(1))
+        await eventually("it loads") { script.count == 1 }
+        script.end(1, .value("a"))
+        await load.value
+        #expect(RetryBackoff(first: 0.5, limit: 2) == RetryBackoff(first: .milliseconds(500), limit: .seconds(2)))
+    }
 }

@@ -10,6 +10,10 @@ package final class FaultyEngine: ClusterEngine {
         package var failsAppends = false
         /// What is written is written, and nobody hears of it.
         package var losesAnswers = false
+        /// Of so many appends from now on the same is true.
+        package var losesNextAnswers = 0
+        /// What is written counts only once it is confirmed.
+        package var confirms = false
         package var failsSnapshots = false
         package var givesNoSlots = false
         /// Messages do not get on.
@@ -26,6 +30,7 @@ package final class FaultyEngine: ClusterEngine {
     private let faults: Mutex<Faults>
     private let rounds = Mutex(0)
     private let sent = Mutex(0)
+    private let held = Mutex(0)
     private let kept = Mutex<[(node: ClusterNode, message: [UInt8])]>([])
 
     package init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
@@ -33,8 +38,12 @@ package final class FaultyEngine: ClusterEngine {
         self.faults = Mutex(faults)
     }
 
+    package var confirms: Bool { faults.withLock { $0.confirms } }
+
     /// Messages that were taken.
     package var messageCount: Int { sent.withLock { $0 } }
+    /// Messages that do not get on just now.
+    package var heldCount: Int { held.withLock { $0 } }
     /// How often a member has looked who lives.
     package var roundCount: Int { rounds.withLock { $0 } }
 
@@ -87,7 +96,12 @@ package final class FaultyEngine: ClusterEngine {
         while faults.withLock({ $0.hangsAppends }) { await Task.yield() }
         try check(\.failsAppends)
         let outcome = try await engine.append(change, to: log, under: lease)
-        if faults.withLock({ $0.losesAnswers }) { throw ClusterEngineError(.unknownOutcome, "no answer") }
+        let isLost = faults.withLock { faults in
+            guard faults.losesNextAnswers > 0 else { return faults.losesAnswers }
+            faults.losesNextAnswers -= 1
+            return true
+        }
+        if isLost { throw ClusterEngineError(.unknownOutcome, "no answer") }
         return outcome
     }
     package func store(
@@ -118,7 +132,9 @@ package final class FaultyEngine: ClusterEngine {
         as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.listen(as: node, receive) }
     package func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+        held.withLock { $0 += 1 }
         _ = await eventually { !faults.withLock { $0.holdsMessages } }
+        held.withLock { $0 -= 1 }
         try check()
         if !message.isEmpty { sent.withLock { $0 += 1 } }
         if faults.withLock({ $0.keepsMessages }) { kept.withLock { $0.append((node, message)) } }

@@ -110,6 +110,14 @@ import Testing
             await actor.mutate {
                 $0 += 1; return $0
             } == 3)
+        let named = ValueActor(value: 1)
+        await named.set(value: 2)
+        let text = await named.execute { value in
+            value += 1
+            return "\(value)"
+        }
+        #expect(text == "3")
+        #expect(await named.value == 3)
         let synced = Synced([1])
         synced.mutate { $0.append(2) }
         synced.value.append(3)

@@ -63,6 +63,32 @@ import WebSockets
         }
     }
 
+    @Test("a node that stops in order is reached over its link as long as something runs there")
+    func stopping() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let nodes = try ["a", "b"].map { try Node($0, engine, through: $0 == "a" ? way : nil, isReached: true) }
+        try await Node.with(nodes) {
+            let (first, second) = (nodes[0], nodes[1])
+            let till = try await first.client().resolve(Till.self, id: second.names("tills")[0])
+            #expect(
+                await eventually {
+                    _ = try? await till.pay("x", 1)
+                    return first.server.parts.nodes?.openLinkCount == 1
+                })
+            let held = Task { try await till.hold("stopping") }
+            #expect(await eventually { Payments.shared.count("stopping") == 1 })
+            let stopping = Task { await second.server.shutdown() }
+            #expect(await eventually { !first.member.liveNodes.contains(second.member.node) })
+            let rounds = way.roundCount
+            #expect(await eventually { way.roundCount > rounds + 4 })
+            #expect(first.server.parts.nodes?.openLinkCount == 1)
+            Payments.shared.letGo("stopping")
+            #expect(try await held.value == "stopping")
+            await stopping.value
+        }
+    }
+
     @Test("nodes die under load, and each @Idempotent call is answered, and was done once")
     func underLoad() async throws {
         let engine = MemoryEngine()

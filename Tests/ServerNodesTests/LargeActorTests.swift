@@ -55,6 +55,28 @@ import TrebuchetCluster
         #expect(try await EngineStore(engine) { _ in lease }.get(key) == [UInt8](repeating: 3, count: 1_200_000))
     }
 
+    @Test("what is written in parts is all there when one of them was found and not confirmed", arguments: [0, 1, 2])
+    func unconfirmed(lost: Int) async throws {
+        let engine = MemoryEngine()
+        let (way, name) = (FaultyEngine(engine), "shelves/x")
+        let node = try ClusterNode(name: "a")
+        guard
+            case .acquired(let lease) = try await engine.acquire(
+                ClusterSlot(of: name), for: node, lasting: .seconds(60))
+        else { return }
+        way.set { $0.confirms = true }
+        let key = StateKey("n", "k", partition: name)
+        let store = EngineStore(way) { _ in lease }
+        try await store.write([.put([1], key)])
+        // Of each part up to that one the answer: what follows them confirms them.
+        way.set { $0.losesNextAnswers = lost + 1 }
+        let large = [UInt8](repeating: 2, count: 1_200_000)
+        try await store.put(large, key)
+        #expect(try await EngineStore(engine) { _ in lease }.get(key) == large)
+        try await store.put([3], key)
+        #expect(try await EngineStore(engine) { _ in lease }.get(key) == [3])
+    }
+
     @Test("parts make what was split, in their order alone")
     func splitting() {
         let entry = [UInt8]((0..<1_600_000).map { UInt8(truncatingIfNeeded: $0 % 251) })

@@ -77,6 +77,26 @@ import TrebuchetCluster
         }
     }
 
+    @Test("all is heard of that was lost before anything came at the other node, and behind a loss")
+    func lostFirst() async throws {
+        try await withTwo(faultyAt: 0) { nodes, way, name in
+            let client = try await nodes[0].textClient()
+            // Nothing was sent from here to there before, and after the first round nothing in this epoch.
+            for number in 1...2 {
+                way.set { $0.losesMessages = true }
+                let before = way.messageCount
+                client.call("\(number)", name, "add(_:)", [0], isKept: true)
+                #expect(await eventually { way.messageCount > before })
+                try exchange(nodes[0]).send([RelayFrame(.leaving, line: 0)], to: nodes[1].member.node)
+                #expect(await eventually { way.messageCount > before + 1 })
+                way.set { $0.losesMessages = false }
+                #expect(await eventually { client.answers("\(number)").count == 1 })
+                try exchange(nodes[0]).lose(nodes[1].member.node)
+            }
+            client.abort()
+        }
+    }
+
     @Test("nothing stays at an owner of a client that went when its node lost its lines")
     func gone() async throws {
         try await withTwo(faultyAt: 0) { nodes, way, name in

@@ -88,6 +88,40 @@ import TrebuchetCluster
         }
     }
 
+    @Test("who goes on with a stream gets it from its next owner, also when its actor moves while it cannot be loaded")
+    func movedUnloaded() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        var settings = Node.settings
+        settings.leaseDuration = .seconds(2)
+        settings.leaseMargin = .milliseconds(500)
+        var limits = ServerLimits()
+        // None has room that counts twice.
+        limits.streamsPerConnection = 12
+        let first = try Node("a", engine, through: way, limits: limits, settings: settings)
+        let second = try Node("b", engine, settings: settings)
+        try await first.start()
+        await ownAll([first])
+        let client = try await first.textClient()
+        way.set { $0.isAway = true }
+        let names = (0..<12).map { "tallies/\($0)" }
+        for name in names {
+            let seen = #""streamID":"s","epoch":"e","lastSequence":0"#
+            client.send(
+                "streamResume",
+                #""callID":"\#(name)","actorID":"\#(name)","targetIdentifier":"observeCount",\#(seen)"#)
+        }
+        try await second.start()
+        #expect(await eventually { names.allSatisfy(second.owns) && first.member.slotCount == 0 })
+        // Some of them come back.
+        way.set { $0.isAway = false }
+        // One that has never changed may come anew when its actor moves again.
+        #expect(await eventually { Set(client.versions.map(\.streamID)).count == 12 })
+        #expect(client.messages.allSatisfy { $0.error.isEmpty })
+        client.abort()
+        for node in [first, second] { await node.end() }
+    }
+
     @Test("streams that were begun one after the other under one callID all go on")
     func sameCallID() async throws {
         try await withNodes(["a", "b"]) { nodes in
@@ -128,6 +162,43 @@ import TrebuchetCluster
                 #expect(each.messages.allSatisfy { $0.error.isEmpty })
                 each.abort()
             }
+        }
+    }
+
+    @Test("who observes first what a client of a lost node goes on with gets its value, also before anything changes")
+    func behindWhoGoesOn() async throws {
+        try await withNodes(["a", "b", "c"]) { nodes in
+            let names = nodes[1].names(12)
+            let before = try await nodes[1].textClient()
+            for (number, name) in names.enumerated() {
+                before.observe("o\(number)", name)
+                #expect(await eventually { before.versions.count == number + 1 })
+            }
+            for (number, name) in names.enumerated() {
+                before.call(number, name, "add(_:)", "[1]")
+                #expect(await before.answer(number) != nil)
+            }
+            #expect(await eventually { before.versions.count == 2 * names.count })
+            try await nodes[1].kill()
+            await ownAll([nodes[0], nodes[2]])
+            let places = names.indices.filter { nodes[2].owns(names[$0]) }.prefix(3)
+            #expect(!places.isEmpty)
+            for place in places {
+                let start = try #require(before.starts.first { $0.callID == "o\(place)" })
+                let last = try #require(before.versions.last { $0.streamID == start.streamID })
+                let (after, other) = (try await nodes[0].textClient(), try await nodes[0].textClient())
+                after.resume(start, "r", names[place], behind: last.sequence)
+                #expect(await eventually { after.starts.count == 1 })
+                other.observe("o", names[place])
+                #expect(await eventually { other.versions.count == 1 })
+                #expect(other.versions.first?.text.contains(#""data":1"#) == true)
+                // Who has it is sent nothing.
+                after.call(1, names[place], "add(_:)", "[1]")
+                #expect(await after.answer(1) != nil)
+                #expect(after.versions.map(\.sequence) == [last.sequence + 1])
+                for client in [after, other] { client.abort() }
+            }
+            before.abort()
         }
     }
 }

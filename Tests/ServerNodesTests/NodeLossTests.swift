@@ -30,9 +30,11 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a node that stops in order gives its actors away: no call fails, and no version is missing")
-    func drained() async throws {
-        try await withNodes(["a", "b"]) { nodes in
+    @Test(
+        "a node that stops in order gives its actors away: no call fails, and no version is missing",
+        arguments: [false, true])
+    func drained(areReached: Bool) async throws {
+        try await withNodes(["a", "b"], areReached: areReached) { nodes in
             let client = try await nodes[0].client()
             let tallies = try (0..<16).map { try client.resolve(Tally.self, id: "tallies/\($0)") }
             let isOver = Flag()

@@ -11,26 +11,33 @@ import Testing
         peer.take(number, epochs)
     }
 
-    @Test("the first message may be any, and each that follows has the next number; a gap makes what it brings late")
+    @Test("each message has the next number, the first of an epoch too; a gap makes what it brings late")
     func gaps() {
         var peer = NodePeer(epoch: 2)
-        #expect(take(&peer, 7, Epochs(sender: 4, receiver: 0)) == Arrival())
-        #expect(take(&peer, 8, Epochs(sender: 4, receiver: 2)) == Arrival())
-        #expect(take(&peer, 10, Epochs(sender: 4, receiver: 2)) == Arrival(hasGap: true, isLate: true))
-        #expect(take(&peer, 11, Epochs(sender: 4, receiver: 2)) == Arrival())
+        #expect(take(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
+        #expect(take(&peer, 2, Epochs(sender: 4, receiver: 2)) == Arrival())
+        #expect(take(&peer, 4, Epochs(sender: 4, receiver: 2)) == Arrival(hasGap: true, isLate: true))
+        #expect(take(&peer, 5, Epochs(sender: 4, receiver: 2)) == Arrival())
+        #expect(
+            take(&peer, 9, Epochs(sender: 7, receiver: 2, last: 7))
+                == Arrival(endsLines: true, hasGap: true, isLate: true))
+        #expect(take(&peer, 10, Epochs(sender: 7, receiver: 2, last: 7)) == Arrival())
+        // What was lost before the first that comes at all.
+        var other = NodePeer(epoch: 2)
+        #expect(take(&other, 2, Epochs(sender: 4, receiver: 0)) == Arrival(hasGap: true, isLate: true))
     }
 
     @Test("who says that it has lost something ends lines, once, and what it sent before is late")
     func theirLoss() {
         var peer = NodePeer(epoch: 2)
         #expect(take(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
-        #expect(take(&peer, 5, Epochs(sender: 7, receiver: 2)) == Arrival(endsLines: true))
-        #expect(take(&peer, 6, Epochs(sender: 7, receiver: 2)) == Arrival())
+        #expect(take(&peer, 5, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival(endsLines: true))
+        #expect(take(&peer, 6, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival())
         #expect(take(&peer, 2, Epochs(sender: 4, receiver: 2)) == Arrival(isLate: true))
-        #expect(take(&peer, 7, Epochs(sender: 7, receiver: 2)) == Arrival())
+        #expect(take(&peer, 7, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival())
         // Also where nothing was heard of before its loss: lines may have been opened to it.
         var other = NodePeer(epoch: 2)
-        #expect(take(&other, 3, Epochs(sender: 5, receiver: 2)) == Arrival(endsLines: true))
+        #expect(take(&other, 3, Epochs(sender: 5, receiver: 2, last: 2)) == Arrival(endsLines: true))
     }
 
     @Test("what is sent without knowing of this node's loss is late, until the other one knows")

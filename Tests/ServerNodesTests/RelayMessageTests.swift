@@ -7,7 +7,7 @@ import TrebuchetActors
 /// What nodes write for each other and for their engine.
 @Suite struct RelayMessageTests {
     private static let message = RelayMessage(
-        from: "a#0123", number: 7, RelayMessage.Epochs(sender: 3, receiver: 4),
+        from: "a#0123", number: 7, RelayMessage.Epochs(sender: 3, receiver: 4, last: 5),
         [
             RelayFrame(.open, line: 1, Array("{}".utf8)), RelayFrame(.toClient, line: .max, [1, 2, 3]),
             RelayFrame(.leaving, line: 0),

@@ -59,6 +59,28 @@ import TrebuchetCluster
         }
     }
 
+    @Test("a call that its owner has begun may have run, also when nobody can be found any more who owns its actor")
+    func nobodyFound() async throws {
+        let (engine, what) = (MemoryEngine(), "nobody found")
+        let way = FaultyEngine(engine)
+        var limits = ServerLimits()
+        // So long an owner is looked for.
+        limits.callTimeout = .milliseconds(200)
+        let nodes = [try Node("a", engine, through: way, limits: limits), try Node("b", engine)]
+        try await Node.with(nodes) {
+            let client = try await nodes[0].textClient()
+            let till = nodes[1].names("tills")[0]
+            let own = #","session":"\#(client.session)","timeoutMilliseconds":50000"#
+            client.call(1, till, "hold(_:)", #"["\#(what)"]"#, more: own)
+            #expect(await eventually { Payments.shared.count(what) == 1 })
+            way.set { $0.isAway = true }
+            breakLines(nodes[0], nodes[1])
+            #expect(try #require(await client.answer(1)).contains("unknownOutcome"))
+            Payments.shared.letGo(what)
+            client.abort()
+        }
+    }
+
     @Test("a call is recognised after the line between its nodes was made anew and its client came back")
     func secondLine() async throws {
         try await withNodes(["a", "b"]) { nodes in

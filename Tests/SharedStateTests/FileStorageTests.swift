@@ -75,13 +75,12 @@ struct FileStorageTests {
         #expect("\(try #require(error))".contains("chmod 600 '\(file.path)'"))
     }
 
-    @Test("what another program writes is seen by the next load")
+    @Test("what another program writes is seen by the next load at the latest")
     func reload() async throws {
         defer { removeFolder() }
         @Shared(.fileStorage(file), store: SharedStore()) var count = 1
         try await $count.save()
         try Data("5".utf8).write(to: file)
-        #expect(count == 1)
         try await $count.load()
         #expect(count == 5)
     }
@@ -96,7 +95,7 @@ struct FileStorageTests {
 
     @Test(
         "a damaged file is a load error, and a change does not overwrite it",
-        arguments: ["", "{", #""text""#, "[1,"])
+        arguments: [" ", "{", #""text""#, "[1,"])
     func damaged(content: String) async throws {
         let files = InMemoryFileStorage([file.standardizedFileURL: Data(content.utf8)])
         @Shared(.fileStorage(file), store: SharedStore(files: files)) var count = 1

@@ -42,7 +42,7 @@ struct SharedObservationTests {
         #expect(isNoticed({ _ = count }, by: { subscriber.yield(2) }))
         #expect(isNoticed({ _ = $count.isLoading }, by: { subscriber.yieldLoading() }))
         #expect(isNoticed({ _ = $reader.loadError }, by: { subscriber.yield(throwing: Oops()) }))
-        #expect(isNoticed({ _ = $count.description }, by: { subscriber.yield(3) }))
+        #expect(isNoticed({ _ = $other.description }, by: { $other.withLock { $0 = 3 } }))
         #expect(!isNoticed({ _ = count }, by: { $other.withLock { $0 = 1 } }))
         #expect(!isNoticed({ _ = count }, by: { subscriber.yieldLoading() }))
         #expect(!isNoticed({ _ = $count.isLoading }, by: { $other.withLock { $0 = 1 } }))

@@ -34,6 +34,12 @@ struct Expansion {
             "ComposableEffect": MacroSpec(
                 type: ComposableEffectMacro.self, conformances: ["ComposableEffectConvertible"]),
             "ComposableEffectRunner": MacroSpec(type: ComposableEffectRunnerMacro.self),
+            "EffectComposition": MacroSpec(type: ComposableEffectRunnerMacro.self),
+            "StateMachine": MacroSpec(type: StateMachineMacro.self),
+            "ComposableStateMachine": MacroSpec(type: ComposableStateMachineMacro.self),
+            "NestedState": MacroSpec(type: MarkerMacro.self),
+            "Forward": MacroSpec(type: MarkerMacro.self),
+            "ForwardValue": MacroSpec(type: MarkerMacro.self),
         ]
         let expanded = file.expand(macroSpecs: specs) { node in
             BasicMacroExpansionContext(sharingWith: context, lexicalContext: node.allMacroLexicalContexts())

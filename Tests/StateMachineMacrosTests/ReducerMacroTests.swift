@@ -36,4 +36,30 @@ struct ReducerMacroTests {
         #expect(finding.message.hasPrefix("'@\(macro)' can only be attached to a struct"))
         #expect(finding.fixes.map(\.source) == ["\(kind) A {}"])
     }
+
+    @Test("names the type that a body speaks of and that is not there, once", arguments: ["State", "Action"])
+    func missingType(kind: String) {
+        let other = kind == "State" ? "enum Action { case add }" : "struct State {}"
+        let expansion = Expansion(
+            "@Reducer\nstruct Feature {\n    \(other)\n    var body: some Reducer<State, Action> { EmptyReducer() }\n}")
+        #expect(
+            expansion.findings.map(\.message) == [
+                "'@Reducer' needs a type '\(kind)' inside of 'Feature', since 'body' is a reducer of it"
+            ])
+        #expect(!expansion.text.contains("extension Feature: StateMachines.Reducer"))
+        #expect(expansion.findings.first?.fixes.first?.source.contains("\(kind) {\n    }") == true)
+    }
+
+    @Test(
+        "takes types that a reducer has otherwise",
+        arguments: [
+            "typealias State = Int\n    typealias Action = Bool\n    var body: some ReducerOf<Self> { EmptyReducer() }",
+            "var body: some Reducer<Int, Bool> { EmptyReducer() }",
+            "func reduce(into state: inout Int, action: Bool) -> Effect<Bool> { .none }",
+        ])
+    func otherTypes(members: String) {
+        let expansion = Expansion("@Reducer\nstruct Feature {\n    \(members)\n}")
+        #expect(expansion.findings.isEmpty)
+        #expect(expansion.text.contains("extension Feature"))
+    }
 }

@@ -1,5 +1,5 @@
 #if TREBUCHET_THREAD_SANITIZER
-    import Platform
+    import Relays
 
     /// Found before the one of the same name in Synchronization, whose lock ThreadSanitizer does not see.
     typealias Mutex<Value: ~Copyable> = SanitizedMutex<Value>

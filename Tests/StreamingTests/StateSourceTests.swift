@@ -78,7 +78,7 @@ import TrebuchetWire
         init(isLocal: Bool) { self.isLocal = isLocal }
 
         func inOneWrite(_ body: () -> Void) { body() }
-        func fellBehind() {}
+        func fellBehind(_ subscription: StreamSubscription) {}
         func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {}
         func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {}
         func streamsMayShow() { shown += 1 }

@@ -23,7 +23,7 @@ enum FloorPlan {
         "TodosWeb": 8, "ChatWeb": 8,
         "TodoModel": 5, "GameModel": 5, "SharedModel": 5, "TodoServer": 8, "TodoClient": 8, "GameServer": 8,
         "GamePlayer": 8,
-        "ObservedClient": 8,
+        "ObservedClient": 8, "KitchenModel": 5, "Desk": 6, "Kitchen": 8,
         "TrebuchetCLI": 9, "Consistency": 9,
         "TrebuchetTool": 10, "Torment": 10,
     ]

@@ -16,8 +16,8 @@ enum FolderPlan {
             ["Keys"], ["Files"], ["Operations"], ["References"], ["."],
         ],
         "StateMachines": [
-            ["Reports"], ["CasePaths"], ["Dependencies"], ["Effects"], ["Reducers"], ["Machines"], ["Running"],
-            ["."], ["Testing"],
+            ["Reports"], ["CasePaths"], ["Clocks"], ["Dependencies"], ["Dependencies/Standard"], ["Effects"],
+            ["Reducers"], ["Machines"], ["Running"], ["."], ["Testing"],
         ],
         // What a server is made of, then what is made for one connection, then the server.
         "Trebuchet": [

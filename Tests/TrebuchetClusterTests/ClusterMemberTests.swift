@@ -33,6 +33,16 @@ struct ClusterMemberTests {
         #expect(one.notes.lost == 0 && two.notes.lost == 0)
     }
 
+    @Test("an engine that names nodes twice does not end one")
+    func namedTwice() async throws {
+        let (one, two) = (try world.start(), try world.start())
+        var faults = FaultyEngine.Faults()
+        faults.namesTwice = true
+        for node in [one, two] { node.link.set(faults) }
+        for _ in 0..<50 where !world.isSettled { try await world.round() }
+        #expect(one.member.slotCount + two.member.slotCount == ClusterSlot.count && one.member.slotCount > 0)
+    }
+
     @Test("of a node that dies the others have all slots when its leases are over, and not before")
     func dying() async throws {
         let (one, two) = (try world.start(), try world.start())

@@ -13,6 +13,8 @@ final class FaultyEngine: ClusterEngine {
         var isAway = false
         /// Whether each release comes late.
         var delaysReleases = false
+        /// Whether each node is named twice among those that live.
+        var namesTwice = false
     }
 
     private struct State {
@@ -112,7 +114,8 @@ final class FaultyEngine: ClusterEngine {
     }
 
     func nodes() async throws(ClusterEngineError) -> [LiveNode] {
-        try await ask("nodes") { (engine) async throws(ClusterEngineError) in try await engine.nodes() }
+        let nodes = try await ask("nodes") { (engine) async throws(ClusterEngineError) in try await engine.nodes() }
+        return state.withLock { $0.faults.namesTwice } ? nodes + nodes : nodes
     }
 
     func acquire(

@@ -35,11 +35,32 @@ extension Stream {
 }
 
 /// Which stream is the newest, and what holds it.
-private final class Switch<Value: Sendable>: Sendable {
-    private struct State {
+///
+/// A stream that is switched to may be one that values are on their way above of: some have passed it already, and places below the
+/// switch have yet to get them by another way. What it has is then brought down by the last of the waves that they are part of, when
+/// all above has been done, as with a `Join`: below, it meets what belongs to it.
+private final class Switch<Value: Sendable>: Joining {
+    private struct State: Sendable {
         var number = 0
         var attachments: [Attachment] = []
         var isReleased = false
+        /// The current value of the newest stream.
+        var current: (@Sendable () -> Value?)?
+        /// Whether a value of the newest stream has come, so that its current one need not be brought.
+        var hasCome = false
+        /// The waves that have yet to fire the switch, the last of which brings the current value.
+        var due: [Wave] = []
+
+        /// Another stream is the newest, or none. Gives what held the one before.
+        mutating func moveOn(to current: (@Sendable () -> Value?)?) -> ([Attachment], (@Sendable () -> Value?)?) {
+            let old = (attachments, self.current)
+            number += 1
+            attachments = []
+            self.current = current
+            hasCome = false
+            due = []
+            return old
+        }
     }
 
     private let outlet: Outlet<Value>
@@ -48,33 +69,89 @@ private final class Switch<Value: Sendable>: Sendable {
 
     init(_ outlet: Outlet<Value>) { self.outlet = outlet }
 
+    var height: Int { outlet.height }
+
     func attach(to stream: some Stream<Value>, _ wave: Wave) async {
+        let source = stream.outlet
         let (number, old) = state.withLock { state in
-            state.number += 1
-            let old = state.attachments
-            state.attachments = []
+            let old = state.moveOn { source.current }
             return (state.number, old)
         }
         withExtendedLifetime(old) {}
         // Asked before, so that a value that comes while it is attached is not forgotten again.
-        if stream.outlet.current == nil { outlet.clear() }
-        let new = await stream.attach(outlet, in: wave) { [line, outlet, state] value, wave in
+        if source.current == nil { outlet.clear() }
+        let new = await stream.attach(self, withCurrent: false, in: wave) {
+            [weak self, line, outlet, state] value, wave in
+            if self?.leave(wave, of: number) == true { return }
             await line.emit(value, from: outlet, wave) { state.withLock { $0.number == number } }
         }
-        // Not stored when a newer stream has come or the chain has gone meanwhile: released here, outside the lock.
+        let isDue = state.withLock { state in
+            // Not stored when a newer stream has come or the chain has gone meanwhile: released here, outside the lock.
+            guard state.number == number, !state.isReleased else { return false }
+            state.attachments = new
+            // Before the first stream there was nothing below that could meet it. Waves are looked for once it is attached: one that
+            // begins later brings its value itself. One that cannot be noted has come to its end.
+            guard number > 1 else { return true }
+            state.due = CommonUpstreams(of: [source, source]).waves.filter { $0.fireLater(self) }
+            return state.due.isEmpty
+        }
+        if isDue { await bring(number, wave) }
+    }
+
+    /// A wave above the newest stream has done all that is above the switch.
+    func fire(_ wave: Wave) async {
+        let number = state.withLock { state -> Int? in
+            guard !state.due.isEmpty else { return nil }
+            state.due.removeAll { $0.root === wave }
+            // What the stream has is of the others as well: they come out together, or else one by one.
+            for other in state.due where wave.merge(into: other, at: self) { return nil }
+            return state.number
+        }
+        if let number { await bring(number, wave) }
+    }
+
+    /// A wave has brought a value of a stream. True when the value is left to an older wave, that has yet to bring the stream's current
+    /// one: this one is part of it from now on.
+    private func leave(_ wave: Wave, of number: Int) -> Bool {
         state.withLock { state in
-            if state.number == number, !state.isReleased { state.attachments = new }
+            guard state.number == number else { return false }
+            if !state.due.isEmpty, !state.due.contains(where: { $0.root === wave.root }), wave.fireLater(self) {
+                for other in state.due where wave.merge(into: other, at: self) { return true }
+            }
+            state.hasCome = true
+            return false
+        }
+    }
+
+    /// Emits the current value of the newest stream, unless one has come by itself.
+    private func bring(_ number: Int, _ wave: Wave) async {
+        guard let value = state.withLock({ $0.number == number ? $0.current : nil })?() else { return }
+        await line.emit(value, from: outlet, wave) { [state] in
+            state.withLock { $0.number == number && !$0.hasCome }
         }
     }
 
     func release() {
         let old = state.withLock { state in
             state.isReleased = true
-            state.number += 1
-            let old = state.attachments
-            state.attachments = []
-            return old
+            return state.moveOn(to: nil)
         }
         withExtendedLifetime(old) {}
+    }
+}
+
+extension Switch: Downstream {
+    /// A stream that is chosen may stand below the switch itself; then no height is above all.
+    private var limit: Int { 1_000 }
+
+    func hang(below upstream: any Upstream) {
+        outlet.hang(below: upstream)
+        raise(to: upstream.height)
+    }
+
+    func leave(_ upstream: any Upstream) { outlet.leave(upstream) }
+
+    func raise(to height: Int) {
+        if height < limit { outlet.raise(to: height + 1) }
     }
 }

@@ -8,8 +8,22 @@ public actor ValueActor<Value: Sendable> {
     /// - Parameter value: what it begins with.
     public init(_ value: Value) { self.value = value }
 
+    /// - Parameter value: what it begins with.
+    public init(value: Value) { self.value = value }
+
     /// Replaces the value.
     public func set(_ value: Value) { self.value = value }
+
+    /// Replaces the value.
+    public func set(value: Value) { self.value = value }
+
+    /// Runs a closure with the value, on the actor; nobody else changes it meanwhile.
+    @discardableResult
+    public func execute<Result: Sendable, Failure: Error>(
+        _ work: @Sendable (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try work(&value)
+    }
 
     /// Changes the value in place; nobody else touches it meanwhile.
     @discardableResult

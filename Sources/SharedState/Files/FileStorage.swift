@@ -11,6 +11,17 @@ public protocol FileStorage: Sendable {
 
     /// Puts the bytes in the place of the file, as a whole or not at all. For one file, called once at a time.
     func replace(_ file: URL, with data: Data) throws
+
+    /// Calls `onChange` whenever the file may be another, from any thread, until the subscription is cancelled. Calls too many
+    /// do no harm: the file is read then and compared. Default: never.
+    func watch(_ file: URL, onChange: @escaping @Sendable () -> Void) -> SharedSubscription
+}
+
+extension FileStorage {
+    /// Never calls `onChange`.
+    public func watch(_ file: URL, onChange: @escaping @Sendable () -> Void) -> SharedSubscription {
+        SharedSubscription()
+    }
 }
 
 /// The files of the disk.
@@ -43,4 +54,15 @@ public struct DiskFileStorage: FileStorage {
     public func replace(_ file: URL, with data: Data) throws {
         try data.withUnsafeBytes { try PrivateFile.replace(file.path, with: $0) }
     }
+
+    #if canImport(Glibc)
+        /// On Linux: is told by the system, by `inotify`. On other systems files are not watched.
+        ///
+        /// Not told of: a change on a network file system by another machine, and a file that no folder leads to for which the
+        /// system has watches left (`fs.inotify.max_user_watches`).
+        public func watch(_ file: URL, onChange: @escaping @Sendable () -> Void) -> SharedSubscription {
+            let watch = FolderWatches.shared.add(file.path, onChange)
+            return SharedSubscription { watch.cancel() }
+        }
+    #endif
 }

@@ -16,6 +16,24 @@ struct FileWrites: Sendable {
     /// Whether what is in the file is not known, and only an explicit save may replace it.
     var isProtected = false
 
+    /// The last content that was read or written, as far as needed to know it again; nil before there was any.
+    private var known: Int?
+
+    /// What a file's content is known by. Made out of the lock: all of it is read.
+    static func mark(of data: Data?) -> Int {
+        var hasher = Hasher()
+        hasher.combine(data == nil)
+        // The hash of `Data` is one of its beginning alone.
+        data?.withUnsafeBytes { hasher.combine(bytes: $0) }
+        return hasher.finalize()
+    }
+
+    /// Notes the file's content by its mark; false when it is the one that was noted last.
+    mutating func note(_ mark: Int) -> Bool {
+        defer { known = mark }
+        return known != mark
+    }
+
     /// What the file holds once all is written; nil when nothing is on its way.
     var newest: Write? { waiting ?? current }
 

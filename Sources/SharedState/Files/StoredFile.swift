@@ -6,7 +6,7 @@ internal import Synchronization
     internal import Foundation
 #endif
 
-/// A file that holds a shared value as JSON.
+/// A file that holds a shared value.
 ///
 /// Writing goes on in a task of its own, one write at a time; values that are set during a write become one further
 /// write, of the newest. A file that could not be read is not replaced by a mere change of the value.
@@ -20,10 +20,10 @@ final class StoredFile: Sendable {
         self.storage = storage
     }
 
-    /// The value in the file, or on its way there; nil when there is no file.
-    func read<Value: Decodable>(_ type: Value.Type) throws(FileStorageError) -> Value? {
+    /// The value in the file, or on its way there; nil when there is no file, or an empty one.
+    func read<Value>(_ coding: FileCoding<Value>) throws(FileStorageError) -> Value? {
         do throws(FileStorageError) {
-            let value = try decode(type, from: try bytes())
+            let value = try decode(try bytes(), coding)
             writes.withLock { $0.isProtected = false }
             return value
         } catch {
@@ -32,15 +32,10 @@ final class StoredFile: Sendable {
         }
     }
 
-    func write<Value: Encodable & Sendable>(
-        _ value: Value, context: SaveContext, continuation: SaveContinuation
+    func write<Value>(
+        _ value: Value, _ coding: FileCoding<Value>, context: SaveContext, continuation: SaveContinuation
     ) {
-        let encode = { @Sendable in
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = .sortedKeys
-            return try encoder.encode(value)
-        }
-        let write = FileWrites.Write(encode: encode, continuations: [continuation])
+        let write = FileWrites.Write(encode: { try coding.encode(value) }, continuations: [continuation])
         switch writes.withLock({ $0.add(write, context) }) {
         case .write: Task.detached(priority: .utility) { self.writeAll() }
         case .queued: break
@@ -48,11 +43,39 @@ final class StoredFile: Sendable {
         }
     }
 
+    /// Tells of what others write to the file: each time it is another than the one that was read or written here.
+    func watch<Value>(
+        _ coding: FileCoding<Value>, _ subscriber: SharedSubscriber<Value>
+    ) -> SharedSubscription {
+        storage.watch(url) { self.look(coding, subscriber) }
+    }
+
+    private func look<Value>(_ coding: FileCoding<Value>, _ subscriber: SharedSubscriber<Value>) {
+        // What is on its way to the file takes the place of what others have written.
+        guard writes.withLock({ $0.newest == nil }) else { return }
+        do throws(FileStorageError) {
+            let data = try stored()
+            guard note(data) else { return }
+            let value = try decode(data, coding)
+            writes.withLock { $0.isProtected = false }
+            guard let value else { return subscriber.yieldReturningInitialValue() }
+            subscriber.update { [self] current in
+                // Set meanwhile: that is newer.
+                if writes.withLock({ $0.newest == nil }) { current = value }
+            }
+        } catch {
+            writes.withLock { $0.isProtected = true }
+            subscriber.yield(throwing: error)
+        }
+    }
+
     private func writeAll() {
         while let write = writes.withLock({ $0.next() }) {
             let result: Result<Void, any Error>
             do {
-                result = .success(try storage.replace(url, with: try write.encode()))
+                let data = try write.encode()
+                _ = note(data)
+                result = .success(try storage.replace(url, with: data))
             } catch {
                 result = .failure(self.error(.unwritable, error))
             }
@@ -61,22 +84,28 @@ final class StoredFile: Sendable {
     }
 
     private func bytes() throws(FileStorageError) -> Data? {
-        do {
-            if let write = writes.withLock({ $0.newest }) { return try write.encode() }
-            return try storage.read(url)
-        } catch {
-            throw self.error(.unreadable, error)
+        if let write = writes.withLock({ $0.newest }) {
+            do { return try write.encode() } catch { throw self.error(.unreadable, error) }
         }
+        let data = try stored()
+        _ = note(data)
+        return data
     }
 
-    private func decode<Value: Decodable>(
-        _ type: Value.Type, from data: Data?
-    ) throws(FileStorageError) -> Value? {
-        do {
-            return try data.map { try JSONDecoder().decode(type, from: $0) }
-        } catch {
-            throw self.error(.damaged, error)
-        }
+    /// False when the content is the one that was read or written last.
+    private func note(_ data: Data?) -> Bool {
+        let mark = FileWrites.mark(of: data)
+        return writes.withLock { $0.note(mark) }
+    }
+
+    private func stored() throws(FileStorageError) -> Data? {
+        do { return try storage.read(url) } catch { throw self.error(.unreadable, error) }
+    }
+
+    private func decode<Value>(_ data: Data?, _ coding: FileCoding<Value>) throws(FileStorageError) -> Value? {
+        // A file that was made and not yet written holds nothing.
+        guard let data, !data.isEmpty else { return nil }
+        do { return try coding.decode(data) } catch { throw self.error(.damaged, error) }
     }
 
     private func error(_ code: FileStorageError.Code, _ cause: (any Error)? = nil) -> FileStorageError {

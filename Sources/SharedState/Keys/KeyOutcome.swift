@@ -22,3 +22,11 @@ public struct AbandonedContinuation: Error, Hashable, CustomStringConvertible {
         "the key dropped its continuation without an outcome; let its load or save resume it on every path"
     }
 }
+
+/// A key had no value to load, and one was required.
+public struct MissingValue: Error, CustomStringConvertible {
+    /// The key, as it describes itself.
+    public let key: String
+
+    public var description: String { "\(key) has no value to load, and 'init(require:)' takes no other" }
+}

@@ -18,6 +18,9 @@ public struct SharedKeyDefault<Base: SharedReaderKey>: SharedReaderKey {
         Self(base: key, makeValue: value)
     }
 
+    /// What a wrapper begins with as long as there is no other value; made anew each time.
+    public var initialValue: Base.Value { makeValue() }
+
     /// That of the key alone, so that both stand for one value.
     public var id: Base.ID { base.id }
 

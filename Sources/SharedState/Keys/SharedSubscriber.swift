@@ -5,6 +5,7 @@
 public struct SharedSubscriber<Value: Sendable>: Sendable {
     enum Message: Sendable {
         case change(@Sendable (inout Value) -> Void)
+        case initialValue
         case failure(any Error)
         case loading(Bool)
     }
@@ -13,6 +14,9 @@ public struct SharedSubscriber<Value: Sendable>: Sendable {
 
     /// Replaces the value, and ends the loading and the error that were there before.
     public func yield(_ value: Value) { receive(.change { $0 = value }) }
+
+    /// There is nothing any more: the value is the one that the first wrapper gave. Otherwise like `yield(_:)`.
+    public func yieldReturningInitialValue() { receive(.initialValue) }
 
     /// Changes a part of the value and leaves the rest as it is; otherwise like `yield(_:)`.
     public func update(_ change: @escaping @Sendable (inout Value) -> Void) { receive(.change(change)) }

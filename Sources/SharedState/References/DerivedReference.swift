@@ -12,7 +12,8 @@ final class DerivedReader<Root: Sendable, Value: Sendable>: SharedReference {
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
     var saveError: (any Error)? { parent.saveError }
-    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates, path) }
+    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [path] in $0[keyPath: path] } }
+    var text: String { "\(parent.text)[dynamicMember: \(path)]" }
 
     func load(isolation: isolated (any Actor)?) async throws { try await parent.load(isolation: isolation) }
 }
@@ -31,7 +32,8 @@ final class DerivedReference<Root: Sendable, Value: Sendable>: MutableReference 
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
     var saveError: (any Error)? { parent.saveError }
-    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates, path) }
+    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [path] in $0[keyPath: path] } }
+    var text: String { "\(parent.text)[dynamicMember: \(path)]" }
     @MainActor var operations: OperationRecords { parent.operations.ofPart(path) }
     var key: (any SharedReaderKey<Value>)? { nil }
 
@@ -41,4 +43,24 @@ final class DerivedReference<Root: Sendable, Value: Sendable>: MutableReference 
 
     func load(isolation: isolated (any Actor)?) async throws { try await parent.load(isolation: isolation) }
     func save(isolation: isolated (any Actor)?) async throws { try await parent.save(isolation: isolation) }
+}
+
+/// What a closure makes of a shared value.
+final class ComputedReader<Root: Sendable, Value: Sendable>: SharedReference {
+    private let parent: any SharedReference<Root>
+    private let compute: @Sendable (Root) -> Value
+
+    init(_ parent: any SharedReference<Root>, _ compute: @escaping @Sendable (Root) -> Value) {
+        self.parent = parent
+        self.compute = compute
+    }
+
+    var value: Value { compute(parent.value) }
+    var isLoading: Bool { parent.isLoading }
+    var loadError: (any Error)? { parent.loadError }
+    var saveError: (any Error)? { parent.saveError }
+    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates, compute) }
+    var text: String { "\(parent.text).read" }
+
+    func load(isolation: isolated (any Actor)?) async throws { try await parent.load(isolation: isolation) }
 }

@@ -8,9 +8,9 @@ public struct InMemoryKey<Value: Sendable>: SharedKey {
     /// The name: keys of one name and one type share their value.
     public let id: ID
 
-    /// The value of before in this store; none leaves the wrapper with its own.
+    /// The value of before in this store; with none, the one that the first wrapper begins with is kept from then on.
     public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {
-        continuation.resume(with: .success(SharedStore.current.memory.value(of: id)))
+        continuation.resume(with: .success(SharedStore.current.memory.value(of: id, orKeep: context.initialValue)))
     }
 
     /// All wrappers share the value already, and nobody else changes it.
@@ -25,8 +25,12 @@ public struct InMemoryKey<Value: Sendable>: SharedKey {
     }
 }
 
+extension InMemoryKey: CustomStringConvertible {
+    public var description: String { ".inMemory(\(String(reflecting: id.name)))" }
+}
+
 extension SharedReaderKey {
-    /// Keeps the value in memory, also while no wrapper holds it. It is gone with the process.
+    /// Keeps the value in memory, the initial one too, also while no wrapper holds it. It is gone with the process.
     public static func inMemory<Value>(_ name: String) -> Self where Self == InMemoryKey<Value> {
         InMemoryKey(id: InMemoryKey.ID(name: name))
     }

@@ -10,6 +10,9 @@ protocol SharedReference<Value>: AnyObject, Sendable {
 
     var updates: SharedUpdates<Value> { get }
 
+    /// What it is, as a wrapper's description says it.
+    var text: String { get }
+
     func load(isolation: isolated (any Actor)?) async throws
 }
 

@@ -54,6 +54,18 @@ public final class SharedStore: Sendable {
         return candidate
     }
 
+    /// The value that a key loads; throws when it has none.
+    func required<Key: SharedReaderKey>(
+        _ key: Key, isolation: isolated (any Actor)?
+    ) async throws -> Key.Value {
+        let outcome = Outcome<Key.Value?>()
+        Self.$current.withValue(self) {
+            key.load(context: .userInitiated, continuation: LoadContinuation { outcome.set($0) })
+        }
+        guard let value = try await outcome.get() else { throw MissingValue(key: "\(key)") }
+        return value
+    }
+
     /// Called as a reference goes. By then there may be a new one for the same key.
     func remove(_ reference: ObjectIdentifier, for id: SendableKey) {
         entries.withLock { entries in

@@ -18,10 +18,11 @@ public struct SharedUpdates<Value: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    init<Root: Sendable>(_ whole: SharedUpdates<Root>, _ path: any KeyPath<Root, Value> & Sendable) {
+    /// Those of a part of a value.
+    init<Root: Sendable>(_ whole: SharedUpdates<Root>, _ part: @escaping @Sendable (Root) -> Value) {
         makeReader = {
             let read = whole.makeReader()
-            return { actor in await read(actor)?[keyPath: path] }
+            return { actor in await read(actor).map(part) }
         }
     }
 

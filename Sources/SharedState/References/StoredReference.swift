@@ -7,7 +7,7 @@ internal import Synchronization
 /// Three locks. `turn` is held while a caller changes its copy of the value, so that versions come in the order of turns;
 /// `contents` and that of `newest`, always in this order, only to look or to store, and while they are held no code of others
 /// runs: values are released, observers told and keys called afterwards.
-final class StoredReference<Value: Sendable>: MutableReference, Observable {
+final class StoredReference<Value: Sendable>: MutableReference {
     private struct Contents: Sendable {
         var loads = Attempts()
         var saves = Attempts()
@@ -50,29 +50,28 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
     // An observer registers before it looks, and is told after a change: it never misses one, on whatever thread.
 
     var value: Value {
-        registrar.access(self, keyPath: \.value)
+        registrar.access(Observed(), keyPath: \.value)
         return newest.currentValue
     }
 
     var isLoading: Bool {
-        registrar.access(self, keyPath: \.progress)
+        registrar.access(Observed(), keyPath: \.progress)
         return contents.withLock { $0.loads.pendingCount > 0 || $0.isSubscriptionLoading }
     }
 
     var loadError: (any Error)? {
-        registrar.access(self, keyPath: \.progress)
+        registrar.access(Observed(), keyPath: \.progress)
         return contents.withLock { $0.loadError }
     }
 
     var saveError: (any Error)? {
-        registrar.access(self, keyPath: \.progress)
+        registrar.access(Observed(), keyPath: \.progress)
         return contents.withLock { $0.saveError }
     }
 
-    /// Stands for `isLoading` and the errors in the eyes of Observation.
-    private var progress: Void { () }
-
     var updates: SharedUpdates<Value> { SharedUpdates(newest.stream) }
+
+    var text: String { key.map { "\($0)" } ?? "value: \(String(reflecting: value))" }
 
     // MARK: Changing
 
@@ -98,12 +97,12 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
     /// Tells observers of a change whose turn is over.
     private func tell(_ replaced: Value) {
         _ = replaced
-        registrar.withMutation(of: self, keyPath: \.value) {}
+        registrar.withMutation(of: Observed(), keyPath: \.value) {}
     }
 
     private func changeProgress(_ body: (inout Contents) -> Void) {
         contents.withLock { body(&$0) }
-        registrar.withMutation(of: self, keyPath: \.progress) {}
+        registrar.withMutation(of: Observed(), keyPath: \.progress) {}
     }
 
     // MARK: Loading
@@ -117,7 +116,7 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
     ) {
         guard let key else { return whenDone(.success(())) }
         let (number, version) = contents.withLock { ($0.loads.begin(), newest.version) }
-        registrar.withMutation(of: self, keyPath: \.progress) {}
+        registrar.withMutation(of: Observed(), keyPath: \.progress) {}
         let continuation = LoadContinuation<Value> { [weak self] result in
             self?.endLoad(number, begunAt: version, result)
             whenDone(result.map { _ in })
@@ -137,7 +136,7 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
             return self.exchange(value ?? initialValue)
         }
         if let replaced { tell(replaced) }
-        registrar.withMutation(of: self, keyPath: \.progress) {}
+        registrar.withMutation(of: Observed(), keyPath: \.progress) {}
     }
 
     func subscribe() {
@@ -151,12 +150,8 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
 
     private func receive(_ message: SharedSubscriber<Value>.Message) {
         switch message {
-        case .change(let body):
-            change(saves: false, body)
-            changeProgress {
-                $0.loadError = nil
-                $0.isSubscriptionLoading = false
-            }
+        case .change(let body): receive(body)
+        case .initialValue: receive { [initialValue] in $0 = initialValue }
         case .failure(let error):
             changeProgress {
                 $0.loadError = error
@@ -164,6 +159,14 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
             }
         case .loading(let isLoading):
             changeProgress { $0.isSubscriptionLoading = isLoading }
+        }
+    }
+
+    private func receive(_ body: (inout Value) -> Void) {
+        change(saves: false, body)
+        changeProgress {
+            $0.loadError = nil
+            $0.isSubscriptionLoading = false
         }
     }
 
@@ -208,10 +211,9 @@ final class StoredReference<Value: Sendable>: MutableReference, Observable {
         isolation: isolated (any Actor)? = #isolation,
         of start: (@escaping @Sendable (Result<Void, any Error>) -> Void) -> Void
     ) async throws {
-        let outcome = StateRelay<Result<Void, any Error>?>(nil)
-        start { outcome.update($0) }
-        for await case let result? in outcome.stream { return try result.get() }
-        throw CancellationError()
+        let outcome = Outcome<Void>()
+        start { outcome.set($0) }
+        try await outcome.get()
     }
 }
 

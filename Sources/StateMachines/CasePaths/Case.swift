@@ -4,8 +4,8 @@ public typealias CaseKeyPath<Root, Value> = KeyPath<Case<Root>, Case<Value>>
 /// The root and the stations of a case key path; there is no need to name it.
 @dynamicMemberLookup
 public struct Case<Value>: Sendable {
-    /// The names of the cases on the way here.
-    let names: [StaticString]
+    /// The names of the cases on the way here, `.child`, and other steps, `[id: 1]`.
+    let names: [String]
     let embed: @Sendable (Value) -> Any
     let extract: @Sendable (Any) -> Value?
 
@@ -17,7 +17,7 @@ public struct Case<Value>: Sendable {
     }
 
     private init(
-        names: [StaticString], embed: @escaping @Sendable (Value) -> Any, extract: @escaping @Sendable (Any) -> Value?
+        names: [String], embed: @escaping @Sendable (Value) -> Any, extract: @escaping @Sendable (Any) -> Value?
     ) {
         self.names = names
         self.embed = embed
@@ -29,9 +29,17 @@ public struct Case<Value>: Sendable {
         dynamicMember path: KeyPath<Value.AllCasePaths, AnyCasePath<Value, Payload>>
     ) -> Case<Payload> where Value: CasePathable {
         let next = Value.allCasePaths[keyPath: path]
-        return Case<Payload>(
-            names: names + [next.name],
-            embed: { [embed] in embed(next.embed($0)) },
-            extract: { [extract] in extract($0).flatMap(next.extract) })
+        return appending(".\(next.name)", embed: next.embed, extract: next.extract)
+    }
+
+    /// One step further.
+    func appending<Next>(
+        _ name: String, embed next: @escaping @Sendable (Next) -> Value,
+        extract nextExtract: @escaping @Sendable (Value) -> Next?
+    ) -> Case<Next> {
+        Case<Next>(
+            names: names + [name],
+            embed: { [embed] in embed(next($0)) },
+            extract: { [extract] in extract($0).flatMap(nextExtract) })
     }
 }

@@ -14,6 +14,11 @@ extension CasePathable {
         AnyCasePath(path).extract(self) != nil
     }
 
+    /// The payload of a case, by its name: `destination.detail`, for an enum that is `@dynamicMemberLookup` as well.
+    public subscript<Value>(dynamicMember path: KeyPath<AllCasePaths, AnyCasePath<Self, Value>>) -> Value? {
+        Self.allCasePaths[keyPath: path].extract(self)
+    }
+
     /// The payload of the case that the key path names; nil when the value is another case.
     public subscript<Value>(case path: CaseKeyPath<Self, Value>) -> Value? {
         AnyCasePath(path).extract(self)

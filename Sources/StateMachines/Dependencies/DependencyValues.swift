@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The dependencies that are in force in the current task; a property is added for each in an extension.
 public struct DependencyValues: Sendable {
     @TaskLocal static var current = DependencyValues()
@@ -7,12 +5,25 @@ public struct DependencyValues: Sendable {
     @TaskLocal private static var isPreparing = false
     @TaskLocal private static var location: CodeLocation?
 
-    private var values: [ObjectIdentifier: any Sendable] = [:]
+    private var values: [ObjectIdentifier: any DependencyBox] = [:]
     private var ownContext: DependencyContext?
+    /// The values for tests that were made so far; nil where nothing tells how long to keep them.
+    private var made: MadeValues?
+    private var ownThrottles: Throttles?
     /// The place in the tree of reducers at which effects are made.
     private(set) var path: [AnyID] = []
 
     init() {}
+
+    /// Those of the machine that reduces.
+    var throttles: Throttles { ownThrottles ?? .ofProcess }
+
+    /// The same values, for a machine.
+    func forMachine() -> DependencyValues {
+        var values = self
+        values.ownThrottles = Throttles()
+        return values
+    }
 
     /// Which values dependencies have that nobody replaced. In a process that runs tests it is `.test`.
     public var context: DependencyContext {
@@ -21,21 +32,35 @@ public struct DependencyValues: Sendable {
     }
 
     /// The value of a dependency: the one it was replaced by, or the one of the ``context``.
+    ///
+    /// A live value is made once in a process. A test value is made once in a test, within a test store and within
+    /// ``withDependencies(_:operation:)``; elsewhere, as in a test with arguments, at each use.
     public subscript<Key: TestDependencyKey>(key: Key.Type) -> Key.Value {
         get {
-            if let value = values[ObjectIdentifier(key)] as? Key.Value { return value }
+            if let value = values[ObjectIdentifier(key)]?.value(of: key) { return value }
             switch context {
-            case .test: return key.testValue
-            case .live: return LiveValues.shared.value(of: key)
+            case .test:
+                // One that was only read to be changed is not kept: a use of it would not be reported then.
+                guard !Self.isPreparing, let made = made ?? MadeValues.ofRunningTest else { return key.testValue }
+                return made.value(of: key) { key.testValue }
+            case .live: return LiveValues.value(of: key)
             }
         }
-        set { values[ObjectIdentifier(key)] = newValue }
+        set { values[ObjectIdentifier(key)] = KeptValue<Key>(value: newValue) }
+    }
+
+    /// The same values, with test values that are made once from here on.
+    func keepingTestValues() -> DependencyValues {
+        var values = self
+        if values.made == nil { values.made = MadeValues.ofRunningTest ?? MadeValues() }
+        return values
     }
 
     /// The values with those of `newer` over them.
     func overridden(by newer: DependencyValues) -> DependencyValues {
-        if values.isEmpty, ownContext == nil { return newer }
+        if values.isEmpty, ownContext == nil, made == nil { return newer }
         var result = newer
+        result.made = newer.made ?? made
         if result.values.isEmpty {
             result.values = values
         } else {
@@ -67,28 +92,4 @@ public struct DependencyValues: Sendable {
         guard !isPreparing else { return }
         reportIssue(message, at: location ?? .unknown)
     }
-}
-
-/// The live values, each made once.
-private final class LiveValues: Sendable {
-    static let shared = LiveValues()
-    private let values = Mutex<[ObjectIdentifier: any Sendable]>([:])
-
-    func value<Key: TestDependencyKey>(of key: Key.Type) -> Key.Value {
-        let id = ObjectIdentifier(key)
-        if let known = values.withLock({ $0[id] }) as? Key.Value { return known }
-        guard let key = key as? any DependencyKey.Type, let value = Self.make(key) as? Key.Value else {
-            DependencyValues.reportUnimplemented(
-                "The dependency \(Key.self) has no live value: conform it to 'DependencyKey'.")
-            return Key.testValue
-        }
-        // Made outside of the lock, since it may use other dependencies; the first one made stays.
-        return values.withLock { values in
-            if let known = values[id] as? Key.Value { return known }
-            values[id] = value
-            return value
-        }
-    }
-
-    private static func make<Key: DependencyKey>(_ key: Key.Type) -> any Sendable { key.liveValue }
 }

@@ -8,7 +8,7 @@
 public func withDependencies<Result>(
     _ update: (inout DependencyValues) throws -> Void, operation: () throws -> Result
 ) rethrows -> Result {
-    let values = try DependencyValues.current.changed(by: update)
+    let values = try DependencyValues.current.keepingTestValues().changed(by: update)
     return try DependencyValues.$current.withValue(values, operation: operation)
 }
 
@@ -17,6 +17,6 @@ public func withDependencies<Result>(
     isolation: isolated (any Actor)? = #isolation,
     _ update: (inout DependencyValues) throws -> Void, operation: () async throws -> Result
 ) async rethrows -> Result {
-    let values = try DependencyValues.current.changed(by: update)
+    let values = try DependencyValues.current.keepingTestValues().changed(by: update)
     return try await DependencyValues.$current.withValue(values, operation: operation, isolation: isolation)
 }

@@ -29,34 +29,43 @@ extension Effect {
         return other.isNone ? self : .concatenate(self, other)
     }
 
-    /// Makes the effect one that `.cancel(id:)` ends.
+    /// Makes the effect one that `.cancel(id:)` ends. One that is cancelled before it has started never runs.
     ///
     /// - Parameter cancelInFlight: whether effects with this id that were returned before end when this one starts.
     public func cancellable(id: some Hashable & Sendable, cancelInFlight: Bool = false) -> Self {
-        isNone ? self : Self(.cancellable(self, CancelID(id), cancelInFlight: cancelInFlight))
+        isNone ? self : Self(.cancellable(self, EffectID(id), cancelInFlight: cancelInFlight))
     }
 
     /// Ends all effects with this id that were returned before this one, whether they have started or not.
     ///
     /// In an element of `forEach` or a child of `ifLet` it reaches that element's effects, not its siblings'.
-    public static func cancel(id: some Hashable & Sendable) -> Self { Self(.cancel(CancelID(id))) }
+    public static func cancel(id: some Hashable & Sendable) -> Self { Self(.cancel(EffectID(id))) }
 
     /// The same effect with its actions made into others: how a child's effects become the parent's.
     public func map<Other: Sendable>(_ transform: @escaping @Sendable (Action) -> Other) -> Effect<Other> {
+        compactMap { transform($0) }
+    }
+
+    /// The same effect with its actions made into others; those that become nil are not sent.
+    public func compactMap<Other: Sendable>(_ transform: @escaping @Sendable (Action) -> Other?) -> Effect<Other> {
         switch operation {
         case .none: .none
-        case .send(let action): .send(transform(action))
+        case .send(let action): transform(action).map { .send($0) } ?? .none
         case .run(let work):
             Effect<Other>(
                 .run(
                     EffectWork(priority: work.priority) { send in
-                        await work.run(Send { await send(transform($0)) })
+                        await work.run(
+                            Send { action in
+                                if let action = transform(action) { await send(action) }
+                            })
                     }))
-        case .merge(let effects): Effect<Other>(.merge(effects.map { $0.map(transform) }))
-        case .concatenate(let effects): Effect<Other>(.concatenate(effects.map { $0.map(transform) }))
+        case .merge(let effects): Effect<Other>(.merge(effects.map { $0.compactMap(transform) }))
+        case .concatenate(let effects): Effect<Other>(.concatenate(effects.map { $0.compactMap(transform) }))
         case .cancellable(let effect, let id, let cancelInFlight):
-            Effect<Other>(.cancellable(effect.map(transform), id, cancelInFlight: cancelInFlight))
+            Effect<Other>(.cancellable(effect.compactMap(transform), id, cancelInFlight: cancelInFlight))
         case .cancel(let id): Effect<Other>(.cancel(id))
+        case .gated(let effect, let gate): Effect<Other>(.gated(effect.compactMap(transform), gate))
         }
     }
 }

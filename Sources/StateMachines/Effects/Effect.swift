@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What is to be done outside of a reducer, as a value: nothing happens until a store or host gets it back.
 ///
 /// An effect is registered for cancellation when the reducer returns it, before it starts, so a `.cancel(id:)` also
@@ -9,8 +11,9 @@ public struct Effect<Action: Sendable>: Sendable {
         case run(EffectWork<Action>)
         case merge([Effect])
         case concatenate([Effect])
-        case cancellable(Effect, CancelID, cancelInFlight: Bool)
-        case cancel(CancelID)
+        case cancellable(Effect, EffectID, cancelInFlight: Bool)
+        case cancel(EffectID)
+        case gated(Effect, EffectGate)
     }
 
     let operation: Operation
@@ -25,7 +28,9 @@ public struct Effect<Action: Sendable>: Sendable {
 
     /// Runs asynchronous work that may send any number of actions.
     ///
-    /// The work is cancelled when the effect is, or the store goes; what it sends after that is dropped.
+    /// The work is cancelled when the effect is, or the store goes; what it sends after that is dropped. An effect that is
+    /// cancelled before it has started never runs its work, not even to tell it so. Actions are sent while the work runs:
+    /// one that comes after its end, from a task that it left behind, is reduced but reported as an issue.
     ///
     /// - Parameter handler: gets the error that the work throws. Without it an error is reported as an issue, except
     ///   `CancellationError`, which is ignored.
@@ -42,6 +47,9 @@ public struct Effect<Action: Sendable>: Sendable {
         return Self(
             .run(
                 EffectWork(priority: priority) { send in
+                    let life = EffectLife(location)
+                    defer { life.end() }
+                    let send = send.belonging(to: life)
                     await DependencyValues.$current.withValue(dependencies) {
                         do {
                             try await operation(send)
@@ -72,12 +80,39 @@ struct EffectWork<Action: Sendable>: Sendable {
 /// It returns when the action has been reduced. Once the effect is cancelled it does nothing.
 public struct Send<Action: Sendable>: Sendable {
     private let deliver: @Sendable (Action) async -> Void
+    private let life: EffectLife?
 
-    init(_ deliver: @escaping @Sendable (Action) async -> Void) { self.deliver = deliver }
+    init(_ deliver: @escaping @Sendable (Action) async -> Void) { self.init(deliver, nil) }
+
+    private init(_ deliver: @escaping @Sendable (Action) async -> Void, _ life: EffectLife?) {
+        self.deliver = deliver
+        self.life = life
+    }
+
+    /// The same, with a report of what is sent after the end of a life.
+    func belonging(to life: EffectLife) -> Self { Self(deliver, life) }
 
     /// Sends an action; returns when it has been reduced, and at once, without sending, after the effect was cancelled.
     public func callAsFunction(_ action: Action) async {
         guard !Task.isCancelled else { return }
+        life?.check(action)
         await deliver(action)
+    }
+}
+
+/// Whether the work of an effect goes on.
+final class EffectLife: Sendable {
+    private let hasEnded = Atomic(false)
+    private let location: CodeLocation
+
+    init(_ location: CodeLocation) { self.location = location }
+
+    func end() { hasEnded.store(true, ordering: .relaxed) }
+
+    func check(_ action: some Sendable) {
+        guard hasEnded.load(ordering: .relaxed) else { return }
+        reportIssue(
+            "An action was sent from an effect that has ended: \(ValueText.summary(of: action)). "
+                + "Wait in the effect for the tasks that it starts.", at: location)
     }
 }

@@ -10,11 +10,12 @@ final class EffectGroup: Sendable {
         var isCancelled = false
     }
 
-    /// Tells the groups of one host from those of another.
-    let owner: ObjectIdentifier
+    /// The effects of the host: they tell the groups of one from those of another.
+    let registry: any EffectRegistry
+    var owner: ObjectIdentifier { ObjectIdentifier(registry) }
     private let contents = Mutex(Contents())
 
-    init(owner: ObjectIdentifier) { self.owner = owner }
+    init(of registry: any EffectRegistry) { self.registry = registry }
 
     /// - Returns: whether the group is cancelled; the caller cancels the task once it holds no lock.
     func add(_ task: Task<Void, Never>, _ number: UInt64) -> Bool {

@@ -4,17 +4,25 @@ import Synchronization
 final class EffectRegistration: Sendable {
     private enum State {
         case waiting
-        case running(Task<Void, Never>)
+        case running(@Sendable () -> Void)
         case cancelled
     }
 
-    let id: CancelID
+    let id: EffectID
     let position: EffectPosition
-    private let state = Mutex(State.waiting)
+    private let state: Mutex<State>
 
-    init(id: CancelID, position: EffectPosition) {
+    init(id: EffectID, position: EffectPosition) {
         self.id = id
         self.position = position
+        state = Mutex(.waiting)
+    }
+
+    /// One that runs already; `cancel` is called once at most.
+    init(id: EffectID, position: EffectPosition, cancel: @escaping @Sendable () -> Void) {
+        self.id = id
+        self.position = position
+        state = Mutex(.running(cancel))
     }
 
     /// Begins the work, unless it was cancelled while it waited.
@@ -22,18 +30,18 @@ final class EffectRegistration: Sendable {
         state.withLock { state in
             guard case .waiting = state else { return nil }
             let task = Task(priority: priority) { await work() }
-            state = .running(task)
+            state = .running { task.cancel() }
             return task
         }
     }
 
     func cancel() {
-        let task: Task<Void, Never>? = state.withLock { state in
+        let cancel: (@Sendable () -> Void)? = state.withLock { state in
             defer { state = .cancelled }
-            if case .running(let task) = state { return task }
+            if case .running(let cancel) = state { return cancel }
             return nil
         }
         // Outside of the lock: this runs the cancellation handlers of the work.
-        task?.cancel()
+        cancel?()
     }
 }

@@ -3,7 +3,7 @@ import Synchronization
 /// Runs the effects of one store or host, and ends them when it goes.
 ///
 /// It is safe to use from any isolation, since a host may be released anywhere and effects end anywhere.
-final class EffectTasks<Action: Sendable>: Sendable {
+final class EffectTasks<Action: Sendable>: EffectRegistry {
     typealias Deliver = @Sendable (Action) async -> Void
 
     private struct Running: Sendable {
@@ -44,7 +44,7 @@ final class EffectTasks<Action: Sendable>: Sendable {
     ) {
         let (plan, registrations) = plan(effect)
         guard let rest = advance(plan, &queue) else { return remove(registrations) }
-        let joined = group ?? currentGroup ?? EffectGroup(owner: ObjectIdentifier(self))
+        let joined = group ?? currentGroup ?? EffectGroup(of: self)
         group = joined
         start(rest, from: origin, registrations, joined, deliver)
     }
@@ -93,6 +93,7 @@ final class EffectTasks<Action: Sendable>: Sendable {
             case .cancel(let id):
                 order += 1
                 return .cancel(id, EffectPosition(plan: number, order: order))
+            case .gated(let effect, let gate): return .gated(plan(effect), gate)
             }
         }
         let planned = plan(effect)
@@ -118,7 +119,27 @@ final class EffectTasks<Action: Sendable>: Sendable {
         }
     }
 
-    private func cancel(_ id: CancelID, from position: EffectPosition) {
+    func register(_ id: EffectID, cancel: @escaping @Sendable () -> Void) -> EffectRegistration {
+        contents.withLock { contents in
+            contents.lastPlan += 1
+            let position = EffectPosition(plan: contents.lastPlan, order: 0)
+            let registration = EffectRegistration(id: id, position: position, cancel: cancel)
+            contents.registrations[id.name, default: []].append(registration)
+            return registration
+        }
+    }
+
+    func unregister(_ registration: EffectRegistration) { remove([registration]) }
+
+    func cancel(_ id: EffectID) {
+        let plan = contents.withLock { contents in
+            contents.lastPlan += 1
+            return contents.lastPlan
+        }
+        cancel(id, from: EffectPosition(plan: plan, order: 0))
+    }
+
+    private func cancel(_ id: EffectID, from position: EffectPosition) {
         let found = contents.withLock { contents in
             contents.registrations[id.name, default: []].filter {
                 $0.id.isReached(by: id) && position.reaches($0.position)
@@ -132,7 +153,13 @@ final class EffectTasks<Action: Sendable>: Sendable {
     /// Does the parts that need no waiting, up to the first that does; returns what is left.
     private func advance(_ plan: PlannedEffect<Action>, _ queue: inout [Action]) -> PlannedEffect<Action>? {
         switch plan {
-        case .run: return plan
+        case .run, .waiting: return plan
+        case .gated(let part, let gate):
+            switch gate.decide() {
+            case .go: return advance(part, &queue)
+            case .drop: return nil
+            case .wait(let wait): return .waiting(part, wait)
+            }
         case .send(let action):
             queue.append(action)
             return nil
@@ -200,6 +227,14 @@ final class EffectTasks<Action: Sendable>: Sendable {
         case .send(let action): await deliver(action)
         case .run(let work): await work.run(Send(deliver))
         case .cancel(let id, let position): cancel(id, from: position)
+        case .gated(let part, let gate):
+            switch gate.decide() {
+            case .go: await perform(part, deliver)
+            case .drop: break
+            case .wait(let wait): await perform(.waiting(part, wait), deliver)
+            }
+        case .waiting(let part, let wait):
+            if await wait() { await perform(part, deliver) }
         case .merge(let parts):
             await withDiscardingTaskGroup { group in
                 for part in parts {

@@ -5,12 +5,15 @@ indirect enum PlannedEffect<Action: Sendable>: Sendable {
     case merge([PlannedEffect])
     case concatenate([PlannedEffect])
     case cancellable(PlannedEffect, EffectRegistration, cancelInFlight: Bool)
-    case cancel(CancelID, EffectPosition)
+    case cancel(EffectID, EffectPosition)
+    case gated(PlannedEffect, EffectGate)
+    /// One whose gate has said to wait.
+    case waiting(PlannedEffect, @Sendable () async -> Bool)
 
     var priority: TaskPriority? {
         switch self {
         case .run(let work): work.priority
-        case .cancellable(let effect, _, _): effect.priority
+        case .cancellable(let effect, _, _), .gated(let effect, _), .waiting(let effect, _): effect.priority
         case .concatenate(let effects): effects.first?.priority
         case .send, .merge, .cancel: nil
         }
@@ -29,4 +32,17 @@ struct EffectPosition: Sendable {
     /// Within one return it means what stands before it, so that `concatenate(cancel(id), work.cancellable(id))`
     /// replaces the old work and not the new.
     func reaches(_ other: EffectPosition) -> Bool { plan != other.plan || order > other.order }
+}
+
+/// Decides, when an effect's turn comes, whether and when it begins.
+struct EffectGate: Sendable {
+    enum Decision: Sendable {
+        case go
+        case drop
+        /// Returns whether to go.
+        case wait(@Sendable () async -> Bool)
+    }
+
+    /// Called once for each effect; of those that need not wait for others, in the order in which reducers returned them.
+    let decide: @Sendable () -> Decision
 }

@@ -67,6 +67,19 @@ public enum IdentifiedAction<ID: Hashable & Sendable, Action: Sendable>: Sendabl
     case element(id: ID, action: Action)
 }
 
+extension Case {
+    /// The actions of the element with an id: `\.rows[id: 7].rename`.
+    public subscript<ID: Hashable & Sendable, Action: Sendable>(id id: ID) -> Case<Action>
+    where Value == IdentifiedAction<ID, Action> {
+        appending(
+            "[id: \(id)]", embed: { .element(id: id, action: $0) },
+            extract: { action in
+                guard case .element(let other, let action) = action, other == id else { return nil }
+                return action
+            })
+    }
+}
+
 extension IdentifiedAction: Equatable where Action: Equatable {}
 
 /// The actions of the elements that a reducer runs.

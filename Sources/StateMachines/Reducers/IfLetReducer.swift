@@ -29,10 +29,10 @@ public struct IfLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
     public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
         let scope = EffectScope(self.state)
         let childEffect = reduceChild(into: &state, action: action, in: scope)
-        let before = Identity(state[keyPath: self.state])
+        let before = ChildIdentity(state[keyPath: self.state])
         let effect = childEffect.merge(with: parent.reduce(into: &state, action: action))
         if case .nobody = before { return effect }
-        if before == Identity(state[keyPath: self.state]) { return effect }
+        if before == ChildIdentity(state[keyPath: self.state]) { return effect }
         return effect.merge(with: scope.cancellation())
     }
 
@@ -49,20 +49,20 @@ public struct IfLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
         return scope.run { child.reduce(into: &state[keyPath: self.state]!, action: childAction) }
             .map(self.action.embed)
     }
+}
 
-    /// Who a child is, as far as its state tells.
-    private enum Identity: Equatable {
-        case nobody
-        case somebody
-        case named(AnyHashable)
+/// Who a child is, as far as its state tells.
+enum ChildIdentity: Equatable {
+    case nobody
+    case somebody
+    case named(AnyHashable)
 
-        init(_ state: Child.State?) {
-            func id(_ value: some Identifiable) -> AnyHashable { AnyHashable(value.id) }
-            guard let state else {
-                self = .nobody
-                return
-            }
-            self = (state as? any Identifiable).map { .named(id($0)) } ?? .somebody
+    init<State>(_ state: State?) {
+        func id(_ value: some Identifiable) -> AnyHashable { AnyHashable(value.id) }
+        guard let state else {
+            self = .nobody
+            return
         }
+        self = (state as? any Identifiable).map { .named(id($0)) } ?? .somebody
     }
 }

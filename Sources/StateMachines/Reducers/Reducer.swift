@@ -31,5 +31,8 @@ extension Reducer where Body: Reducer, Body.State == State, Body.Action == Actio
     }
 }
 
+/// A reducer of the state and the actions of another: `var body: some ReducerOf<Self>`.
+public typealias ReducerOf<R: Reducer> = Reducer<R.State, R.Action>
+
 /// The effects of a reducer.
 public typealias EffectOf<R: Reducer> = Effect<R.Action>

@@ -1,8 +1,16 @@
 /// Puts the reducers of a `body` together; they run from the top down.
 @resultBuilder
 public enum ReducerBuilder<State, Action: Sendable> {
-    public static func buildExpression<R: Reducer>(_ reducer: R) -> R where R.State == State, R.Action == Action {
+    // The type as a parameter keeps an existential from being opened here: it is for the next one.
+    public static func buildExpression<R: Reducer>(_ reducer: R, as type: R.Type = R.self) -> R
+    where R.State == State, R.Action == Action {
         reducer
+    }
+
+    /// A reducer whose type is not known: `any Reducer<State, Action>`.
+    @_disfavoredOverload
+    public static func buildExpression(_ reducer: any Reducer<State, Action>) -> Reduce<State, Action> {
+        Reduce(reducer)
     }
 
     public static func buildBlock() -> EmptyReducer<State, Action> { EmptyReducer() }
@@ -16,6 +24,12 @@ public enum ReducerBuilder<State, Action: Sendable> {
     ) -> ReducerSequence<First, Second>
     where First.State == State, First.Action == Action, Second.State == State, Second.Action == Action {
         ReducerSequence(first: accumulated, second: next)
+    }
+
+    /// The reducers of a `for`, one after the other.
+    public static func buildArray<R: Reducer>(_ reducers: [R]) -> ReducerArray<R>
+    where R.State == State, R.Action == Action {
+        ReducerArray(reducers: reducers)
     }
 
     public static func buildOptional<R: Reducer>(
@@ -61,6 +75,20 @@ where First.State == Second.State, First.Action == Second.Action {
     public func reduce(into state: inout First.State, action: First.Action) -> Effect<First.Action> {
         let effect = first.reduce(into: &state, action: action)
         return effect.merge(with: second.reduce(into: &state, action: action))
+    }
+}
+
+/// Several reducers of one type, one after the other; a `for` in a builder makes it.
+public struct ReducerArray<Element: Reducer>: Reducer {
+    /// None: ``reduce(into:action:)`` runs them.
+    public typealias Body = Never
+    let reducers: [Element]
+
+    /// Runs them in order, each on what the one before has left; their effects run at once.
+    public func reduce(into state: inout Element.State, action: Element.Action) -> Effect<Element.Action> {
+        var effect = Effect<Element.Action>.none
+        for reducer in reducers { effect = effect.merge(with: reducer.reduce(into: &state, action: action)) }
+        return effect
     }
 }
 

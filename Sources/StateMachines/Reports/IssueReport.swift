@@ -11,7 +11,8 @@
 
 /// Reports a mistake of the one who uses the library.
 ///
-/// In a test it fails the test at this place. Elsewhere it is written to standard error, and the program goes on.
+/// In a test, of Swift Testing or of XCTest, it fails the test at this place; where no test can be failed, the process of
+/// the tests ends. Elsewhere it is written to standard error, and the program goes on.
 public func reportIssue(
     _ message: String, fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
     column: UInt = #column
@@ -22,7 +23,7 @@ public func reportIssue(
 func reportIssue(_ message: String, at location: CodeLocation) {
     if let sink = IssueSink.current { return sink(message) }
     #if DEBUG && canImport(Testing)
-        if DependencyContext.ofProcess == .test {
+        if Test.current != nil || TestLibrary.isSwiftTestingAlone {
             let place = SourceLocation(
                 fileID: "\(location.fileID)", filePath: "\(location.filePath)", line: Int(location.line),
                 column: Int(location.column))
@@ -30,12 +31,32 @@ func reportIssue(_ message: String, at location: CodeLocation) {
             return
         }
     #endif
+    if DependencyContext.ofProcess == .test, !TestLibrary.isSwiftTestingAlone, let fail = TestLibrary.fail {
+        return fail(message, location.filePath, location.line)
+    }
     let text = "\(location.fileID):\(location.line): \(message)\n"
     _ = text.utf8.withContiguousStorageIfAvailable { write(STDERR_FILENO, $0.baseAddress, $0.count) }
     // A test that cannot be failed must not pass.
     if DependencyContext.ofProcess == .test {
-        fatalError("tests of state machines need a debug build: \(message)")
+        fatalError("no test could be failed (those of Swift Testing need a debug build for it): \(message)")
     }
+}
+
+/// Shows something that a test has skipped, without failing it.
+func showSkipped(_ message: String, at location: CodeLocation) {
+    if let sink = IssueSink.current { return sink("(skipped) \(message)") }
+    #if DEBUG && canImport(Testing)
+        if Test.current != nil {
+            let place = SourceLocation(
+                fileID: "\(location.fileID)", filePath: "\(location.filePath)", line: Int(location.line),
+                column: Int(location.column))
+            return withKnownIssue("skipped", sourceLocation: place) {
+                Issue.record(Comment(rawValue: message), sourceLocation: place)
+            }
+        }
+    #endif
+    let text = "\(location.fileID):\(location.line): skipped: \(message)\n"
+    _ = text.utf8.withContiguousStorageIfAvailable { write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 
 /// Takes reports instead of the test that runs; for the tests of this module.

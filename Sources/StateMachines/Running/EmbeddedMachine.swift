@@ -11,7 +11,8 @@
 /// It belongs to the isolation of its owner. When it is released, its effects are cancelled.
 public final class EmbeddedMachine<State, Action: Sendable> {
     private let reduce: (inout State, Action) -> Effect<Action>
-    private let dependencies: DependencyValues
+    /// With which what comes next is reduced.
+    var dependencies: DependencyValues
     let effects: EffectTasks<Action>
     private var queue: [Action] = []
     /// Asked with each action; to ask the queue itself costs more, since this code is not specialised.
@@ -33,7 +34,7 @@ public final class EmbeddedMachine<State, Action: Sendable> {
         reduce: @escaping (inout State, Action) -> Effect<Action>
     ) {
         self.reduce = reduce
-        self.dependencies = dependencies
+        self.dependencies = dependencies.forMachine()
         effects = EffectTasks(onEnd: onEffectEnd)
     }
 

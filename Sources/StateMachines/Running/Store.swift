@@ -57,11 +57,29 @@ public final class Store<State, Action: Sendable>: Observable {
         state: KeyPath<State, ChildState>, action: CaseKeyPath<Action, ChildAction>
     ) -> Store<ChildState, ChildAction> {
         let action = AnyCasePath(action)
+        return scope(state: state) { action.embed($0) }
+    }
+
+    func scope<ChildState, ChildAction>(
+        state: KeyPath<State, ChildState>, embed: @escaping (ChildAction) -> Action
+    ) -> Store<ChildState, ChildAction> {
         let childObservers = StateObservers<ChildState>()
         observers.add(childObservers) { $0[keyPath: state] }
         return Store<ChildState, ChildAction>(
-            read: { [read] in read()[keyPath: state] }, perform: { self.send(action.embed($0)) },
+            read: { [read] in read()[keyPath: state] }, perform: { self.send(embed($0)) },
             observers: childObservers)
+    }
+}
+
+extension Store where Action: CasePathable {
+    /// Sends the action that a case path names, which has no payload: `send(\.tap)`.
+    @discardableResult
+    public func send(_ path: CaseKeyPath<Action, Void>) -> StoreTask { send(AnyCasePath(path).embed(())) }
+
+    /// Sends the action that a case path names with a payload: `send(\.rows[id: 1].rename, "a")`.
+    @discardableResult
+    public func send<Value>(_ path: CaseKeyPath<Action, Value>, _ value: Value) -> StoreTask {
+        send(AnyCasePath(path).embed(value))
     }
 }
 

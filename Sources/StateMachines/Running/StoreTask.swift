@@ -14,6 +14,18 @@ public struct StoreTask: Sendable {
         }
     }
 
+    /// Returns when all of them have ended, or when the waiting task is cancelled, which cancels none of them.
+    func ended() async {
+        guard let group else { return }
+        let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+        let wait = Task {
+            await group.finish()
+            continuation.finish()
+        }
+        for await _ in stream {}
+        wait.cancel()
+    }
+
     /// Cancels all of them. It does not wait for their end.
     public func cancel() { group?.cancel() }
 }

@@ -4,30 +4,45 @@ import Synchronization
 final class TestLedger<State, Action: Sendable> {
     struct Entry {
         let action: Action
-        /// The state after the action.
-        let state: State
+        /// The state before and after the action.
+        let before, state: State
+        /// Counts actions in the order in which they were reduced.
+        let number: UInt64
     }
 
     /// What the test store's end has to look at, wherever that comes.
     let open: OpenEntries<Action>
     private(set) var received: [Entry] = []
-    /// The state after the action that the test sent.
-    private(set) var sent: State?
+    /// The action that the test sent last.
+    private(set) var sent: Entry?
     private var isSending = false
+    private var lastNumber: UInt64 = 0
+    /// How many of the first received actions were reported as not received in time.
+    private var reportedCount = 0
 
     init(_ open: OpenEntries<Action>) { self.open = open }
 
     /// The next action to be noted is the test's own.
     func beginSending() { isSending = true }
 
-    func note(_ action: Action, _ state: State) {
+    func note(_ action: Action, from before: State, to state: State) {
+        lastNumber += 1
+        let entry = Entry(action: action, before: before, state: state, number: lastNumber)
         if isSending {
             isSending = false
-            sent = state
+            sent = entry
         } else {
-            received.append(Entry(action: action, state: state))
+            received.append(entry)
             open.actions.withLock { $0.append(action) }
         }
+    }
+
+    /// The received actions that were not reported yet; they are from now on.
+    func takeUnreported() -> [Action] {
+        let actions = received.dropFirst(reportedCount).map(\.action)
+        reportedCount = received.count
+        open.actions.withLock { $0.removeAll() }
+        return actions
     }
 
     @discardableResult
@@ -35,7 +50,9 @@ final class TestLedger<State, Action: Sendable> {
         guard count > 0 else { return nil }
         let last = received[count - 1]
         received.removeFirst(count)
-        open.actions.withLock { $0.removeFirst(count) }
+        let unreportedCount = max(0, count - reportedCount)
+        reportedCount -= count - unreportedCount
+        open.actions.withLock { $0.removeFirst(unreportedCount) }
         return last
     }
 }

@@ -60,8 +60,9 @@ extension TestStore {
         let isFinished = await wait(timeout) { effects.origins.isEmpty }
         if !isFinished { reportIssue(Self.unfinished(effects.origins, "after waiting for them"), at: location) }
         guard !ledger.received.isEmpty else { return }
-        if exhaustivity == .on {
-            reportIssue(Self.unreceived(ledger.received.map(\.action), "but the test has ended"), at: location)
+        let actions = ledger.takeUnreported()
+        if !actions.isEmpty {
+            exhaustivity.report(Self.unreceived(actions, "but the test has ended"), at: location)
         }
         skipAllReceived()
     }
@@ -109,8 +110,10 @@ extension TestStore {
             // What has no effect left to send it will not come.
             return isThere || effects.origins.isEmpty
         }
-        if exhaustivity == .off, let index = ledger.received.firstIndex(where: { isExpected($0.action) }) {
-            if let skipped = ledger.removeFirst(index) { state = skipped.state }
+        if exhaustivity != .on, let index = ledger.received.firstIndex(where: { isExpected($0.action) }) {
+            let actions = ledger.received[..<index].map(\.action)
+            if let skipped = ledger.removeFirst(index) { moveOn(to: skipped) }
+            if !actions.isEmpty { exhaustivity.report("Skipped: \(Self.list(actions))", at: location) }
         }
         guard let entry = ledger.received.first, exhaustivity == .on || isExpected(entry.action) else {
             let running = effects.origins
@@ -121,13 +124,13 @@ extension TestStore {
         }
         ledger.removeFirst()
         guard isExpected(entry.action) else {
-            state = entry.state
+            moveOn(to: entry)
             let difference = expected.map { "\n\n" + Self.difference($0, entry.action) } ?? ""
             return reportIssue(
                 "Expected to receive \(name), but received \(ValueText.summary(of: entry.action)).\(difference)",
                 at: location)
         }
-        check(entry.state, against: update, after: entry.action, at: location)
+        check(entry, against: update, at: location)
     }
 
     /// Waits until the condition holds; false when it did not in time.
@@ -143,7 +146,7 @@ extension TestStore {
 
     /// `\.ioResult.success`
     private static func name<Value>(of path: CaseKeyPath<Action, Value>) -> String {
-        "\\" + Case<Action>()[keyPath: path].names.map { ".\($0)" }.joined()
+        "\\" + Case<Action>()[keyPath: path].names.joined()
     }
 }
 

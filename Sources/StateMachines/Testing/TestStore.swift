@@ -21,7 +21,7 @@ import Synchronization
 /// still runs when the test store is released.
 @MainActor
 public final class TestStore<State, Action: Sendable> {
-    /// The state after the last action that was asserted.
+    /// The state after the last action that was asserted; inside of a closure that asserts, the one before that action.
     public internal(set) var state: State
     /// How long to wait for an action or the end of effects, while effects run: five seconds.
     public var timeout: Duration = .seconds(5)
@@ -31,9 +31,18 @@ public final class TestStore<State, Action: Sendable> {
         set { open.exhaustivity.withLock { $0 = newValue } }
     }
 
+    /// The dependencies of the reducer and of what the test asserts. Setting one holds for the actions that come next and
+    /// their effects.
+    public var dependencies: DependencyValues {
+        get { machine.dependencies }
+        set { machine.dependencies = newValue }
+    }
+
     /// The state after all actions, asserted or not.
     private var current: State
     private let machine: EmbeddedMachine<State, Action>
+    /// The number of the action after which ``state`` is.
+    private var stateNumber: UInt64 = 0
     let ledger: TestLedger<State, Action>
     let signal: ChangeSignal
     private let areEqual: (State, State) -> Bool
@@ -48,7 +57,7 @@ public final class TestStore<State, Action: Sendable> {
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
         column: UInt = #column
     ) where R.State == State, R.Action == Action, State: Equatable {
-        let values = DependencyValues.current.changed {
+        let values = DependencyValues.current.keepingTestValues().changed {
             $0.context = .test
             prepare(&$0)
         }
@@ -64,26 +73,29 @@ public final class TestStore<State, Action: Sendable> {
         areEqual = { $0 == $1 }
         location = CodeLocation(fileID, filePath, line, column)
         machine = EmbeddedMachine(dependencies: values, onEffectEnd: { signal.fire() }) { state, action in
+            let before = state
             let effect = reducer.reduce(into: &state, action: action)
-            ledger.note(action, state)
+            ledger.note(action, from: before, to: state)
             return effect
         }
         effects = machine.effects
     }
 
     deinit {
-        guard open.exhaustivity.withLock({ $0 }) == .on else { return }
+        let exhaustivity = open.exhaustivity.withLock { $0 }
+        guard exhaustivity != .off else { return }
         let actions = open.actions.withLock { $0 }
-        if !actions.isEmpty { reportIssue(Self.unreceived(actions, "but the test has ended"), at: location) }
+        if !actions.isEmpty { exhaustivity.report(Self.unreceived(actions, "but the test has ended"), at: location) }
         let running = Self.origins(of: effects)
-        if !running.isEmpty { reportIssue(Self.unfinished(running, "when the test ended"), at: location) }
+        if !running.isEmpty { exhaustivity.report(Self.unfinished(running, "when the test ended"), at: location) }
     }
 
-    /// The actions whose effects do not end, after at most two seconds in which those may that are done already.
+    /// The actions whose effects do not end, after at most a tenth of a second in which those may that are done already.
     ///
     /// An effect whose last action the test has received may be on its last lines. Here nothing can be awaited.
     nonisolated private static func origins(of effects: EffectTasks<Action>) -> [Action] {
-        for _ in 0..<2_000 where !effects.origins.isEmpty { usleep(1000) }
+        let deadline = ContinuousClock.now + .milliseconds(100)
+        while !effects.origins.isEmpty, ContinuousClock.now < deadline { usleep(1000) }
         return effects.origins
     }
 
@@ -96,21 +108,27 @@ public final class TestStore<State, Action: Sendable> {
         _ action: Action, assert update: ((inout State) throws -> Void)? = nil,
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
         column: UInt = #column
-    ) async -> StoreTask {
-        let location = CodeLocation(fileID, filePath, line, column)
+    ) async -> TestStoreTask {
+        await send(action, assert: update, at: CodeLocation(fileID, filePath, line, column))
+    }
+
+    func send(
+        _ action: Action, assert update: ((inout State) throws -> Void)?, at location: CodeLocation
+    ) async -> TestStoreTask {
         if !ledger.received.isEmpty {
-            if exhaustivity == .on {
-                let text = Self.unreceived(ledger.received.map(\.action), "before another action is sent")
-                reportIssue(text, at: location)
+            // Where all is to be received they stay, to be received after this one: one report is enough.
+            let actions = ledger.takeUnreported()
+            if !actions.isEmpty {
+                exhaustivity.report(Self.unreceived(actions, "before another action is sent"), at: location)
             }
-            skipAllReceived()
+            if exhaustivity != .on { skipAllReceived() }
         }
         ledger.beginSending()
         let task = machine.send(action, to: &current) { [weak self] action in await self?.receive(action) }
-        if let sent = ledger.sent { check(sent, against: update, after: action, at: location) }
+        if let sent = ledger.sent { check(sent, against: update, at: location) }
         // Lets effects that have nothing to wait for come first.
         await Task.yield()
-        return task
+        return TestStoreTask(task, timeout)
     }
 
     /// Checks the state as it is now, against the one that `update` makes of it.
@@ -121,13 +139,25 @@ public final class TestStore<State, Action: Sendable> {
     ) {
         let location = CodeLocation(fileID, filePath, line, column)
         var expected = state
-        do { try update(&expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
+        do { try run(update, &expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
         guard !areEqual(expected, state) else { return }
         reportIssue("The state is not the one expected:\n\n\(Self.difference(expected, state))", at: location)
     }
 
     func skipAllReceived() {
-        if let last = ledger.removeFirst(ledger.received.count) { state = last.state }
+        if let last = ledger.removeFirst(ledger.received.count) { moveOn(to: last) }
+    }
+
+    /// Goes on from the state after an action, unless the test is further already.
+    func moveOn(to entry: TestLedger<State, Action>.Entry) {
+        guard entry.number > stateNumber else { return }
+        stateNumber = entry.number
+        state = entry.state
+    }
+
+    /// Runs what a test asserts, as its reducer would run it: with the dependencies of the store.
+    func run<Value, Result>(_ assertion: (inout Value) throws -> Result, _ value: inout Value) throws -> Result {
+        try DependencyValues.$current.withValue(dependencies) { try assertion(&value) }
     }
 
     private func receive(_ action: Action) {
@@ -137,40 +167,46 @@ public final class TestStore<State, Action: Sendable> {
 
     /// Compares the state after an action with the one expected, and goes on from it.
     func check(
-        _ actual: State, against update: ((inout State) throws -> Void)?, after action: Action,
+        _ entry: TestLedger<State, Action>.Entry, against update: ((inout State) throws -> Void)?,
         at location: CodeLocation
     ) {
-        let before = state
-        state = actual
+        let (before, actual) = (entry.before, entry.state)
+        defer { moveOn(to: entry) }
+        let summary = { ValueText.summary(of: entry.action) }
         guard let update else {
-            if exhaustivity == .on, !areEqual(before, actual) {
-                reportIssue(
-                    "The state was not expected to change, but \(ValueText.summary(of: action)) changed it:\n\n"
+            if exhaustivity != .off, !areEqual(before, actual) {
+                exhaustivity.report(
+                    "The state was not expected to change, but \(summary()) changed it:\n\n"
                         + Self.difference(before, actual), at: location)
             }
             return
         }
         // Without exhaustivity a test names only some of the changes: they must have been made, whatever else was.
         var expected = exhaustivity == .on ? before : actual
-        do { try update(&expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
+        do { try run(update, &expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
         if !areEqual(expected, actual) {
             reportIssue(
-                "\(ValueText.summary(of: action)) did not change the state as expected:\n\n"
-                    + Self.difference(expected, actual), at: location)
+                "\(summary()) did not change the state as expected:\n\n" + Self.difference(expected, actual),
+                at: location)
         } else if exhaustivity == .on, areEqual(expected, before) {
             reportIssue(
-                "A change of the state was expected after \(ValueText.summary(of: action)), but there was none. "
+                "A change of the state was expected after \(summary()), but there was none. "
                     + "Leave out the closure when nothing is to change.", at: location)
+        } else if exhaustivity == .off(showSkippedAssertions: true) {
+            showUnnamedChanges(from: before, to: actual, update, at: location)
         }
     }
-}
 
-/// How much a ``TestStore`` insists on.
-public enum Exhaustivity: Sendable, Hashable {
-    /// Every change of state and every action that effects send has to be asserted, and all effects have to end.
-    case on
-    /// Only what a test asserts is checked; the rest is skipped.
-    case off
+    /// Shows what has changed beside what a test has named.
+    private func showUnnamedChanges(
+        from before: State, to actual: State, _ update: (inout State) throws -> Void, at location: CodeLocation
+    ) {
+        var named = before
+        // What it throws on another state than the one that it is for says nothing.
+        guard (try? run(update, &named)) != nil, !areEqual(named, actual) else { return }
+        exhaustivity.report(
+            "Changes of the state were not asserted:\n\n" + Self.difference(named, actual), at: location)
+    }
 }
 
 /// The test store of a reducer.

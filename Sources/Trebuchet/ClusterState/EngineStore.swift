@@ -254,7 +254,7 @@ final class EngineStore: PartitionedStore {
                 LogAppend(entry, expectedTop: place.offset), to: partition.log, under: lease)
         } catch {
             guard error.code == .unknownOutcome else { throw Self.failure(error, partition) }
-            return try await find(entry, behind: place, in: partition)
+            return try await find(entry, behind: place, in: partition, under: lease)
         }
         switch outcome {
         case .accepted(let offset): return LogPosition(fence: lease.fence, offset: offset)
@@ -271,7 +271,7 @@ final class EngineStore: PartitionedStore {
 
     /// Looks whether an entry is there of which nobody knows: nothing else is written before that.
     private func find(
-        _ entry: [UInt8], behind place: LogPosition, in partition: Partition
+        _ entry: [UInt8], behind place: LogPosition, in partition: Partition, under lease: SlotLease
     ) async throws(StateStoreError) -> LogPosition {
         // Whatever comes of it, where the log is is to be read anew when this throws.
         partition.forget()
@@ -280,7 +280,14 @@ final class EngineStore: PartitionedStore {
             guard reading.beginning == .resumed, let first = reading.entries.first, first.payload == entry else {
                 throw ClusterEngineError(.unavailable, "the engine did not take it")
             }
-            return first.position
+            // What stands behind a part confirms it, and nothing else may stand there.
+            guard engine.confirms, !EntryParts.isFollowed(entry) else { return first.position }
+            // It is there, and may be lost with the server that has it: what is confirmed behind it says that it is not.
+            let mark = LogAppend(PartitionEntry.bytes(of: []), expectedTop: first.position.offset)
+            guard case .accepted(let offset) = try await engine.append(mark, to: partition.log, under: lease) else {
+                throw ClusterEngineError(.unknownOutcome, "the engine has it, and did not confirm it")
+            }
+            return LogPosition(fence: lease.fence, offset: offset)
         } catch {
             throw Self.failure(error, partition)
         }
@@ -305,6 +312,11 @@ final class EngineStore: PartitionedStore {
             top = try await appendFolding(entry, behind: top, to: partition, under: lease)
             size.add(entry.count)
             contents.begin(life)
+        } else if engine.confirms, top != .start {
+            // The last of it may not have been confirmed: who is told of it is to find it again.
+            let mark = PartitionEntry.bytes(of: [])
+            top = try await appendFolding(mark, behind: top, to: partition, under: lease)
+            size.add(mark.count)
         }
         partition.didLoad(contents, at: top, size, under: lease.fence)
         let oldest = loaded.withLock { loaded -> Partition? in

@@ -23,6 +23,15 @@ struct EntryParts {
         }
     }
 
+    /// Whether it is a part behind which others have to stand.
+    static func isFollowed(_ bytes: [UInt8]) -> Bool {
+        var rest = bytes.dropFirst()
+        guard bytes.first == version, let index = ByteParts.number(UInt32.self, &rest),
+            let count = ByteParts.number(UInt32.self, &rest)
+        else { return false }
+        return index + 1 < count
+    }
+
     /// Takes what an engine has, in its order.
     ///
     /// - Returns: an entry that is whole with it; nil for a part that others follow.

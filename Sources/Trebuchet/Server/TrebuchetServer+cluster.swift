@@ -15,14 +15,15 @@ extension TrebuchetServer {
         let nodes = ServerNodes(membership, events: parts.events, log: parts.log) { [weak parts] line, frame in
             guard let parts, let first = shards.first else { return nil }
             if frame.payload == SharedMessage.opening {
-                guard parts.nodes != nil else { return nil }
-                return FeedLine(line, at: shards[Int(line.number % UInt64(shards.count))])
+                guard let nodes = parts.nodes else { return nil }
+                let shard = shards[Int(line.number % UInt64(shards.count))]
+                return FeedLine(line, at: shard, nodes.arrears[line.node])
             }
             guard let client = RelayedClient(frame.payload) else { return nil }
             let name = names.carry(client.session, onReactor: Int(line.number % UInt64(shards.count)))
             let shard = shards.first { $0.index == names.reactor(of: name.name) } ?? first
-            guard parts.nodes != nil else { return nil }
-            return RelayedLink(line, client, name, at: shard)
+            guard let nodes = parts.nodes else { return nil }
+            return RelayedLink(line, client, name, at: shard, behind: nodes.arrears[line.node])
         }
         nodes.shared.set(reactor: shards.first?.reactor, memory: parts.memory) { [weak parts] slot, node in
             guard parts?.nodes != nil else { return }

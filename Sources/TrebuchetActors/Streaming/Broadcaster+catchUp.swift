@@ -26,7 +26,7 @@ extension Broadcaster {
         guard recent.keepsEach, isEvents || recent.newest != nil else { return }
         // Events begin with the next one; a state begins with its value.
         if subscription.sent == 0, !isEvents, let latest = recent.newest {
-            guard subscription.subscriber.isWritable else { return subscription.subscriber.fellBehind() }
+            guard subscription.subscriber.isWritable else { return subscription.subscriber.fellBehind(subscription) }
             return sendWhole(latest, to: subscription)
         }
         guard let missed = recent.updates(since: subscription.sent) else {
@@ -36,7 +36,7 @@ extension Broadcaster {
                 subscription, reason: .error, error: TrebuchetError(.overflow, text))
         }
         for update in missed {
-            guard subscription.subscriber.isWritable else { return subscription.subscriber.fellBehind() }
+            guard subscription.subscriber.isWritable else { return subscription.subscriber.fellBehind(subscription) }
             send(update, to: subscription)
         }
         askAgain(for: subscription)

@@ -61,7 +61,8 @@ package final class Broadcaster: @unchecked Sendable {
         self.shard = shard
     }
 
-    private var newestSequence: UInt64 { recent.newest?.sequence ?? 0 }
+    /// The number of the newest that has come.
+    package var newestSequence: UInt64 { recent.newest?.sequence ?? 0 }
 
     /// Whether nothing is on its way that the source was asked for.
     package var isUpToDate: Bool { end != nil || isFed && !awaitsWhole }
@@ -176,7 +177,7 @@ package final class Broadcaster: @unchecked Sendable {
     func leaveBehind(_ subscription: StreamSubscription) {
         leftBehind = true
         shard.counts.count(.subscribersBehind)
-        subscription.subscriber.fellBehind()
+        subscription.subscriber.fellBehind(subscription)
     }
 
     /// A subscriber was written to: what was kept for it may go.
@@ -218,7 +219,7 @@ package final class Broadcaster: @unchecked Sendable {
             // Those who have got something newer need nothing more.
             guard subscription.sent == sent, sent <= update.sequence else { continue }
             guard subscription.subscriber.isWritable else {
-                subscription.subscriber.fellBehind()
+                subscription.subscriber.fellBehind(subscription)
                 newcomers[ObjectIdentifier(subscription)] = (subscription, sent)
                 continue
             }
@@ -229,7 +230,8 @@ package final class Broadcaster: @unchecked Sendable {
         }
     }
 
-    func requestWhole() {
+    /// Asks the source for the whole value of the newest version: at home that is here then, unless it may not be shown yet.
+    package func requestWhole() {
         guard !awaitsWhole, end == nil else { return }
         awaitsWhole = true
         hub.enter { self.hub.whole(for: self) }

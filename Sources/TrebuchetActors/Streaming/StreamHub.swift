@@ -44,6 +44,9 @@ package class StreamHub: @unchecked Sendable {
     /// Those who are about to observe events.
     private let expected = StreamPosition.Expected()
 
+    /// Of a stream of another node's: whether its subscribers are to ask for it anew when it has ended. Nil of one whose actor lives here.
+    package var goesOnElsewhere: Bool? { nil }
+
     /// The newest versions; of a filter none.
     final var recent: VersionLog
     /// Where large updates are counted: at the server whose clients observe.

@@ -15,7 +15,7 @@ package protocol StreamSubscriber: AnyObject {
     /// Sends all that `body` sends in one write.
     func inOneWrite(_ body: () -> Void)
     /// It could not be written to, and is told of what it has missed when it can.
-    func fellBehind()
+    func fellBehind(_ subscription: StreamSubscription)
     /// Sends what follows the stream's identifier in a message with a value or a difference.
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes)
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?)

@@ -7,7 +7,7 @@ struct OperatorOptions: Sendable {
     static let options = [
         OptionSpec(
             "--log-level", "LEVEL",
-            "log lines from this level on: debug (calls, streams), info (connections, sign-ins), notice, warning or error (notice)"
+            "log lines from this level on: trace (versions, deliveries), debug (calls, streams), info (connections, sign-ins), notice, warning or error (notice)"
         ),
         OptionSpec(
             "--log-format", "FORMAT", "text or json: an object in each line, with time and level (lines for people)"),

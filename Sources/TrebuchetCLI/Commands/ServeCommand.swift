@@ -53,7 +53,8 @@ enum ServeCommand {
             OptionSpec("--reactors", "N", "threads that serve (one per core)"),
             OptionSpec("--demo", nil, "host the example actors also where --services names what to host"),
             OptionSpec(
-                "--bench", nil, "also host board, bank and meters/*, the actors that 'bench' calls, and no services"),
+                "--bench", nil,
+                "also host board, bank, boards/* and meters/*, the actors that 'bench' calls, and no services"),
             OptionSpec(
                 "--torment", nil,
                 "host the actors that scripts/torment uses and a view of counters; for loopback only; refuses other hosts"
@@ -81,6 +82,7 @@ enum ServeCommand {
         guard forBench else { return }
         await server.expose(Board(actorSystem: server.actorSystem), as: "board")
         await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
+        server.expose(Board.self, as: "boards/*", placement: .cluster) { _ in Board(actorSystem: system) }
         server.expose(Meter.self, as: "meters/*", placement: .cluster) { _ in Meter(actorSystem: system) }
     }
 

@@ -79,7 +79,9 @@ extension ClusterMember {
     private func look() async -> Bool {
         let live = await asking { () async throws(ClusterEngineError) in try await engine.nodes() }
         guard let live else { return false }
-        let nodes = live.map(\.node)
+        // Whatever an engine answers, each counts once.
+        var seen: Set<ClusterNode> = []
+        let nodes = live.map(\.node).filter { seen.insert($0).inserted }
         let isOther: Bool? = state.withLock { state in
             // It counts as gone, and is not: it says first that it lives.
             guard state.isDraining || nodes.contains(node) else {
@@ -87,7 +89,7 @@ extension ClusterMember {
                 return nil
             }
             defer { state.live = nodes }
-            state.infos = Dictionary(uniqueKeysWithValues: live.map { ($0.node, $0.info) })
+            state.infos = Dictionary(live.map { ($0.node, $0.info) }) { first, _ in first }
             return state.live != nodes
         }
         if isOther == true {

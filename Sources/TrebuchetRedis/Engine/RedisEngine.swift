@@ -12,6 +12,8 @@ public final class RedisEngine: ClusterEngine {
     public let limits: ClusterEngineLimits
     private let durability: RedisDurability
     let confirmation: RedisConfirmation?
+    /// With `.replicated`.
+    public var confirms: Bool { confirmation != nil }
     let keys: EngineKeys
     let route: any RedisRoute
 

@@ -30,6 +30,9 @@ where Element.ID: Codable & Sendable {
     public init(_ name: String) { self.name = name }
 }
 
+/// What a member of a room can show the others, as a name for it: `struct Cursor: PresenceData`.
+public typealias PresenceData = Codable & Sendable & Equatable
+
 /// A kind of room, and what each member shows the others there.
 public struct RoomKey<Presence: Codable & Sendable & Equatable>: Hashable, Sendable {
     /// What the rooms of this kind are called at the server, before their ids: `chat` for `chat-lobby`.

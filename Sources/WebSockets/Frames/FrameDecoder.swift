@@ -12,7 +12,7 @@ package struct FrameDecoder: Sendable {
 
     /// The mask bit that every frame of the peer has (0x80 from clients, 0 from servers).
     private let maskBit: UInt8
-    private let maximumPayload: Int
+    var maximumPayload: Int
     /// Compression was agreed on: the first frame of a message may have RSV1.
     private let allowsCompression: Bool
 

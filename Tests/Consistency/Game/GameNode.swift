@@ -2,10 +2,27 @@ import Trebuchet
 import TrebuchetCluster
 import TrebuchetRedis
 
-/// `Consistency node REDIS NAME PORT`: the games on one of several nodes, in a process that can be killed or stand still.
-enum GameNode {
-    static func run(redis: String, name: String, port: Int) async throws {
-        let engine = try RedisEngine(url: redis)
+/// `Consistency node REDIS NAME HOST PORT LINKS DURABILITY`: the games on one of several nodes, in a process that can be killed or stand still.
+struct GameNode {
+    private let redis: String
+    private let name: String
+    private let host: String
+    private let port: Int
+    /// Where the other nodes reach it directly; nil for a node that they do not.
+    private let links: Int?
+    private let durability: GameDurability
+
+    init?(_ words: [String]) {
+        guard words.count == 6, let port = Int(words[3]), let durability = GameDurability(rawValue: words[5]) else {
+            return nil
+        }
+        (redis, name, host, self.port, links) = (words[0], words[1], words[2], port, Int(words[4]))
+        self.durability = durability
+    }
+
+    func run() async throws {
+        let engine = try RedisEngine(
+            url: redis, durability: durability == .engine ? .engine : .replicated(1, within: .milliseconds(500)))
         var settings = ClusterMemberSettings()
         // So short that a seed sees leases that are over.
         settings.leaseDuration = .seconds(2)
@@ -13,10 +30,21 @@ enum GameNode {
         settings.roundInterval = .milliseconds(100)
         settings.handoversAtOnce = 256
         let server = TrebuchetServer(
-            transport: .webSocket(host: "127.0.0.1", port: port), reactors: 2, limits: GameServer.limits,
-            cluster: try ClusterMembership(of: name, at: engine, settings: settings), log: { _ in })
+            transport: .webSocket(host: host, port: port), reactors: 2, limits: GameServer.limits,
+            cluster: try ClusterMembership(
+                of: name, at: engine, settings: settings, address: links.map { NodeAddress(host: host, port: $0) }),
+            log: { print("log: \($0)") })
         server.expose(Game.self, as: "games/*", placement: .cluster) { _ in Game(actorSystem: server.actorSystem) }
-        try await server.start()
+        // It may be started before its engine.
+        while true {
+            do {
+                try await server.start()
+                break
+            } catch let error as ClusterEngineError where error.code == .unavailable {
+                print("no engine yet: \(error)")
+                try await Task.sleep(for: .milliseconds(100))
+            }
+        }
         print("listening")
         try await server.run(shutdownOn: [.terminate], drain: .seconds(5))
         await engine.close()

@@ -7,29 +7,36 @@ import TrebuchetTesting
 /// One seed: starts the server, or the nodes, and the crews, ends them as the seed says, and compares what is left with what everybody was told.
 final class Judge {
     static let crews = 4
-    private static let shareOfIdempotentCalls = 0.6
+    static let shareOfIdempotentCalls = 0.6
 
-    private let options: Options
+    let options: Options
+    let start = ContinuousClock.now
     private let seed: UInt64
     private let plan: FaultPlan
     private let folder: String
-    private let ports: [PortReservation]
+    private let reservations: [PortReservation]
+    /// Of the servers, as clients know them.
+    private(set) var ports: [Int]
     /// Of the engine, if there are nodes.
     private let enginePort: PortReservation?
     private let deadline: ContinuousClock.Instant
-    private let scores = Scoreboard()
+    let scores = Scoreboard()
     private var engine: GameEngine?
     /// Between each node and the engine.
     private var engineLinks: [FaultyLink] = []
     /// Those that are to run; nil for one that was ended and is not back yet.
-    private var servers: [ChildProgram?]
+    var servers: [ChildProgram?]
+    /// With namespaces.
+    private(set) var network: Machines?
+    /// When what was acknowledged may be lost.
+    var losses: [ClosedRange<ContinuousClock.Instant>] = []
     private var crews: [ChildProgram] = []
     /// First player and number of players of all crews there were.
     private var players: [Range<Int>] = []
-    private var outcome = Outcome()
+    var outcome = Outcome()
 
     /// What ends a seed early.
-    private struct Halt: Error {
+    struct Halt: Error {
         let description: String
     }
 
@@ -38,10 +45,12 @@ final class Judge {
         self.options = options
         let count = max(options.nodes, 1)
         plan = FaultPlan(seed: seed, nodes: options.nodes > 0 ? options.nodes : nil)
-        folder = NSTemporaryDirectory() + "trebuchet-consistency-\(getpid())-\(seed)"
+        // In namespaces each judge is process 1.
+        folder = NSTemporaryDirectory() + "trebuchet-consistency-\(getpid())-\(seed)-\(UInt32.random(in: 0 ... .max))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let free = SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false)
-        ports = (0..<count).map { _ in PortReservation(free) }
+        reservations = (0..<count).map { _ in PortReservation(free) }
+        ports = reservations.map(\.port)
         enginePort = options.nodes > 0 ? PortReservation(free) : nil
         servers = Array(repeating: nil, count: count)
         deadline = .now + options.limit
@@ -49,17 +58,17 @@ final class Judge {
 
     func run() async -> Outcome {
         do {
-            try await startEngine()
+            if options.namespaces { try await startMachines() } else { try await startEngine() }
             for number in servers.indices { try await startServer(number) }
             for crew in 0..<Self.crews { try startCrew(crew, generation: 0) }
-            try await playAndKill()
+            if let network { try await playAndFail(network) } else { try await playAndKill() }
             try await compare(finish())
         } catch let halt as Halt {
             outcome.findings.append(halt.description)
         } catch {
             outcome.findings.append("\(error)")
         }
-        for program in crews + (servers + [engine?.program]).compactMap({ $0 }) {
+        for program in crews + (servers + [engine?.program]).compactMap({ $0 }) + (network?.programs ?? []) {
             program.kill()
             _ = await eventually(within: .seconds(5)) { !program.isRunning }
         }
@@ -67,11 +76,20 @@ final class Judge {
         outcome.totals = now.totals
         outcome.findings += now.findings
         outcome.findings += now.strange.map { "a crew said: \($0)" }
+        try? await network?.namespaces.remove()
         try? FileManager.default.removeItem(atPath: folder)
         return outcome
     }
 
     // MARK: Processes
+
+    private func startMachines() async throws {
+        let plan = NetworkPlan(seed: seed, nodes: options.nodes, kinds: options.faults)
+        let network = try await Machines(plan, nodes: options.nodes, folder: folder, seed: seed)
+        self.network = network
+        ports = network.relays.map(\.address.port)
+        try await network.startEngines { try await self.wait($0, until: $1) }
+    }
 
     private func startEngine() async throws {
         guard let enginePort else { return }
@@ -83,18 +101,22 @@ final class Judge {
     }
 
     private func startServer(_ number: Int) async throws {
+        let server = try network?.startNode(number) ?? startProgram(number)
+        servers[number] = server
+        try await wait("for server \(number) to listen") { server.lines.contains("listening") }
+    }
+
+    private func startProgram(_ number: Int) throws -> ChildProgram {
         let arguments =
             if engine != nil {
                 [
-                    "node", "redis://127.0.0.1:\(engineLinks[number].address.port)", "node-\(number)",
-                    "\(ports[number].port)",
+                    "node", "redis://127.0.0.1:\(engineLinks[number].address.port)", "node-\(number)", "127.0.0.1",
+                    "\(ports[number])", "-", GameDurability.engine.rawValue,
                 ]
             } else {
-                ["serve", folder + "/games.db", "\(ports[number].port)"]
+                ["serve", folder + "/games.db", "\(ports[number])"]
             }
-        let server = try ChildProgram(ServeProcess.built("Consistency"), arguments)
-        servers[number] = server
-        try await wait("for server \(number) to listen") { server.lines.contains("listening") }
+        return try ChildProgram(ServeProcess.built("Consistency"), arguments)
     }
 
     private func startCrew(_ crew: Int, generation: Int) throws {
@@ -105,20 +127,23 @@ final class Judge {
         let program = try ChildProgram(
             ServeProcess.built("Consistency"),
             [
-                options.web ? "play-web" : "play", "\(seed)", ports.map { "\($0.port)" }.joined(separator: ","),
+                options.web ? "play-web" : "play", "\(seed)", ports.map { "\($0)" }.joined(separator: ","),
                 "\(first)", "\(count)", "\(options.calls)",
-            ]
+            ] + (network?.plan.mayLose == true ? ["may-lose"] : [])
         ) { scores.take($0, from: crew) }
         if crew < crews.count { crews[crew] = program } else { crews.append(program) }
     }
 
     /// Waits for something, and for nothing to end that nobody has ended.
-    private func wait(_ what: String, until condition: () async throws -> Bool) async throws {
+    func wait(_ what: String, until condition: () async throws -> Bool) async throws {
         while try await !condition() {
             for (number, server) in servers.enumerated() {
                 if let end = server?.end {
                     throw Halt(description: "server \(number) \(end): \(server?.lines.suffix(20) ?? [])")
                 }
+            }
+            if let end = network?.programs.compactMap(\.end).first {
+                throw Halt(description: "an engine or a sentinel \(end)")
             }
             if let end = engine?.program.end {
                 throw Halt(description: "the engine \(end): \(engine?.program.lines.suffix(20) ?? [])")
@@ -189,7 +214,7 @@ final class Judge {
         try await wait("for the last call") { scores.now.played.count == Self.crews }
     }
 
-    private func endServer(_ number: Int, _ signal: Int32, _ absence: Duration) async throws {
+    func endServer(_ number: Int, _ signal: Int32, _ absence: Duration) async throws {
         guard let old = servers[number] else { return }
         servers[number] = nil
         Glibc.kill(old.pid, signal)
@@ -206,7 +231,7 @@ final class Judge {
     /// Closes the games, and gives what they have then.
     private func finish() async throws -> [Ending] {
         let client = TrebuchetClient(
-            transports: PlayerLine.transports(ports.map(\.port)), options: Player.options)
+            transports: PlayerLine.transports(ports), options: Player.options)
         try await client.connect()
         let games = try (0..<GameServer.games).map { try client.resolve(Game.self, id: GameServer.name($0)) }
         var endings: [Ending] = []
@@ -239,14 +264,21 @@ final class Judge {
         }
         for (call, turn) in now.acknowledged {
             guard let ran = turns[call] else {
-                found("call \(call) was acknowledged, and is not there")
+                if mayBeLost(call) {
+                    outcome.lost += 1
+                } else {
+                    found("call \(call) was acknowledged, and is not there")
+                }
                 continue
             }
             if ran != turn { found("call \(call) ran as the \(ran). of its game, and was answered as the \(turn).") }
         }
-        for call in now.refused where turns[call] != nil { found("call \(call) was refused as unsent, and has run") }
+        for (call, reason) in now.refused where turns[call] != nil {
+            found("call \(call) was refused as unsent (\(reason)), and has run")
+        }
         outcome.unknownThatRan = now.unknown.count { turns[$0] != nil }
         if outcome.kills + outcome.stops + outcome.pauses + outcome.cutOffs + outcome.engineKills == 0,
+            network == nil,
             !now.unknown.isEmpty
         {
             found("calls of @Idempotent methods ended with unknownOutcome though the server lived on: \(now.unknown)")
@@ -261,5 +293,5 @@ final class Judge {
         if now.finals.count < readers { found("only \(now.finals.count) of \(readers) states were told in the end") }
     }
 
-    private func found(_ text: String) { outcome.findings.append(text) }
+    func found(_ text: String) { outcome.findings.append(text) }
 }

@@ -14,6 +14,17 @@ struct Outcome: SeedOutcome {
     /// Times in which a node and its engine heard nothing of each other.
     var cutOffs = 0
     var killedCrews = 0
+    /// With namespaces: by their kind how many faults, and how long at most until all nodes answered again.
+    var faults: [String: (count: Int, healing: Duration)] = [:]
+    /// Acknowledged calls that an engine lost which may lose.
+    var lost = 0
+    /// Nodes that were started again because of that.
+    var lostNodes = 0
+    /// How often Redis gave a connection up on which too much waited.
+    var overflows = 0
+    /// How long a call was kept that ended with `unavailable` without an engine, and how long until all nodes had noticed FLUSHALL.
+    var slowestRefusal = Duration.zero
+    var slowestToNotice = Duration.zero
     var totals = Totals()
 
     mutating func add(_ other: Outcome) {
@@ -29,6 +40,25 @@ struct Outcome: SeedOutcome {
         cutOffs += other.cutOffs
         killedCrews += other.killedCrews
         totals.add(other.totals)
+        faults.merge(other.faults) { ($0.count + $1.count, max($0.healing, $1.healing)) }
+        lost += other.lost
+        lostNodes += other.lostNodes
+        overflows += other.overflows
+        slowestRefusal = max(slowestRefusal, other.slowestRefusal)
+        slowestToNotice = max(slowestToNotice, other.slowestToNotice)
+    }
+
+    mutating func note(_ fault: NetworkPlan.Fault, _ healing: Duration) {
+        let old = faults[fault.kind, default: (0, .zero)]
+        faults[fault.kind] = (old.count + 1, max(old.healing, healing))
+    }
+
+    private var network: String {
+        guard !faults.isEmpty else { return "" }
+        let each = faults.sorted { $0.key < $1.key }.map { "\($0.value.count) \($0.key) (\($0.value.healing.tenths))" }
+        return each.joined(separator: ", ")
+            + "; \(lost) lost, \(lostNodes) nodes that had lost their slots, \(overflows) overflows of Redis, "
+            + "unavailable within \(slowestRefusal.tenths), FLUSHALL noticed within \(slowestToNotice.tenths); "
     }
 
     var description: String {
@@ -37,7 +67,7 @@ struct Outcome: SeedOutcome {
             ? "" : "\(pauses) pauses, \(cutOffs) nodes cut off, \(engineKills) kills of the engine, "
         let megabytes = Int((Double(totals.stalledBytes) / 1_048_576).rounded())
         return """
-            \(acknowledged) calls acknowledged, \(unknown) unknown (\(unknownThatRan) ran), \(refused) refused; \
+            \(acknowledged) calls acknowledged, \(unknown) unknown (\(unknownThatRan) ran), \(refused) refused; \(network)\
             \(kills) kills, \(stops) restarts in order, \(nodes)\(killedCrews) crews killed, \
             \(totals.cuts) cuts, \(totals.connections) connections, \(totals.shortStalls) short stalls; \
             \(totals.stalls) backlogs of \(megabytes) MiB; \(totals.values) values, \(totals.events) events; \
@@ -45,4 +75,8 @@ struct Outcome: SeedOutcome {
             \(totals.overflowsOfConnections) connections; \(totals.takenBack) events of calls that a kill took back
             """
     }
+}
+
+extension Duration {
+    var tenths: String { "\((self / .milliseconds(100)).rounded() / 10) s" }
 }

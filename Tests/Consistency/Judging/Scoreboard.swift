@@ -6,8 +6,10 @@ final class Scoreboard: Sendable {
     struct Contents {
         /// By the call, as which it ran.
         var acknowledged: [Int: Int] = [:]
+        var acknowledgedAt: [Int: ContinuousClock.Instant] = [:]
         var unknown: Set<Int> = []
-        var refused: Set<Int> = []
+        /// And why.
+        var refused: [Int: String] = [:]
         var findings: [String] = []
         /// What readers had in the end: who, of which game and state, and its digest.
         var finals: [(reader: String, state: String, digest: String)] = []
@@ -35,8 +37,11 @@ final class Scoreboard: Sendable {
             case "acked":
                 guard parts.count == 2, let call = Int(parts[0]), let turn = Int(parts[1]) else { fallthrough }
                 contents.acknowledged[call] = turn
+                contents.acknowledgedAt[call] = .now
             case "unknown" where Int(rest) != nil: contents.unknown.insert(Int(rest)!)
-            case "refused" where Int(rest) != nil: contents.refused.insert(Int(rest)!)
+            case "refused":
+                guard let call = parts.first.flatMap({ Int($0) }) else { fallthrough }
+                contents.refused[call] = parts.dropFirst().joined(separator: " ")
             case "finding": contents.findings.append(rest)
             case "final" where parts.count > 3:
                 contents.finals.append(

@@ -4,7 +4,7 @@ import TestSupport
 import Trebuchet
 import TrebuchetTesting
 
-/// `Consistency play SEED PORTS FIRST COUNT CALLS`: some of the clients, in a process of their own. It says on its output how calls
+/// `Consistency play SEED PORTS FIRST COUNT CALLS [may-lose]`: some of the clients, in a process of their own. It says on its output how calls
 /// ended, what readers found, `played` after the last call, and `done` when all readers have seen the end.
 struct Crew: Sendable {
     let seed: UInt64
@@ -12,10 +12,14 @@ struct Crew: Sendable {
     let first: Int
     let count: Int
     let calls: Int
+    /// Whether the servers may lose what they have acknowledged and shown.
+    let mayLose: Bool
     private let whereabouts = Whereabouts()
     private let sent = SentBytes()
 
     init?(_ words: [String]) {
+        mayLose = words.last == "may-lose"
+        let words = Array(words.prefix(mayLose ? words.count - 1 : words.count))
         guard words.count == 5, let ports = PlayerLine.ports(words[1]) else { return nil }
         let numbers = words.compactMap(Int.init)
         guard numbers.count >= 4, let seed = UInt64(words[0]) else { return nil }
@@ -26,7 +30,9 @@ struct Crew: Sendable {
 
     func run() async throws {
         listen()
-        let players = try (first..<(first + count)).map { try Player($0, seed: seed, ports: ports, whereabouts) }
+        let players = try (first..<(first + count)).map {
+            try Player($0, seed: seed, ports: ports, mayLose: mayLose, whereabouts)
+        }
         // A client without faults, which knows how much the others have to catch up on.
         let witness = TrebuchetClient(transports: PlayerLine.transports(ports), options: Player.options)
         try await witness.connect()
@@ -36,7 +42,7 @@ struct Crew: Sendable {
             watchers.append(
                 Watcher(
                     name: "witness \(first)", number: number, game: game, gate: Gate(), whereabouts: whereabouts,
-                    sent: sent, isOfNodes: ports.count > 1))
+                    sent: sent, isOfNodes: ports.count > 1, mayLose: mayLose))
         }
         for player in players {
             try await player.connect()

@@ -11,6 +11,7 @@ final class Player: Sendable {
     let gameNumber: Int
     let line: PlayerLine
     let gate = Gate()
+    let mayLose: Bool
     private let seed: UInt64
     private let client: TrebuchetClient
     private let game: Game
@@ -18,8 +19,9 @@ final class Player: Sendable {
     /// Where the board was at the last answer.
     private let seen = Mutex(Receipt(life: 0, turn: 0))
 
-    init(_ number: Int, seed: UInt64, ports: [Int], _ whereabouts: Whereabouts) throws {
+    init(_ number: Int, seed: UInt64, ports: [Int], mayLose: Bool, _ whereabouts: Whereabouts) throws {
         self.number = number
+        self.mayLose = mayLose
         self.seed = seed &* 1_000_003 &+ UInt64(number)
         self.whereabouts = whereabouts
         gameNumber = number % GameServer.games
@@ -68,7 +70,7 @@ final class Player: Sendable {
     func watcher(_ sent: SentBytes, isOfNodes: Bool) -> Watcher {
         Watcher(
             name: "player \(number)", number: gameNumber, game: game, gate: gate, whereabouts: whereabouts, sent: sent,
-            isOfNodes: isOfNodes)
+            isOfNodes: isOfNodes, mayLose: mayLose)
     }
 
     /// Makes its calls, two at a time, and looks in on the other game meanwhile.
@@ -127,7 +129,7 @@ final class Player: Sendable {
         } catch let error as TrebuchetError where error.code == .unknownOutcome {
             Output.say("unknown \(call)")
         } catch let error as TrebuchetError where error.code == .unavailable {
-            Output.say("refused \(call)")
+            Output.say("refused \(call) \(error.message)")
         } catch {
             Output.finding("player \(number): call \(call) ended with \(error)")
         }

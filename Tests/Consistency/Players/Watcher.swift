@@ -11,6 +11,8 @@ struct Watcher: Sendable {
     let sent: SentBytes
     /// Whether the game is on one of several nodes.
     let isOfNodes: Bool
+    /// Whether the game may lose what it has shown.
+    let mayLose: Bool
 
     /// Returns when all readers have seen the end.
     func run() async -> Totals {
@@ -40,7 +42,7 @@ struct Watcher: Sendable {
 
     /// Gives the calls that were in the ledger in the end, too.
     private func readLedger() async -> (Totals, [Int]) {
-        var (check, totals) = (LedgerCheck(), Totals())
+        var (check, totals) = (LedgerCheck(mayLose: mayLose), Totals())
         note("ledger", "waits for the first value")
         let stream = await game.observeLedger()
         for await ledger in stream {
@@ -74,16 +76,28 @@ struct Watcher: Sendable {
         return totals
     }
 
-    private func readRounds() async -> Totals { await readEach("rounds") { await game.observeRound() } }
+    /// A stream that is to begin while nobody can load the game does not; one that has begun goes on.
+    private func mayNotBegin(_ outcome: StreamOutcome?) -> Bool {
+        guard isOfNodes, case .failed(let error) = outcome else { return false }
+        return error.code == .unavailable
+    }
 
-    private func readTally() async -> Totals { await readEach("tally") { await game.observeTally() } }
+    private func readRounds() async -> Totals { await readEach("rounds", RoundCheck()) { await game.observeRound() } }
 
-    private func readEach(_ name: String, _ observe: () async -> StateStream<Round>) async -> Totals {
-        var (check, totals) = (RoundCheck(), Totals())
+    private func readTally() async -> Totals {
+        await readEach("tally", RoundCheck(mayLose: mayLose)) { await game.observeTally() }
+    }
+
+    private func readEach(
+        _ name: String, _ first: RoundCheck, _ observe: () async -> StateStream<Round>
+    ) async -> Totals {
+        var (check, totals) = (first, Totals())
         while true {
             note(name, "waits after \(check.description)")
             let stream = await observe()
+            var hasNotBegun = true
             for await round in stream {
+                hasNotBegun = false
                 totals.values += 1
                 found(check.take(round).map { "\(name): \($0)" })
                 note(name, check.description)
@@ -91,6 +105,7 @@ struct Watcher: Sendable {
                 note(name, nil)
                 return totals
             }
+            if hasNotBegun, mayNotBegin(stream.outcome) { continue }
             guard case .failed(let error) = stream.outcome, error.code == .overflow else {
                 found("the stream of \(name) ended at \(check.description): \(String(describing: stream.outcome))")
                 return totals
@@ -102,15 +117,27 @@ struct Watcher: Sendable {
     /// Nothing of these is missed, as they are all kept: not for a new life of the server either.
     private func readEntries() async -> EntryCheck {
         var check = EntryCheck()
-        note("entries", "waits")
-        do {
-            for try await entry in await game.observeEntries() {
-                found(check.take(entry))
-                note("entries", check.description)
-                if entry.isLast { break }
+        var isOver = false
+        while !isOver {
+            note("entries", "waits")
+            var hasBegun = false
+            do {
+                for try await entry in await game.observeEntries() {
+                    hasBegun = true
+                    found(check.take(entry))
+                    note("entries", check.description)
+                    isOver = entry.isLast
+                    if isOver { break }
+                }
+            } catch  where error.code == .unavailable && isOfNodes && !hasBegun {
+                continue
+            } catch  where error.code == .overflow && mayLose {
+                // They have lost some, and say so.
+                check = EntryCheck()
+            } catch {
+                found("the stream of entries ended after \(check.description): \(error)")
+                isOver = true
             }
-        } catch {
-            found("the stream of entries ended after \(check.description): \(error)")
         }
         note("entries", nil)
         return check
@@ -123,10 +150,12 @@ struct Watcher: Sendable {
         while !isOver {
             note("moves", "waits after \(check.description)")
             var moves = await game.observeMoves().makeAsyncIterator()
+            var hasBegun = false
             do {
                 while !isOver {
                     await gate.pass()
                     guard let move = try await moves.next() else { throw TrebuchetError(.internal, "no error") }
+                    hasBegun = true
                     found(check.take(move))
                     note("moves", check.description)
                     isOver = move.isLast
@@ -135,6 +164,8 @@ struct Watcher: Sendable {
                 // The client itself found that numbers are missing: the server has left events out and told nobody.
                 if error.message.contains("did not come") { found("after \(check.description): \(error)") }
                 check.overflowed(error.message.contains("the reader fell") ? .ofReader : .ofServer)
+            } catch let error as TrebuchetError where !hasBegun && isOfNodes && error.code == .unavailable {
+                continue
             } catch {
                 found("the stream of moves ended after \(check.description): \(error)")
                 isOver = true

@@ -30,6 +30,32 @@ import Testing
         #expect(!channel.hasEvent)
     }
 
+    @Test("a channel is made with events and with how many are kept")
+    func parts() {
+        let channel = TopicChannel<Emoji>(events: (1...5).map(event), isConnected: true, maxEvents: 2)
+        #expect(channel.events.map(\.data.name) == ["4", "5"] && channel.maxEvents == 2 && channel.isConnected)
+        #expect(TopicChannel<Emoji>(maxEvents: 3).maxEvents == 3)
+    }
+
+    @Test("how a publish went is one value") @MainActor
+    func results() async {
+        #expect(TopicPublishResult.success.success && TopicPublishResult.success.error == nil)
+        let failure = TopicPublishResult.failure(RoomError.notJoined)
+        #expect(!failure.success && failure.error as? RoomError == .notJoined)
+        var results: [TopicPublishResult] = []
+        let channel = Shared(value: TopicChannel<Emoji>())
+        let call = channel.publish(Emoji(name: "x"), onSettled: { results.append(TopicPublishResult($0)) })
+        await #expect(throws: RoomError.noBackend) { try await call.value }
+        #expect(results.map(\.success) == [false] && results.first?.error as? RoomError == .noBackend)
+    }
+
+    @Test("a presence is any type that is PresenceData")
+    func presenceData() {
+        struct Cursor: PresenceData { var x = 0 }
+        func shown<Presence: PresenceData>(_ presence: RoomPresence<Presence>) -> Presence { presence.user }
+        #expect(shown(RoomPresence(user: Cursor(x: 3))) == Cursor(x: 3))
+    }
+
     @Test("events are equal when all of them is, channels when what they show is")
     func equality() {
         let one = event(1)

@@ -78,9 +78,19 @@ extension ConnectionRelays: OwnerLineUser {
             guard resumed.isWanted else { return isPermission ? () : line.unsubscribe(streamID) }
             resuming[resumed.streamID] = nil
             stream = resumed
+            if let revocation = connection.revocation(of: stream.actor) {
+                if !isPermission { line.unsubscribe(streamID) }
+                return connection.failStream(stream.streamID, revocation)
+            }
         case .call(let relayed):
             guard let call = underWay(relayed), let asked = relayed.stream else {
                 return isPermission ? () : line.unsubscribe(streamID)
+            }
+            // Its rights may have been taken away since it has asked.
+            if let revocation = connection.revocation(of: asked.actor) {
+                if !isPermission { line.unsubscribe(streamID) }
+                connection.finish(call, .failure(revocation))
+                return didEnd(relayed)
             }
             connection.withdraw(call)
             (stream, begun) = (asked, relayed)

@@ -185,6 +185,8 @@ final class ConnectionRelays {
                 // It is counted anew.
                 relayed.stream?.stake = nil
                 relayed.withMessage { connection.handleAgain($0) }
+            } else if let revocation = connection.revocation(of: relayed.actor) {
+                connection.finish(call, .failure(revocation))
             } else {
                 traffic.calls.didSend(relayed.order, to: node)
                 line(to: node).ask(relayed)
@@ -212,7 +214,8 @@ final class ConnectionRelays {
             if relayed.isResumption {
                 resumptions.append(relayed)
             } else {
-                connection.finish(call, .failure(error))
+                let unknown = TrebuchetError(.unknownOutcome, "it was sent before, and may have run: \(error.message)")
+                connection.finish(call, .failure(relayed.mayHaveRun ? unknown : error))
             }
         }
         // A client that goes on with a stream waits until its question's time is over.

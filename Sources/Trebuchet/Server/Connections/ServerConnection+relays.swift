@@ -109,13 +109,22 @@ extension ServerConnection {
     // MARK: Actors that go to another node
 
     /// Whether a stream that was to begin does so at another node: its actor has just gone there.
-    func goesElsewhere(_ request: StreamRequest) -> Bool {
+    func goesElsewhere(_ request: StreamRequest, _ call: RunningCall) -> Bool {
+        if let message = request.message {
+            withdraw(call)
+            // It is counted anew.
+            request.stake.giveBack()
+            message.withMessage { handleAgain($0) }
+            return true
+        }
         if let upstream {
+            withdraw(call)
             let name = request.name.resumed
             upstream.send(name == nil ? .refused : .moved, name ?? request.callID)
             return true
         }
         guard let streamID = request.name.knownAs, let seen = request.seen, let relays else { return false }
+        withdraw(call)
         relays.resume(
             RelayedStream(
                 request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
@@ -155,8 +164,7 @@ extension ServerConnection {
     func movesAtEnd(_ subscription: StreamSubscription, _ reason: StreamEndReason) -> Bool {
         guard reason == .actorTerminated, let placed = placed[subscription.streamID], let nodes = shard.parts.nodes
         else { return false }
-        let mirror = subscription.broadcaster.hub as? MirroredSource
-        guard mirror?.goesOnElsewhere ?? !nodes.owns(placed.actor) else { return false }
+        guard subscription.broadcaster.hub.goesOnElsewhere ?? !nodes.owns(placed.actor) else { return false }
         move(subscription, placed)
         return true
     }

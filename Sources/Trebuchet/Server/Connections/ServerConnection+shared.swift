@@ -130,7 +130,7 @@ extension ServerConnection {
 
     /// The client may observe nothing of other nodes any more.
     func endSharedStreams(_ error: TrebuchetError) {
-        for subscription in Array(streams.values) where subscription.broadcaster.hub is MirroredSource {
+        for subscription in Array(streams.values) where subscription.broadcaster.hub.goesOnElsewhere != nil {
             endStream(subscription, reason: .error, error: error)
         }
         for request in beginning.values where request.name.knownAs == request.streamID {

@@ -45,6 +45,13 @@ final class StreamStake: HeldPlace, @unchecked Sendable {
     /// The stream has begun, and gives its place back itself.
     func handOver() { isHandedOver = true }
 
+    /// What it was for is not to be. On the connection's reactor.
+    func giveBack() {
+        guard !isHandedOver else { return }
+        isHandedOver = true
+        connection.giveBackStream(isFiltered: isFiltered)
+    }
+
     deinit {
         guard !isHandedOver else { return }
         let (connection, isFiltered) = (connection, isFiltered)

@@ -15,6 +15,8 @@ struct StreamRequest: Sendable {
     let stake: StreamStake
     /// Whether it is only to be said that it may begin: the client's node takes it for several.
     var mayShare = false
+    /// What its client has sent, where it may have to go to another node after all.
+    var message: KeptMessage?
 
     /// What another node takes it up by.
     var placed: PlacedStream {
@@ -138,6 +140,12 @@ extension ServerConnection {
 
     /// Makes the actor when it is not there, and begins the stream.
     private func begin(_ request: StreamRequest, of record: ActorRecord?, _ message: borrowing Message) {
+        var request = request
+        if shard.parts.nodes != nil, upstream == nil, request.name.knownAs == nil,
+            shard.directory.placedType(of: request.name.actor) != nil
+        {
+            request.message = KeptMessage(message)
+        }
         if let record { return begin(request, of: record) }
         guard let call = begin(message, request.key) else { return }
         wait(for: request.name.actor, request, call)
@@ -152,7 +160,7 @@ extension ServerConnection {
             defer { self.shard.streamsMayShow(self) }
             switch outcome {
             case .failure(let error):
-                if ActorMoved.isIt(error), self.goesElsewhere(request) { return self.withdraw(call) }
+                if ActorMoved.isIt(error), self.goesElsewhere(request, call) { return }
                 if self.goesOnLater(request, call, error) { return }
                 self.finish(call, .failure(error))
             case .success(let record):

@@ -322,7 +322,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     /// A state could not be sent because the client reads too slowly.
-    func fellBehind() { isBehind = true }
+    func fellBehind(_ subscription: StreamSubscription) { isBehind = true }
 
     func linkDidBecomeWritable() {
         hosting?.linkDidBecomeWritable()

@@ -19,6 +19,8 @@ protocol DirectPeers: AnyObject, Sendable {
 final class DirectEntrance: Sendable {
     /// As long as a node may take to say who it is, and to prove it.
     static let patience = Duration.seconds(5)
+    /// Of a message of somebody who has not proved who it is: so all strangers together hold 4 MiB, and nodes have the room of theirs.
+    static let strangersMessageBytes = 4 << 10
 
     private let server: WebSocketServer
 
@@ -31,7 +33,7 @@ final class DirectEntrance: Sendable {
             guard let peers, upgrade.subprotocol == DirectMessage.subprotocol else {
                 return .reject(HTTPResponse(status: 400, text: "not for clients"))
             }
-            return .accept(DirectVisitor(peers))
+            return .accept(DirectVisitor(peers), messageBytes: Self.strangersMessageBytes)
         }
     }
 
@@ -46,7 +48,7 @@ final class DirectEntrance: Sendable {
         limits.handshakeTimeout = patience
         limits.connections = 1_024
         limits.connectionsPerAddress = 256
-        // Of messages that are not whole yet, those of strangers too.
+        // Of messages that are not whole yet.
         limits.heldBytes = 256 << 20
         limits.pingInterval = .seconds(2)
         limits.pongTimeout = .seconds(3)
@@ -88,6 +90,7 @@ private final class DirectVisitor: WebSocketHandler, @unchecked Sendable {
             guard Digest.areEqual(proof, secrets.proofOfSender) else { return end(socket, "not that node") }
             let seals = secrets.seals
             phase = .known(node, incoming: seals.ofSender, outgoing: seals.ofReceiver)
+            socket.takeMessages(upTo: DirectEntrance.limits.messageBytes)
             tellCount(socket)
         case (.known(let node, var incoming, let outgoing), .sealed):
             guard let payload = incoming.open(message) else { return end(socket, "not sealed by that node") }

@@ -38,16 +38,18 @@ final class DirectLinks: Sendable {
         }
     }
 
-    /// Those that live no more are let go of.
-    func keep(_ living: [ClusterNode]) {
-        let living = Set(living)
+    /// Those to other nodes are let go of.
+    func keep(_ nodes: [ClusterNode]) {
+        let nodes = Set(nodes)
         let gone = state.withLock { state in
-            let gone = state.peers.filter { !living.contains($0.key) }
+            let gone = state.peers.filter { !nodes.contains($0.key) }
             for node in gone.keys { state.peers[node] = nil }
             return gone.values.compactMap(\.link)
         }
         for link in gone { link.close() }
     }
+
+    var openCount: Int { state.withLock { $0.peers.values.count { $0.isOpen } } }
 
     /// Ends those there are, at once; others are made in their place.
     func cut() {

@@ -4,11 +4,12 @@ internal import TrebuchetActors
 /// The owner's end of a line over which another node takes streams for its clients.
 ///
 /// `@unchecked Sendable`: on its reactor alone, but for its constants.
-final class FeedLine: RelayEnd, @unchecked Sendable {
+final class FeedLine: RelayEnd, NodeFeedsUser, @unchecked Sendable {
     let reactor: Reactor
     private let line: RelayLine
     private let shard: ServerShard
-    private let window = FeedWindow()
+    private let window: FeedWindow
+    private let arrears: FeedArrears
     /// By the numbers of the reactors where the actors live.
     private var feeds: [Int: NodeFeeds] = [:]
     /// Where each stream is.
@@ -16,9 +17,15 @@ final class FeedLine: RelayEnd, @unchecked Sendable {
     /// What has come of a message.
     private var parts: [UInt8] = []
 
-    init(_ line: RelayLine, at shard: ServerShard) {
+    init(_ line: RelayLine, at shard: ServerShard, _ arrears: FeedArrears) {
         (self.line, self.shard, reactor) = (line, shard, shard.reactor)
+        (window, self.arrears) = (FeedWindow(line), arrears)
     }
+
+    func didEnd(_ number: UInt64) { reactor.execute { self.places[number] = nil } }
+
+    /// For tests, on its reactor.
+    var streamCount: Int { places.count }
 
     // MARK: RelayEnd
 
@@ -59,9 +66,9 @@ final class FeedLine: RelayEnd, @unchecked Sendable {
         guard case .ready(let record) = shard.place(of: ActorName(beginning.actor)), record.isPlaced,
             !record.type.isGated, let there = record.home?.serverShard
         else {
-            return line.send(SharedMessage.bytes(.moved, number), part: .toClientPart, last: .toClient)
+            return window.send(SharedMessage.bytes(.moved, number))
         }
-        let feeds = feeds[there.index] ?? NodeFeeds(line, window, at: there)
+        let feeds = feeds[there.index] ?? NodeFeeds(self, window, arrears, at: there)
         self.feeds[there.index] = feeds
         places[number] = feeds
         there.reactor.run { feeds.begin(number, beginning, of: record) }

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Networking
 internal import TrebuchetActors
+internal import TrebuchetCluster
 internal import TrebuchetWire
 internal import WebSockets
 
@@ -16,6 +17,9 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
     let reactor: Reactor
     let host: AddressKey?
     private let line: RelayLine
+    private let arrears: FeedArrears
+    /// What waits for shared streams of the client's node, oldest first.
+    private var held: [(kind: RelayFrame.Kind, payload: [UInt8])] = []
     private var connection: ServerConnection?
     /// What has come of a message.
     private var parts: [UInt8] = []
@@ -27,10 +31,16 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
 
     /// From anywhere.
     ///
-    /// - Parameter name: that which it had over an earlier line, if anybody still has it.
-    init(_ line: RelayLine, _ client: RelayedClient, _ name: CarriedName, at shard: ServerShard) {
+    /// - Parameters:
+    ///   - name: that which it had over an earlier line, if anybody still has it.
+    ///   - arrears: of the client's node.
+    init(
+        _ line: RelayLine, _ client: RelayedClient, _ name: CarriedName, at shard: ServerShard,
+        behind arrears: FeedArrears
+    ) {
         reactor = shard.reactor
         self.line = line
+        self.arrears = arrears
         host = client.address.flatMap { AddressKey($0) }.flatMap { $0.isLoopback ? nil : $0 }
         largestMessage = shard.limits.messageSize
         reactor.execute { self.open(client, name, at: shard) }
@@ -47,7 +57,7 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         let connection = ServerConnection(
             self, name: name, shard: shard, caller: caller, largestMessage: client.largestMessage,
             dates: client.wholeSeconds ? .wholeSeconds : .milliseconds,
-            upstream: Upstream(line: line, carried: carried, streams: client.streams))
+            upstream: Upstream(carried: carried, streams: client.streams) { [weak self] in self?.leave($0, $1) })
         connection.remembers = shard.answers.reopen(name)
         self.connection = connection
     }
@@ -71,12 +81,15 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         case .client:
             guard let client = RelayedClient(frame.payload) else { return }
             connection?.caller?.connection.principal = client.knownPrincipal
-        case .gone: end()
+        case .gone:
+            drop()
+            end()
         default: break
         }
     }
 
     func lineDidBreak(received: UInt64) {
+        drop()
         line.send(.ended)
         end()
     }
@@ -100,7 +113,44 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         // As over a socket: who takes nothing loses its connection, before it takes the room of others.
         guard untaken <= Self.mostUntaken else { return lineIsOver() }
         untaken += buffer.count
+        guard held.isEmpty, arrears.isEmpty else { return leave(.toClient, Array(buffer.bytes)) }
         line.send(buffer.bytes, part: .toClientPart, last: .toClient)
+    }
+
+    /// Sends the client's node something, in its order, once that has what shared streams owe it.
+    func leave(_ kind: RelayFrame.Kind, _ payload: [UInt8]) {
+        guard !held.isEmpty || !arrears.isEmpty else { return pass(kind, payload) }
+        held.append((kind, payload))
+        if !arrears.hold(payload.count) { lineIsOver() }
+        if held.count == 1 { awaitStreams() }
+    }
+
+    private func pass(_ kind: RelayFrame.Kind, _ payload: [UInt8]) {
+        guard kind == .toClient else { return line.send(kind, payload) }
+        line.send(payload, part: .toClientPart, last: .toClient)
+    }
+
+    /// What comes behind these may be of calls that have changed more.
+    private func awaitStreams() {
+        let count = held.count
+        let waits = arrears.whenSent { self.reactor.execute { self.goOn(count) } }
+        if !waits { goOn(count) }
+    }
+
+    private func goOn(_ count: Int) {
+        // Nothing is left of them when the line has broken.
+        let ready = Array(held.prefix(count))
+        held.removeFirst(ready.count)
+        for (kind, payload) in ready {
+            arrears.release(payload.count)
+            pass(kind, payload)
+        }
+        if !held.isEmpty { awaitStreams() }
+    }
+
+    private func drop() {
+        for (_, payload) in held { arrears.release(payload.count) }
+        held = []
     }
 
     func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
@@ -125,7 +175,9 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         reactor.execute {
             guard self.connection != nil else { return }
             // What comes later was not begun.
-            self.line.send(.ended, number: self.received)
+            var received: [UInt8] = []
+            ByteParts.append(self.received, to: &received)
+            self.leave(.ended, received)
             self.end()
         }
     }

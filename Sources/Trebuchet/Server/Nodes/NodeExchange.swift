@@ -128,6 +128,9 @@ final class NodeExchange: Sendable {
         }
     }
 
+    /// Those that something goes to, or comes from.
+    var nodes: [ClusterNode] { state.withLock { Array($0.peers.keys) } }
+
     /// For tests.
     var lineCount: Int { state.withLock { $0.ends.count } }
     var waitingBytes: Int { state.withLock { $0.peers.values.reduce(0) { $0 + $1.waitingBytes } } }

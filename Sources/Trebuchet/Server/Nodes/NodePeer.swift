@@ -30,6 +30,8 @@ struct NodePeer {
     private var isToBeTold = false
     private var isToldAlone = false
     private var sent: UInt64 = 0
+    /// The number of the last message before this node's epoch began.
+    private var last: UInt64 = 0
     private var received: UInt64 = 0
     /// The number of the last message whose frames were handed on.
     var handled: UInt64 = 0
@@ -96,7 +98,7 @@ struct NodePeer {
             first = 0
         }
         sent += 1
-        return (sent, RelayMessage.Epochs(sender: own, receiver: theirs), taken)
+        return (sent, RelayMessage.Epochs(sender: own, receiver: theirs, last: last), taken)
     }
 
     // MARK: Losses
@@ -105,7 +107,7 @@ struct NodePeer {
     ///
     /// - Parameter epoch: greater than all before; odd.
     mutating func begin(_ epoch: UInt64) {
-        own = epoch
+        (own, last) = (epoch, sent)
         isToBeTold = true
     }
 
@@ -134,13 +136,11 @@ struct NodePeer {
         guard epochs.sender >= theirs else { return Arrival(isLate: true) }
         var arrival = Arrival()
         if epochs.sender > theirs {
-            // The first that comes may be a later one, when those before were lost: nothing was built on them here, unless the other
-            // says that it had built something.
             arrival.endsLines = theirs > 0 || epochs.sender % 2 == 1
-            theirs = epochs.sender
-        } else {
-            arrival.hasGap = number != received &+ 1
+            (theirs, received) = (epochs.sender, epochs.last)
         }
+        // The first of an epoch too may be missing: lines that it opened are none here.
+        arrival.hasGap = number != received &+ 1
         received = number
         // Who has heard nothing from here yet cannot know of a loss either.
         let knows = epochs.receiver == own || epochs.receiver == 0 && own % 2 == 0

@@ -57,11 +57,11 @@ struct RelayFrame: Equatable, Sendable {
 
 /// A message between two nodes: who has sent it, which it is of those between the two, and its frames.
 ///
-/// One byte of version, one with the length of the sender's name, the name, the three numbers in eight bytes each, then for each frame its
+/// One byte of version, one with the length of the sender's name, the name, the four numbers in eight bytes each, then for each frame its
 /// kind in one byte, its line in eight, the length of its payload in four, and the payload. Numbers begin with their lowest byte.
 struct RelayMessage: Equatable, Sendable {
     /// Of what is sent; another one is not understood.
-    static let version: UInt8 = 2
+    static let version: UInt8 = 3
 
     let sender: String
     /// One more with each: where one is missing, something was lost.
@@ -75,6 +75,13 @@ struct RelayMessage: Equatable, Sendable {
     struct Epochs: Equatable, Sendable {
         let sender: UInt64
         let receiver: UInt64
+        /// The number of the sender's last message before its epoch: the first one of it that comes may be a later one, and then something
+        /// was lost that the sender counts on.
+        let last: UInt64
+
+        init(sender: UInt64, receiver: UInt64, last: UInt64 = 0) {
+            (self.sender, self.receiver, self.last) = (sender, receiver, last)
+        }
     }
 
     init(from sender: String, number: UInt64, _ epochs: Epochs, _ frames: [RelayFrame]) {
@@ -84,7 +91,7 @@ struct RelayMessage: Equatable, Sendable {
         self.frames = frames
     }
 
-    static func headBytes(sender: String) -> Int { 26 + sender.utf8.count }
+    static func headBytes(sender: String) -> Int { 34 + sender.utf8.count }
 
     var bytes: [UInt8] {
         var bytes: [UInt8] = []
@@ -92,7 +99,7 @@ struct RelayMessage: Equatable, Sendable {
         bytes.append(Self.version)
         bytes.append(UInt8(truncatingIfNeeded: sender.utf8.count))
         bytes += sender.utf8
-        for number in [number, epochs.sender, epochs.receiver] { ByteParts.append(number, to: &bytes) }
+        for number in [number, epochs.sender, epochs.receiver, epochs.last] { ByteParts.append(number, to: &bytes) }
         for frame in frames {
             bytes.append(frame.kind.rawValue)
             ByteParts.append(frame.line, to: &bytes)
@@ -111,10 +118,10 @@ struct RelayMessage: Equatable, Sendable {
         sender = String(decoding: rest.prefix(Int(length)), as: UTF8.self)
         rest = rest.dropFirst(Int(length))
         guard let number = ByteParts.number(UInt64.self, &rest), let own = ByteParts.number(UInt64.self, &rest),
-            let other = ByteParts.number(UInt64.self, &rest), own > 0
+            let other = ByteParts.number(UInt64.self, &rest), let last = ByteParts.number(UInt64.self, &rest), own > 0
         else { return nil }
         self.number = number
-        epochs = Epochs(sender: own, receiver: other)
+        epochs = Epochs(sender: own, receiver: other, last: last)
         frames = []
         while let first = rest.popFirst() {
             guard let kind = RelayFrame.Kind(rawValue: first), let line = ByteParts.number(UInt64.self, &rest),

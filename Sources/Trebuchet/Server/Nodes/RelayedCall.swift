@@ -5,6 +5,7 @@ internal import TrebuchetWire
 
 /// A call that was sent to another node, or is to be.
 final class RelayedCall {
+    let actor: String
     let slot: ClusterSlot
     /// The client's own.
     let callID: [UInt8]
@@ -37,11 +38,15 @@ final class RelayedCall {
         self.stream = stream
         self.user = user
         number = message.envelope.pointee.session.isAbsent ? nil : UInt64(String(decoding: callID, as: UTF8.self))
-        slot = ClusterSlot(of: message.actorName)
+        actor = message.actorName
+        slot = ClusterSlot(of: actor)
     }
 
     /// Whether its client goes on with a stream that it has.
     var isResumption: Bool { message.withMessage { $0.kind == .streamResume } }
+
+    /// Whether it was sent before, by this node or by its client, so that nobody can say that it has not run.
+    var mayHaveRun: Bool { isRepeat || message.withMessage { $0.kind == .repeat } }
 
     /// Whether it may be sent once more after it was sent: the beginning of a stream changes nothing, and what its owner recognises
     /// goes as a repeat.

@@ -13,6 +13,8 @@ final class ServerNodes: Sendable {
     /// What actors of the cluster persist.
     let store: EngineStore
     let shared: SharedStreams
+    /// What others were not sent yet of shared streams of this node's actors.
+    let arrears = FeedArrears.Book()
     let watch: SlotWatch
     private let log: @Sendable (String) -> Void
     private let running = Mutex<[Task<Void, Never>]>([])
@@ -81,8 +83,9 @@ final class ServerNodes: Sendable {
             { log(line) }
             // A node that cannot see who lives does not see itself either.
             guard living.contains(node) else { continue }
-            direct.withLock { $0?.links }?.keep(living)
             await exchange.lose(allBut: living)
+            // One that is being stopped lives no more, and is there as long as it has something to say.
+            direct.withLock { $0?.links }?.keep(living + exchange.nodes)
         }
     }
 
@@ -101,6 +104,9 @@ final class ServerNodes: Sendable {
         exchange.close()
         closeLinks()
     }
+
+    /// For tests.
+    var openLinkCount: Int { direct.withLock { $0?.links }?.openCount ?? 0 }
 
     /// For tests: as if the network had cut them.
     func cutLinks() { direct.withLock { $0?.links }?.cut() }

@@ -121,8 +121,7 @@ package final class MirroredSource: StreamHub, @unchecked Sendable {
 
     // MARK: What is asked of it
 
-    /// Whether its subscribers are to ask for the stream anew when it has ended.
-    package var goesOnElsewhere: Bool {
+    override package var goesOnElsewhere: Bool? {
         var goesOn = false
         lock.run { if case .moved = ending { goesOn = true } }
         return goesOn

@@ -51,7 +51,7 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
     var isWritable: Bool { true }
     var isAwaited: Bool { false }
     func inOneWrite(_ body: () -> Void) { body() }
-    func fellBehind() {}
+    func fellBehind(_ subscription: StreamSubscription) {}
     func streamsMayShow() {}
 
     /// Of a filter, and of events, there are whole values alone.

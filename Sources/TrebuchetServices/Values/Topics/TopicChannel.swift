@@ -7,9 +7,9 @@ public import SharedState
 ///     $channel.publish(Emoji(name: "tada"))
 public struct TopicChannel<Payload: Codable & Sendable & Equatable>: Sendable {
     /// What the others have published, the oldest first; one's own events are not among them.
-    public private(set) var events: [TopicEvent<Payload>] = []
+    public private(set) var events: [TopicEvent<Payload>]
     /// How many events are kept; the oldest go first. Default 50.
-    public var maxEvents = 50 {
+    public var maxEvents: Int {
         didSet { dropOldest() }
     }
     /// Whether events arrive and can be published.
@@ -25,14 +25,19 @@ public struct TopicChannel<Payload: Codable & Sendable & Equatable>: Sendable {
     var line: TopicLine?
 
     /// A channel as it stands; for previews and tests. It publishes nowhere: those of a room come through `.trebuchetTopic`.
+    ///
+    /// - Parameter maxEvents: how many events are kept, of `events` too. Default 50.
     public init(
-        isConnected: Bool = false, isLoading: Bool = false, publishStatus: OperationStatus = .idle,
-        error: (any Error)? = nil
+        events: [TopicEvent<Payload>] = [], isConnected: Bool = false, maxEvents: Int = 50, isLoading: Bool = false,
+        publishStatus: OperationStatus = .idle, error: (any Error)? = nil
     ) {
+        self.events = events
         self.isConnected = isConnected
+        self.maxEvents = maxEvents
         self.isLoading = isLoading
         self.publishStatus = publishStatus
         self.error = error
+        dropOldest()
     }
 
     /// The newest of ``events``; nil when there are none.
@@ -62,4 +67,26 @@ extension TopicChannel: Equatable {
         a.events == b.events && a.maxEvents == b.maxEvents && a.isConnected == b.isConnected
             && a.isLoading == b.isLoading && a.publishStatus == b.publishStatus && isSameError(a.error, b.error)
     }
+}
+
+/// How a publish went, as one value that can be kept: `onSettled: { results.append(TopicPublishResult($0)) }`.
+public struct TopicPublishResult: Sendable {
+    /// Whether the server has handed the event on.
+    public let success: Bool
+    /// What the publish failed with; nil when it did not.
+    public let error: (any Error)?
+
+    /// - Parameter result: what `onSettled` of a publish gets.
+    public init(_ result: Result<Void, any Error>) {
+        switch result {
+        case .success: (success, error) = (true, nil)
+        case .failure(let failure): (success, error) = (false, failure)
+        }
+    }
+
+    /// The server has handed the event on.
+    public static var success: Self { Self(.success(())) }
+
+    /// The publish failed.
+    public static func failure(_ error: any Error) -> Self { Self(.failure(error)) }
 }

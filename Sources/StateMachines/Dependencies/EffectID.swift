@@ -1,5 +1,5 @@
 /// The name of a cancellable effect, and where in the tree of reducers it was made.
-struct CancelID: Sendable {
+struct EffectID: Sendable {
     let name: AnyID
     let path: [AnyID]
 
@@ -9,7 +9,7 @@ struct CancelID: Sendable {
     }
 
     /// Whether a cancellation by `other` means this effect too: it comes from the same place or from further up.
-    func isReached(by other: CancelID) -> Bool {
+    func isReached(by other: EffectID) -> Bool {
         name == other.name && path.starts(with: other.path)
     }
 }

@@ -1,0 +1,42 @@
+/// Something that tells of each change of a loader's state.
+@MainActor
+protocol StateFollowing<Value>: AnyObject {
+    associatedtype Value: Hashable & Sendable
+
+    /// Calls `follower` on each change; returns what ``unfollow(_:)`` takes.
+    func follow(_ follower: @escaping (LoadingState<Value>) -> Void) -> UInt64
+    func unfollow(_ number: UInt64)
+}
+
+extension BaseLoadable: StateFollowing {}
+
+/// Reads the states of a loader that knows nothing of followers, once for all of them.
+///
+/// Once, and until it is let go: what such a loader hands out as its states may be one stream, which ends for good with
+/// the first reader that is cancelled, and gives two readers half of the states each.
+final class StateReader<Value: Hashable & Sendable>: StateFollowing {
+    private var followers: [UInt64: (LoadingState<Value>) -> Void] = [:]
+    private var lastFollower: UInt64 = 0
+    private var task: Task<Void, Never>?
+
+    init(_ loader: some Loadable<Value>) {
+        let states = loader.state
+        task = Task { [weak self] in
+            for await state in states { self?.tell(state) }
+        }
+    }
+
+    deinit { task?.cancel() }
+
+    func follow(_ follower: @escaping (LoadingState<Value>) -> Void) -> UInt64 {
+        lastFollower += 1
+        followers[lastFollower] = follower
+        return lastFollower
+    }
+
+    func unfollow(_ number: UInt64) { followers[number] = nil }
+
+    private func tell(_ state: LoadingState<Value>) {
+        for follower in followers.values { follower(state) }
+    }
+}

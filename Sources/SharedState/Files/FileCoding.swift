@@ -1,0 +1,22 @@
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// How a value becomes the bytes of a file, and how it comes of them.
+struct FileCoding<Value: Sendable>: Sendable {
+    let decode: @Sendable (Data) throws -> Value
+    let encode: @Sendable (Value) throws -> Data
+}
+
+extension FileCoding where Value: Codable {
+    /// JSON, with the names in order.
+    static var json: Self {
+        Self(decode: { try JSONDecoder().decode(Value.self, from: $0) }) { value in
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .sortedKeys
+            return try encoder.encode(value)
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+/// A child machine, as the state of its parent names it.
+struct NestedChild {
+    /// `\.counter`
+    let path: String
+    /// `CounterFeature`
+    let feature: String
+    let node: Syntax
+}
+
+/// A case of the parent that stands for an event of a child.
+struct ForwardedCase {
+    enum Kind: String {
+        case input, ioResult
+
+        /// The enum that the parent or the child has for it.
+        init?(type: String) {
+            switch type {
+            case "Input": self = .input
+            case "IOResult": self = .ioResult
+            default: return nil
+            }
+        }
+    }
+
+    let element: EnumCase
+    let own: Kind
+    let feature: String
+    let target: Kind
+    /// The child's case; nil where the payload is the child's event itself.
+    let targetCase: String?
+    let node: AttributeSyntax
+
+    /// `.input(.setValue(value: let value0))`, in a `switch` over the parent's events.
+    var pattern: String { ".\(own)(\(element.pattern))" }
+
+    /// `.input(.setValue(value: value0))`, an event of the child.
+    var event: String {
+        guard let targetCase else { return ".\(target)(value0)" }
+        return ".\(target)(.\(targetCase)\(Self.arguments(element)))"
+    }
+
+    /// `.ioResult(.loaded(let value0))`, in a `switch` over the child's events.
+    var eventPattern: String {
+        guard let targetCase else { return ".\(target)(let value0)" }
+        let values = element.payload.indices.map { "let value\($0)" }.joined(separator: ", ")
+        return ".\(target)(.\(targetCase)\(values.isEmpty ? "" : "(\(values))"))"
+    }
+
+    /// `.ioResult(.childLoaded(value0))`, an event of the parent.
+    var ownEvent: String {
+        ".\(own)(.\(element.name.text)\(Self.arguments(element)))"
+    }
+
+    private static func arguments(_ element: EnumCase) -> String {
+        let values = element.payload.enumerated().map { index, part in
+            (part.label.map { "\($0): " } ?? "") + "value\(index)"
+        }
+        return values.isEmpty ? "" : "(\(values.joined(separator: ", ")))"
+    }
+}
+
+/// The children of a machine marked `@ComposableStateMachine`, and what is forwarded to them.
+struct Nesting {
+    private(set) var children: [NestedChild] = []
+    private(set) var forwards: [ForwardedCase] = []
+    private(set) var diagnostics: [Diagnostic] = []
+
+    init(_ declaration: some DeclGroupSyntax) {
+        for case let state as StructDeclSyntax in declaration.members(named: "State").map(\.asNominal) {
+            for member in state.memberBlock.members { readChild(member.decl) }
+        }
+        for kind in ["Input", "IOResult"] {
+            for case let events as EnumDeclSyntax in declaration.members(named: kind).map(\.asNominal) {
+                for member in events.memberBlock.members {
+                    guard let cases = member.decl.as(EnumCaseDeclSyntax.self) else { continue }
+                    readForward(cases, own: kind == "Input" ? .input : .ioResult)
+                }
+            }
+        }
+        for forward in forwards where !children.contains(where: { $0.feature == forward.feature }) {
+            diagnostics.append(
+                .forward(
+                    forward.node,
+                    "no property of 'State' is marked '@NestedState' and has the type '\(forward.feature).State'"))
+        }
+        for child in children where !forwards.contains(where: { $0.feature == child.feature }) {
+            diagnostics.append(
+                Problem.warning(
+                    "child", at: child.node,
+                    "nothing reaches this child: mark a case of 'Input' '@Forward(\(child.feature).Input.…)'"))
+        }
+        for (index, child) in children.enumerated()
+        where children[..<index].contains(where: { $0.feature == child.feature }) {
+            diagnostics.append(
+                Problem.error(
+                    "twins", at: child.node,
+                    "'@Forward' cannot tell two children of the type '\(child.feature)' apart: run the second with "
+                        + "'Scope' or 'NestedStateMachine' in a 'body' of your own"))
+        }
+    }
+
+    private mutating func readChild(_ member: DeclSyntax) {
+        guard let variable = member.as(VariableDeclSyntax.self),
+            variable.attributes.attribute(named: "NestedState") != nil
+        else { return }
+        for binding in variable.bindings {
+            guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier else { continue }
+            let call = binding.initializer?.value.as(FunctionCallExprSyntax.self)
+            let type = binding.typeAnnotation?.type.trimmedDescription ?? call?.calledExpression.trimmedDescription
+            guard let type, type.hasSuffix(".State") else {
+                diagnostics.append(
+                    Problem.error(
+                        "state", at: binding,
+                        "'@NestedState' needs the type of the child's state, as 'Child.State': write "
+                            + "'var \(name.text): Child.State' or 'var \(name.text) = Child.State()'"))
+                continue
+            }
+            children.append(
+                NestedChild(
+                    path: "\\.\(name.text)", feature: String(type.dropLast(".State".count)), node: Syntax(binding)))
+        }
+    }
+
+    private mutating func readForward(_ declaration: EnumCaseDeclSyntax, own: ForwardedCase.Kind) {
+        let isValue = declaration.attributes.attribute(named: "ForwardValue") != nil
+        guard
+            let attribute = declaration.attributes.attribute(named: "ForwardValue")
+                ?? declaration.attributes.attribute(named: "Forward")
+        else { return }
+        guard case .argumentList(let arguments)? = attribute.arguments, let target = arguments.first?.expression else {
+            return
+        }
+        let parts = target.trimmedDescription.split(separator: ".").map(String.init)
+        guard parts.count >= 3, let kind = ForwardedCase.Kind(type: parts[parts.count - 2]) else {
+            diagnostics.append(
+                .forward(
+                    attribute,
+                    "it forwards to a case 'Child.Input.name' or 'Child.IOResult.name', or to all, 'Child.Input.self', "
+                        + "and not to '\(target.trimmedDescription)'"))
+            return
+        }
+        let isWhole = parts.last == "self"
+        if isValue, !isWhole || kind != .input || own != .input {
+            diagnostics.append(.forward(attribute, "'@ForwardValue' takes 'Child.Input.self', on a case of 'Input'"))
+            return
+        }
+        for element in EnumCase.cases(of: declaration) {
+            if isWhole, element.payload.count != 1 {
+                diagnostics.append(
+                    .forward(
+                        attribute,
+                        "'\(element.name.plainText)' forwards all of '\(parts.dropLast().joined(separator: "."))', so its "
+                            + "one payload has to be of that type"))
+                continue
+            }
+            forwards.append(
+                ForwardedCase(
+                    element: element, own: own, feature: parts.dropLast(2).joined(separator: "."), target: kind,
+                    targetCase: isWhole ? nil : parts[parts.count - 1], node: attribute))
+        }
+    }
+}
+
+extension Diagnostic {
+    fileprivate static func forward(_ node: some SyntaxProtocol, _ message: String) -> Diagnostic {
+        Problem.error("forward", at: node, message)
+    }
+}
+
+extension DeclSyntax {
+    /// The declaration of a type, as what it is.
+    fileprivate var asNominal: any DeclSyntaxProtocol {
+        if let type = self.as(StructDeclSyntax.self) { return type }
+        if let type = self.as(EnumDeclSyntax.self) { return type }
+        return self
+    }
+}

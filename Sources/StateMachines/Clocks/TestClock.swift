@@ -1,0 +1,144 @@
+import Synchronization
+
+/// A clock that goes on when a test says so.
+///
+///     let clock = TestClock()
+///     let store = TestStore(initialState: Feature.State()) { Feature() } withDependencies: { $0.continuousClock = clock }
+///     await store.send(.start)
+///     await clock.advance(by: .seconds(1))
+///     await store.receive(\.tick) { $0.count = 1 }
+public final class TestClock: Clock, Sendable {
+    /// A moment, as the time since the clock began.
+    public struct Instant: InstantProtocol {
+        /// The time since the clock began.
+        public let offset: Swift.Duration
+
+        /// - Parameter offset: the time since the clock began. Default: none.
+        public init(offset: Swift.Duration = .zero) { self.offset = offset }
+
+        /// The moment after a time.
+        public func advanced(by duration: Swift.Duration) -> Self { Self(offset: offset + duration) }
+        /// The time until another moment.
+        public func duration(to other: Self) -> Swift.Duration { other.offset - offset }
+        public static func < (left: Self, right: Self) -> Bool { left.offset < right.offset }
+    }
+
+    /// Somebody sleeps who was not expected to.
+    public struct StillSleeping: Error, CustomStringConvertible {
+        /// How many sleep.
+        public let count: Int
+
+        public var description: String {
+            "\(count) \(count == 1 ? "sleeps" : "sleep") on the test clock; advance it, or cancel the work"
+        }
+    }
+
+    private struct Sleeper {
+        let deadline: Instant
+        let continuation: UnsafeContinuation<Bool, Never>
+    }
+
+    private struct State {
+        var now: Instant
+        var sleepers: [UInt64: Sleeper] = [:]
+        /// Those that were woken and have not yet gone on.
+        var woken: Set<UInt64> = []
+        var lastNumber: UInt64 = 0
+    }
+
+    private let state: Mutex<State>
+
+    /// - Parameter now: the moment it begins with. Default: zero.
+    public init(now: Instant = Instant()) { state = Mutex(State(now: now)) }
+
+    /// The moment that the test has come to.
+    public var now: Instant { state.withLock { $0.now } }
+
+    /// Zero: it wakes at the very moment.
+    public var minimumResolution: Swift.Duration { .zero }
+
+    /// Sleeps until the test has come to the moment. Throws `CancellationError` when the task is cancelled.
+    public func sleep(until deadline: Instant, tolerance: Swift.Duration? = nil) async throws {
+        try Task.checkCancellation()
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
+        let isOver = await withTaskCancellationHandler {
+            await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
+                let isOver: Bool? = state.withLock { state in
+                    // Asked under the lock: either the handler below has run, or it will find the sleeper.
+                    if Task.isCancelled { return false }
+                    if deadline <= state.now { return true }
+                    state.sleepers[number] = Sleeper(deadline: deadline, continuation: continuation)
+                    return nil
+                }
+                if let isOver { continuation.resume(returning: isOver) }
+            }
+        } onCancel: {
+            state.withLock { $0.sleepers.removeValue(forKey: number) }?.continuation.resume(returning: false)
+        }
+        state.withLock { _ = $0.woken.remove(number) }
+        guard isOver else { throw CancellationError() }
+    }
+
+    /// Goes on by a time, from one sleeper to the next: each runs until it waits again before the clock goes on.
+    ///
+    /// Before and after it lets other tasks run, so that effects which have just begun come to sleep first.
+    public func advance(by duration: Swift.Duration = .zero) async { await advance(to: now.advanced(by: duration)) }
+
+    /// Goes on to a moment, as ``advance(by:)`` does.
+    public func advance(to deadline: Instant) async {
+        await letOthersRun()
+        while wakeNext(until: deadline) { await letOthersRun() }
+        state.withLock { $0.now = max($0.now, deadline) }
+        await letOthersRun()
+    }
+
+    /// Goes on until nobody sleeps any more. A loop that sleeps again and again makes it go on for ever: cancel that first.
+    public func run() async {
+        await letOthersRun()
+        while wakeNext(until: nil) { await letOthersRun() }
+    }
+
+    /// Throws ``StillSleeping`` when somebody sleeps.
+    public func checkSuspension() async throws {
+        await letOthersRun()
+        let count = sleeperCount
+        if count > 0 { throw StillSleeping(count: count) }
+    }
+
+    /// Who sleeps.
+    var sleeperCount: Int { state.withLock { $0.sleepers.count } }
+
+    /// Wakes the one whose moment is next, if it is not after the deadline.
+    private func wakeNext(until deadline: Instant?) -> Bool {
+        let next: Sleeper? = state.withLock { state in
+            guard
+                let (number, sleeper) = state.sleepers.min(by: {
+                    ($0.value.deadline, $0.key) < ($1.value.deadline, $1.key)
+                }), deadline.map({ sleeper.deadline <= $0 }) ?? true
+            else { return nil }
+            state.sleepers[number] = nil
+            state.woken.insert(number)
+            state.now = max(state.now, sleeper.deadline)
+            return sleeper
+        }
+        next?.continuation.resume(returning: true)
+        return next != nil
+    }
+
+    /// When those who sleep are to be woken.
+    var sleepers: [Swift.Duration] { state.withLock { $0.sleepers.values.map(\.deadline.offset).sorted() } }
+
+    /// Lets tasks run that wait for their turn: first those that were woken, those of the background last.
+    private func letOthersRun() async {
+        while state.withLock({ !$0.woken.isEmpty }) { await Task.yield() }
+        for _ in 0..<20 { await Task.detached(priority: .background) { await Task.yield() }.value }
+    }
+}
+
+extension Clock where Self == TestClock {
+    /// A new clock that goes on when a test says so; to advance it, keep it: `let clock = TestClock()`.
+    public static var test: Self { TestClock() }
+}

@@ -1,0 +1,75 @@
+import Synchronization
+
+#if DEBUG && canImport(Testing)
+    import Testing
+#endif
+
+/// The value of a key that is known at run time alone.
+protocol DependencyBox: Sendable {}
+
+/// In a box of its own, so that a value which is nil is told from none.
+struct KeptValue<Key: TestDependencyKey>: DependencyBox {
+    let value: Key.Value
+}
+
+extension DependencyBox {
+    func value<Key: TestDependencyKey>(of key: Key.Type) -> Key.Value? { (self as? KeptValue<Key>)?.value }
+}
+
+/// Values of dependencies, each made when it is first asked for.
+final class MadeValues: Sendable {
+    private let values = Mutex<[ObjectIdentifier: any DependencyBox]>([:])
+
+    func value<Key: TestDependencyKey>(of key: Key.Type, _ make: () -> Key.Value) -> Key.Value {
+        let id = ObjectIdentifier(key)
+        if let known = values.withLock({ $0[id] })?.value(of: key) { return known }
+        let value = make()
+        // Made outside of the lock, since it may use other dependencies; the first one made stays.
+        return values.withLock { values in
+            if let known = values[id]?.value(of: key) { return known }
+            values[id] = KeptValue<Key>(value: value)
+            return value
+        }
+    }
+}
+
+extension MadeValues {
+    #if DEBUG && canImport(Testing)
+        /// Those of the last tests; what an older one has made is forgotten.
+        private static let tests = Mutex<(values: [Test.ID: MadeValues], order: [Test.ID])>(([:], []))
+        private static let testLimit = 1_000
+
+        /// Those of the test that runs; nil without one, and in one with arguments, whose runs cannot be told apart.
+        static var ofRunningTest: MadeValues? {
+            guard let test = Test.current, !test.isParameterized else { return nil }
+            return tests.withLock { tests in
+                if let known = tests.values[test.id] { return known }
+                if tests.order.count == testLimit { tests.values[tests.order.removeFirst()] = nil }
+                let made = MadeValues()
+                tests.values[test.id] = made
+                tests.order.append(test.id)
+                return made
+            }
+        }
+    #else
+        static var ofRunningTest: MadeValues? { nil }
+    #endif
+}
+
+/// The live values, each made once in the process.
+enum LiveValues {
+    private static let made = MadeValues()
+
+    static func value<Key: TestDependencyKey>(of key: Key.Type) -> Key.Value {
+        guard let live = key as? any DependencyKey.Type, let box = box(of: live) as? KeptValue<Key> else {
+            DependencyValues.reportUnimplemented(
+                "The dependency \(Key.self) has no live value: conform it to 'DependencyKey'.")
+            return Key.testValue
+        }
+        return box.value
+    }
+
+    private static func box<Key: DependencyKey>(of key: Key.Type) -> any DependencyBox {
+        KeptValue<Key>(value: made.value(of: key) { key.liveValue })
+    }
+}

@@ -1,0 +1,66 @@
+extension Reducer where State: CasePathable {
+    /// Runs a child whose state is a case of the parent's, before the reducer itself.
+    ///
+    ///     Reduce { … }
+    ///         .ifCaseLet(\.loggedIn, action: \.loggedIn) { LoggedIn() }
+    ///
+    /// When the state becomes another case, or that of another child (its `id` is another, if it is `Identifiable`), the
+    /// child's effects are cancelled. An action for a child that is not there is reported as an issue.
+    public func ifCaseLet<ChildState, ChildAction, Child: Reducer>(
+        _ state: CaseKeyPath<State, ChildState>, action: CaseKeyPath<Action, ChildAction>,
+        @ReducerBuilder<ChildState, ChildAction> then child: () -> Child,
+        fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        column: UInt = #column
+    ) -> IfCaseLetReducer<Self, Child> where Child.State == ChildState, Child.Action == ChildAction {
+        IfCaseLetReducer(
+            parent: self, state: AnyCasePath(state), station: CaseStation(state), action: AnyCasePath(action),
+            child: child(), location: CodeLocation(fileID, filePath, line, column))
+    }
+}
+
+/// A parent and a child whose state is a case of the parent's; made by `ifCaseLet`.
+public struct IfCaseLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
+    /// None: ``reduce(into:action:)`` does it all.
+    public typealias Body = Never
+    let parent: Parent
+    let state: AnyCasePath<Parent.State, Child.State>
+    let station: CaseStation
+    let action: AnyCasePath<Parent.Action, Child.Action>
+    let child: Child
+    let location: CodeLocation
+
+    /// Runs the child, then the parent, and cancels the child's effects when it is gone after that.
+    public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
+        let scope = EffectScope(station)
+        let childEffect = reduceChild(into: &state, action: action, in: scope)
+        let before = ChildIdentity(self.state.extract(state))
+        let effect = childEffect.merge(with: parent.reduce(into: &state, action: action))
+        if case .nobody = before { return effect }
+        if before == ChildIdentity(self.state.extract(state)) { return effect }
+        return effect.merge(with: scope.cancellation())
+    }
+
+    private func reduceChild(
+        into state: inout Parent.State, action: Parent.Action, in scope: EffectScope
+    ) -> Effect<Parent.Action> {
+        guard let childAction = self.action.extract(action) else { return .none }
+        guard var childState = self.state.extract(state) else {
+            reportIssue(
+                "An \"ifCaseLet\" received an action for a child whose state is not there: "
+                    + "\(ValueText.summary(of: action)). The state is another case: "
+                    + "\(ValueText.summary(of: state)). Send a child's actions only while it is there.", at: location)
+            return .none
+        }
+        defer { state = self.state.embed(childState) }
+        return scope.run { child.reduce(into: &childState, action: childAction) }.map(self.action.embed)
+    }
+}
+
+/// A case of a state, as a place in the tree of reducers.
+struct CaseStation: Hashable, Sendable {
+    let names: [String]
+
+    init<Root, Value>(_ path: CaseKeyPath<Root, Value>) {
+        names = Case<Root>()[keyPath: path].names
+    }
+}

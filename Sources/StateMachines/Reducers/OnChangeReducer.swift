@@ -1,0 +1,36 @@
+extension Reducer {
+    /// Runs more reducers when a part of the state has changed.
+    ///
+    ///     .onChange(of: \.settings) { old, new in
+    ///         Reduce { state, action in .run { _ in try await save(new) } }
+    ///     }
+    ///
+    /// - Parameters:
+    ///   - value: The part; compared before and after the reducer has run.
+    ///   - reducer: What runs then, on what that left, with the same action.
+    public func onChange<Value: Equatable, Then: Reducer>(
+        of value: @escaping @Sendable (State) -> Value,
+        @ReducerBuilder<State, Action> _ reducer: @escaping @Sendable (_ old: Value, _ new: Value) -> Then
+    ) -> OnChangeReducer<Self, Value, Then> {
+        OnChangeReducer(base: self, value: value, then: reducer)
+    }
+}
+
+/// A reducer, and more for when it has changed a part of the state; made by `onChange`.
+public struct OnChangeReducer<Base: Reducer, Value: Equatable, Then: Reducer>: Reducer
+where Then.State == Base.State, Then.Action == Base.Action {
+    /// None: ``reduce(into:action:)`` does it all.
+    public typealias Body = Never
+    let base: Base
+    let value: @Sendable (Base.State) -> Value
+    let then: @Sendable (Value, Value) -> Then
+
+    /// Runs the reducer, then the others if the part is another.
+    public func reduce(into state: inout Base.State, action: Base.Action) -> Effect<Base.Action> {
+        let old = value(state)
+        let effect = base.reduce(into: &state, action: action)
+        let new = value(state)
+        guard old != new else { return effect }
+        return effect.merge(with: then(old, new).reduce(into: &state, action: action))
+    }
+}

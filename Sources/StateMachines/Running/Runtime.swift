@@ -1,0 +1,44 @@
+/// The store of a state machine as its users see it: they send inputs, and results stay inside.
+public typealias Runtime<SM: StateMachine> = Store<SM.State, SM.Input>
+where SM.Action: StateMachineEventConvertible
+
+/// A ``Runtime`` of a machine without actions of its own.
+public typealias StandardRuntime<SM: StateMachine> = Runtime<SM>
+where SM.Action == StateMachineEvent<SM.Input, SM.IOResult>
+
+extension Store {
+    /// Runs a state machine, and takes its inputs.
+    ///
+    ///     let runtime = Store.make(initialState: Door.State()) { Door() }
+    ///     runtime.send(.open)
+    ///
+    /// - Parameter prepare: replaces dependencies for the machine and its effects.
+    public static func make<SM: StateMachine>(
+        initialState: @autoclosure () -> SM.State, @ReducerBuilder<SM.State, SM.Action> stateMachine: () -> SM,
+        withDependencies prepare: (inout DependencyValues) -> Void = { _ in }
+    ) -> Runtime<SM>
+    where SM.State == State, SM.Action == Action, Action: StateMachineEventConvertible, Action.Input == SM.Input {
+        Store(initialState: initialState(), reducer: stateMachine, withDependencies: prepare)
+            .scope(state: \.self) { Action.input($0) }
+    }
+}
+
+/// Makes runtimes of a machine that is named: `Runtimes<Door>.make(initialState: .init()) { Door() }`.
+public enum Runtimes<SM: StateMachine>
+where SM.Action: StateMachineEventConvertible, SM.Action.Input == SM.Input, SM.Action.IOResult == SM.IOResult {
+    /// Runs the machine, and takes its inputs.
+    ///
+    /// - Parameter prepare: replaces dependencies for the machine and its effects.
+    @MainActor
+    public static func make(
+        initialState: @autoclosure () -> SM.State, @ReducerBuilder<SM.State, SM.Action> stateMachine: () -> SM,
+        withDependencies prepare: (inout DependencyValues) -> Void = { _ in }
+    ) -> Runtime<SM> {
+        Store<SM.State, SM.Action>.make(
+            initialState: initialState(), stateMachine: stateMachine, withDependencies: prepare)
+    }
+}
+
+/// ``Runtimes`` of a machine without actions of its own.
+public typealias StandardRuntimes<SM: StateMachine> = Runtimes<SM>
+where SM.Action == StateMachineEvent<SM.Input, SM.IOResult>

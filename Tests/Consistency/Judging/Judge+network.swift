@@ -1,0 +1,189 @@
+import Foundation
+import Glibc
+import TestSupport
+import Trebuchet
+
+/// Faults of a network of namespaces.
+extension Judge {
+    /// How soon after a fault all nodes answer all calls again.
+    private static let mostHealing = Duration.seconds(25)
+    /// When a lease is surely over: 2 s, and what rounds and a busy machine take.
+    private static let leasesOver = Duration.seconds(3)
+    /// How soon nodes leave a primary that another one has replaced: asked for each second; and answers may be late at their clients.
+    private static let slowestToLeave = Duration.seconds(8)
+
+    func playAndFail(_ machines: Machines) async throws {
+        let calls = Double(options.clients * options.calls) * Self.shareOfIdempotentCalls
+        for (share, fault) in machines.plan.faults {
+            try await wait("for the moment of \(fault)") {
+                let now = scores.now
+                return now.ended >= Int(share * calls) || now.played.count == Self.crews
+            }
+            note("fault \(fault)")
+            let begin = ContinuousClock.now
+            try await cause(fault, machines)
+            try await machines.namespaces.heal()
+            try await restartLost(machines)
+            guard let healing = await Healing(ports: ports).untilHealed(within: Self.mostHealing) else {
+                throw Halt(description: "\(Self.mostHealing) after \(fault) the nodes did not answer: \(await state())")
+            }
+            outcome.note(fault, healing)
+            note("\(machines.overflowCount) overflows so far")
+            note("healed in \(healing), \(ContinuousClock.now - begin) after it began")
+            if machines.plan.durability == .engine { try await restartLost(machines) }
+        }
+        try await wait("for the last call") { scores.now.played.count == Self.crews }
+        outcome.overflows += machines.overflowCount
+    }
+
+    private func cause(_ fault: NetworkPlan.Fault, _ machines: Machines) async throws {
+        let namespaces = machines.namespaces
+        switch fault {
+        case .kill(let node, let absence): try await endServer(node, SIGKILL, absence)
+        case .stop(let node, let absence): try await endServer(node, SIGTERM, absence)
+        case .pause(let node, let time): try await pause(node, time)
+        case .cut(let node, let way, let time):
+            try await namespaces.cut([machines.nodes[node]], way, machines.engines)
+            try await Task.sleep(for: time)
+        case .links(let one, let other, let way, let time):
+            try await namespaces.cut([machines.nodes[one]], way, [machines.nodes[other]])
+            try await Task.sleep(for: time)
+            // A link that is silent for 5 s is given up; then all goes through the engine.
+            if await Healing(ports: ports).untilHealed(within: .seconds(15)) == nil {
+                found("with no link between nodes \(one) and \(other) calls were not answered through the engine")
+            }
+        case .down(let time):
+            await machines.killEngine(0)
+            try await beWithout(time, alive: Array(servers.indices))
+            try await startEngineAgain(machines)
+        case .start(let node, let time):
+            await machines.killEngine(0)
+            guard let old = servers[node] else { return }
+            servers[node] = nil
+            old.kill()
+            _ = await eventually(within: .seconds(20)) { !old.isRunning }
+            let new = try machines.startNode(node)
+            servers[node] = new
+            try await beWithout(time, alive: servers.indices.filter { $0 != node })
+            try await startEngineAgain(machines)
+            try await wait("for node \(node), which was started without an engine, to listen") { new.isListening }
+        case .slow(let node, let standsStill, let time):
+            if standsStill { return try await pause(node, min(time, .milliseconds(1_600))) }
+            try await namespaces.slow(machines.nodes[node])
+            try await Task.sleep(for: time)
+        case .failover(let failover): try await failOver(failover, machines)
+        case .flush: try await flush(machines)
+        }
+    }
+
+    private func pause(_ node: Int, _ time: Duration) async throws {
+        guard let pid = servers[node]?.pid else { return }
+        Glibc.kill(pid, SIGSTOP)
+        try await Task.sleep(for: time)
+        Glibc.kill(pid, SIGCONT)
+    }
+
+    private func startEngineAgain(_ machines: Machines) async throws {
+        try machines.startEngine(0, follows: false)
+        try await wait("for the engine") { machines.isReady }
+    }
+
+    /// No engine for a while. Now and then for so long that calls are not kept any more for who may own their actor (30 s), and each node says so.
+    private func beWithout(_ time: Duration, alive: [Int]) async throws {
+        let begin = ContinuousClock.now
+        if time > .seconds(5) {
+            try await Task.sleep(for: Self.leasesOver)
+            let (answers, took) = await Healing(ports: alive.map { ports[$0] }).ask(within: .seconds(40))
+            if let wrong = answers.first(where: { $0.error?.code != .unavailable }) {
+                found(
+                    "\(Self.leasesOver) after the engine had gone a call ended with \(wrong) in \(took), not with unavailable"
+                )
+            }
+            outcome.slowestRefusal = max(outcome.slowestRefusal, took)
+        }
+        try await Task.sleep(until: begin + time)
+    }
+
+    // MARK: Failovers
+
+    private func failOver(_ failover: NetworkPlan.Failover, _ machines: Machines) async throws {
+        let (old, namespaces) = (machines.primary, machines.namespaces)
+        let (primary, replica) = ([machines.engines[old]], [machines.engines[1 - old]])
+        // Replication is a moment late at any time.
+        let begin = ContinuousClock.now - .seconds(1)
+        try await namespaces.cut(primary, failover.way, replica)
+        if let node = failover.killed { try await endServer(node, SIGKILL, .zero) }
+        try await Task.sleep(for: failover.lead)
+        switch failover.loss {
+        case .killed: await machines.killEngine(old)
+        case .apart: try await namespaces.cut(primary, .both, machines.sentinels + replica)
+        case .alone: try await namespaces.cut(primary, .both, machines.sentinels + replica + machines.nodes)
+        }
+        try await wait("for another primary after \(failover)") { try await machines.hasChanged(from: old) }
+        let changed = ContinuousClock.now
+        try await Task.sleep(for: failover.absence)
+        try await namespaces.heal()
+        if failover.loss == .killed { try machines.startEngine(old, follows: !failover.isUnaware) }
+        losses.append(begin...(changed + Self.slowestToLeave))
+        // `.replicated` writes nothing before; the other one goes on meanwhile.
+        if machines.plan.durability == .engine {
+            try await restartLost(machines)
+            if await Healing(ports: ports).untilHealed(within: Self.mostHealing) == nil {
+                found(
+                    "\(Self.mostHealing) after \(failover) the nodes did not answer over the new primary: \(await state())"
+                )
+            }
+        }
+        try await wait("for the old primary to follow after \(failover)") { try await machines.isFollowed() }
+    }
+
+    private func flush(_ machines: Machines) async throws {
+        let begin = ContinuousClock.now
+        try await machines.flush()
+        for (number, server) in servers.enumerated() {
+            guard await eventually(within: .seconds(10), { server?.ownsNothing == true }) else {
+                found(
+                    "10 s after FLUSHALL node \(number) had not said that it owns nothing: \(server?.lines.suffix(5) ?? [])"
+                )
+                continue
+            }
+        }
+        outcome.slowestToNotice = max(outcome.slowestToNotice, .now - begin)
+        for number in servers.indices { try await endServer(number, SIGKILL, .zero) }
+        losses.append(start...(.now + Self.slowestToLeave))
+    }
+
+    /// Starts the nodes again that own nothing for good, as the engine has lost what they held.
+    private func restartLost(_ machines: Machines) async throws {
+        for (number, server) in servers.enumerated() where server?.ownsNothing == true {
+            outcome.lostNodes += 1
+            if !machines.plan.mayLose {
+                found("node \(number) says that the engine lost something: \(server?.lines.suffix(5) ?? [])")
+            }
+            try await endServer(number, SIGKILL, .zero)
+        }
+    }
+
+    private func state() async -> String {
+        let answers = await Healing(ports: ports).ask(within: .seconds(5)).answers
+        let lines = servers.enumerated().map { "\n    node \($0): \($1?.lines.suffix(12) ?? [])" }.joined()
+        return "\(answers), \(network?.overflowCount ?? 0) overflows of Redis\(lines)"
+    }
+
+    private func note(_ text: String) {
+        if options.isVerbose { print("    \(ContinuousClock.now - start): \(text)") }
+    }
+
+    /// Whether what was acknowledged then may be lost.
+    func mayBeLost(_ call: Int) -> Bool {
+        guard network?.plan.mayLose == true, let time = scores.now.acknowledgedAt[call] else { return false }
+        return losses.contains { $0.contains(time) }
+    }
+}
+
+extension ChildProgram {
+    /// A node that has joined.
+    var isListening: Bool { lines.contains("listening") }
+    /// A node whose engine has lost what it held.
+    var ownsNothing: Bool { lines.contains { $0.contains("owns nothing any more") } }
+}

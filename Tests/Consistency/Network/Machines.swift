@@ -1,0 +1,172 @@
+import Foundation
+import Glibc
+import Networking
+import TestSupport
+import Trebuchet
+import TrebuchetTesting
+
+/// The machines of a seed and what runs on them: nodes, a Redis server or two, sentinels if there are two.
+final class Machines {
+    static let gamePort = 8_080
+    private static let linkPort = 7_600
+    private static let enginePort = 6_379
+    private static let sentinelPort = 26_379
+    private static let name = "games"
+
+    let plan: NetworkPlan
+    let nodes: [Host]
+    let engines: [Host]
+    let sentinels: [Host]
+    let namespaces: Namespaces
+    /// What clients are told of: the nodes, from where the clients are.
+    let relays: [FaultyLink]
+    private let folder: String
+    /// nil for one that was killed.
+    private var servers: [ChildProgram?]
+    private var watchers: [ChildProgram] = []
+    private(set) var primary = 0
+    private let overflows = Count()
+
+    init(_ plan: NetworkPlan, nodes count: Int, folder: String, seed: UInt64) async throws {
+        self.plan = plan
+        self.folder = folder
+        nodes = (0..<count).map { Host(name: "node-\($0)", address: "10.77.0.\(20 + $0)") }
+        engines = (0..<(plan.hasSentinels ? 2 : 1)).map { Host(name: "redis-\($0)", address: "10.77.0.\(2 + $0)") }
+        sentinels = (0..<(plan.hasSentinels ? 3 : 0)).map {
+            Host(name: "sentinel-\($0)", address: "10.77.0.\(10 + $0)")
+        }
+        namespaces = try await Namespaces(nodes + engines + sentinels)
+        relays = try nodes.map {
+            try FaultyLink(to: SocketAddress(host: $0.address, port: Self.gamePort, isIPv6: false), seed: seed)
+        }
+        servers = Array(repeating: nil, count: engines.count)
+    }
+
+    var programs: [ChildProgram] { servers.compactMap { $0 } + watchers }
+
+    /// How often Redis gave a connection up on which too much waited.
+    var overflowCount: Int { overflows.value }
+
+    /// A program at one of them.
+    static func start(
+        _ program: String, _ arguments: [String], at host: Host, didPrint: (@Sendable (String) -> Void)? = nil
+    ) throws -> ChildProgram {
+        try ChildProgram("/usr/bin/nsenter", host.door + [program] + arguments, didPrint: didPrint)
+    }
+
+    func startNode(_ number: Int) throws -> ChildProgram {
+        let engine =
+            plan.hasSentinels
+            ? "redis+sentinel://\(sentinels.map(\.address).joined(separator: ","))/\(Self.name)"
+            : "redis://\(engines[0].address):\(Self.enginePort)"
+        return try Self.start(
+            ServeProcess.built("Consistency"),
+            [
+                "node", engine, "node-\(number)", nodes[number].address, "\(Self.gamePort)",
+                plan.isLinked ? "\(Self.linkPort)" : "-", plan.durability.rawValue,
+            ], at: nodes[number])
+    }
+
+    // MARK: Engines
+
+    func startEngines(_ wait: (String, () async throws -> Bool) async throws -> Void) async throws {
+        for number in engines.indices { try startEngine(number, follows: number > 0) }
+        try await wait("for the engine") { self.servers.allSatisfy { $0?.isReady == true } }
+        guard plan.hasSentinels else { return }
+        try await wait("for the replica") { try await self.isFollowed() }
+        for (number, host) in sentinels.enumerated() {
+            let file = "\(folder)/sentinel-\(number).conf"
+            let text = """
+                port \(Self.sentinelPort)
+                bind 0.0.0.0
+                protected-mode no
+                dir \(folder)
+                sentinel monitor \(Self.name) \(engines[0].address) \(Self.enginePort) 2
+                sentinel down-after-milliseconds \(Self.name) 1000
+                sentinel failover-timeout \(Self.name) 4000
+
+                """
+            try text.write(toFile: file, atomically: true, encoding: .utf8)
+            watchers.append(try Self.start("/usr/bin/redis-sentinel", [file], at: host))
+        }
+        try await wait("for sentinels that know each other and the replica") { try await self.knowEachOther() }
+    }
+
+    func startEngine(_ number: Int, follows: Bool) throws {
+        let data = "\(folder)/redis-\(number)"
+        try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
+        var arguments = [
+            "--port", "\(Self.enginePort)", "--bind", "0.0.0.0", "--protected-mode", "no", "--dir", data, "--save", "",
+            "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
+            "--repl-ping-replica-period", "1", "--repl-diskless-sync-delay", "0",
+        ]
+        // More than nodes have under way to one another when they begin anew; less than comes while one stands still.
+        if plan.overflows { arguments += ["--client-output-buffer-limit", "pubsub 1500kb 512kb 1"] }
+        if follows { arguments += ["--replicaof", engines[primary].address, "\(Self.enginePort)"] }
+        let overflows = overflows
+        servers[number] = try Self.start(GameEngine.program, arguments, at: engines[number]) {
+            if $0.contains("overcoming of output buffer limits") { overflows.add() }
+        }
+    }
+
+    var isReady: Bool { servers[primary]?.isReady == true }
+
+    func killEngine(_ number: Int) async {
+        let program = servers[number]
+        servers[number] = nil
+        program?.kill()
+        _ = await eventually(within: .seconds(20)) { program?.isRunning != true }
+    }
+
+    func flush() async throws { try await Shell.run("redis-cli -h \(engines[0].address) flushall") }
+
+    /// The primary that sentinels name, when two of them agree.
+    func namedPrimary() async throws -> Int? {
+        var votes = Array(repeating: 0, count: engines.count)
+        for host in sentinels {
+            let answer = try await ask(host, Self.sentinelPort, "sentinel get-master-addr-by-name \(Self.name)")
+            for (number, engine) in engines.enumerated() where answer.first == engine.address { votes[number] += 1 }
+        }
+        return votes.firstIndex { $0 >= 2 }
+    }
+
+    /// Another primary, which sentinels name and which knows that it is one.
+    func hasChanged(from old: Int) async throws -> Bool {
+        guard let named = try await namedPrimary(), named != old else { return false }
+        guard try await ask(engines[named], Self.enginePort, "role").first == "master" else { return false }
+        primary = named
+        return true
+    }
+
+    /// Whether the primary has its replica beside it again.
+    func isFollowed() async throws -> Bool {
+        let lines = try await ask(engines[primary], Self.enginePort, "info replication")
+        return lines.contains { $0.hasPrefix("slave0:") && $0.contains("state=online") && $0.contains("lag=") }
+            && lines.contains { $0.hasPrefix("role:master") }
+    }
+
+    private func knowEachOther() async throws -> Bool {
+        for host in sentinels {
+            let words = try await ask(host, Self.sentinelPort, "sentinel master \(Self.name)")
+            func value(_ key: String) -> String? {
+                words.firstIndex(of: key).flatMap { words.indices.contains($0 + 1) ? words[$0 + 1] : nil }
+            }
+            guard value("num-other-sentinels") == "2", value("num-slaves") == "1", value("flags") == "master" else {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Its answer; nothing when it cannot be reached.
+    private func ask(_ host: Host, _ port: Int, _ command: String) async throws -> [String] {
+        try await Shell.run("timeout 2 redis-cli -h \(host.address) -p \(port) \(command) 2>/dev/null || true").map {
+            $0.trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+    }
+}
+
+extension ChildProgram {
+    /// A Redis server that has started.
+    var isReady: Bool { lines.contains { $0.contains("eady to accept connections") } }
+}

@@ -1,0 +1,97 @@
+import Loading
+import Testing
+
+/// A loader with one stream of its states, which it keeps, and which only one reader can read.
+@MainActor
+private final class Single: Loadable {
+    let state: any AsyncSequence<LoadingState<String>, Never>
+    private let continuation: AsyncStream<LoadingState<String>>.Continuation
+    private(set) var currentState = LoadingState<String>.idle
+    private(set) var isCanceled = false
+    private(set) var loadCount = 0
+    private let failures: Int
+
+    init(failures: Int = 0) {
+        let (stream, continuation) = AsyncStream.makeStream(of: LoadingState<String>.self)
+        state = stream
+        self.continuation = continuation
+        self.failures = failures
+        continuation.yield(.idle)
+    }
+
+    func cancel() {
+        isCanceled = true
+        show(.idle)
+    }
+
+    func reset() {
+        isCanceled = false
+        show(.idle)
+    }
+
+    func load() async {
+        loadCount += 1
+        show(.loading(nil))
+        show(.loading(LoadingProgress(message: "part \(loadCount)")))
+        show(loadCount > failures ? .loaded("value \(loadCount)") : .failure(Broken()))
+    }
+
+    private func show(_ new: LoadingState<String>) {
+        currentState = new
+        continuation.yield(new)
+    }
+
+    struct Broken: Error, Equatable {}
+}
+
+@Suite("Around a loader with one stored stream", .timeLimit(.minutes(1)))
+@MainActor
+struct StoredStreamTests {
+    @Test("each wrapper loads, as often as it is told to")
+    func loads() async {
+        let clock = ManualClock()
+        let wrappers: [any Loadable<String>] = [
+            ConcurrencyLimitingLoadable(wrapping: Single(), concurrencyLimit: 1),
+            RetryableLoader(wrapping: Single(), clock: clock),
+            DebouncingLoadable(wrapping: Single(), executeFirstImmediately: true, clock: clock),
+        ]
+        for wrapper in wrappers {
+            await wrapper.load()
+            #expect(wrapper.currentState == .loaded("value 1"))
+            wrapper.reset()
+            await wrapper.load()
+            #expect(wrapper.currentState == .loaded("value 2"))
+            wrapper.cancel()
+        }
+    }
+
+    @Test("a retry tries again after a failure")
+    func retry() async {
+        let base = Single(failures: 2)
+        let loader = RetryableLoader(
+            wrapping: base, maxAttempts: 3, backoff: RetryBackoff(first: .zero, limit: .zero))
+        await loader.load()
+        #expect(loader.currentState == .loaded("value 3"))
+        #expect(base.loadCount == 3)
+    }
+
+    @Test("a failure comes through, and a load after it succeeds")
+    func failure() async {
+        let loader = ConcurrencyLimitingLoadable(wrapping: Single(failures: 1), concurrencyLimit: 1)
+        await loader.load()
+        #expect(loader.currentState == .failure(Single.Broken()))
+        await loader.load()
+        #expect(loader.currentState == .loaded("value 2"))
+    }
+
+    @Test("the stream is let go with the wrapper")
+    func release() async {
+        weak var base: Single?
+        do {
+            let loader = ConcurrencyLimitingLoadable(wrapping: Single(), concurrencyLimit: 1)
+            base = loader.base
+            await loader.load()
+        }
+        await eventually("the loader goes") { base == nil }
+    }
+}

@@ -1,0 +1,100 @@
+@testable import QStream
+import Relays
+import Synchronization
+import Testing
+
+/// A million values through one stream: there are never more of them than places that keep one.
+@Suite(.timeLimit(.minutes(5))) struct GrowthTests {
+    #if TREBUCHET_THREAD_SANITIZER
+        private let count = 20_000
+    #else
+        private let count = 1_000_000
+    #endif
+
+    /// How many values there are, and how many there were at most.
+    private final class Population: Sendable {
+        private let alive = Atomic(0)
+        private let peak = Atomic(0)
+
+        var most: Int { peak.load(ordering: .relaxed) }
+
+        func add() {
+            let now = alive.add(1, ordering: .relaxed).newValue
+            peak.max(now, ordering: .relaxed)
+        }
+
+        func remove() { alive.subtract(1, ordering: .relaxed) }
+    }
+
+    private final class Member: Sendable {
+        let number: Int
+        private let population: Population
+
+        init(_ number: Int, of population: Population) {
+            self.number = number
+            self.population = population
+            population.add()
+        }
+
+        deinit { population.remove() }
+    }
+
+    @Test("through a stream that three share")
+    func shared() async {
+        let (population, received) = (Population(), Received())
+        let subject = Subject<Member?>(value: nil)
+        let shared = await subject.map { $0 }
+        var subscriptions: [AnySubscription] = []
+        for _ in 0..<3 { subscriptions.append(await shared.subscribe { _ in received.note() }) }
+        for number in 0..<count { await subject.set(Member(number, of: population)) }
+        #expect(received.count == 3 * count)
+        // The one that comes, and the one before.
+        #expect(population.most <= 2)
+        #expect(subject.outlet.wavesUnderWay.isEmpty && subject.outlet.inletCount == 1)
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    @Test("through a buffer whose reader is held up")
+    func buffered() async {
+        let (population, gate, last) = (Population(), StateRelay(false), StateRelay(-1))
+        let subject = Subject<Member?>(value: nil)
+        let subscription = await subject.dispatch(bufferingPolicy: .bufferingNewest(16)).subscribe { member in
+            last.update(member?.number ?? -1)
+            for await isOpen in gate.stream where isOpen { break }
+        }
+        for number in 0..<count { await subject.set(Member(number, of: population)) }
+        // Those of the buffer, the one that is held up, the one that comes, and the subject's.
+        #expect((17...19).contains(population.most), "\(population.most)")
+        gate.update(true)
+        for await number in last.stream where number == count - 1 { break }
+        #expect(subject.outlet.wavesUnderWay.isEmpty)
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("through a sequence, and through a relay of events, that keep sixteen")
+    func sequences() async throws {
+        let (population, relay) = (Population(), EventRelay<Member>())
+        let subject = Subject<Member?>(value: nil)
+        let stream = await subject.tapAsyncStream(bufferingPolicy: .bufferingNewest(16))
+        let events = relay.subscribe(bufferLimit: 16, onOverflow: .dropOldest)
+        for number in 0..<count {
+            let member = Member(number, of: population)
+            await subject.set(member)
+            relay.send(member)
+        }
+        #expect((16...18).contains(population.most), "\(population.most)")
+        var (members, unread) = (stream.makeAsyncIterator(), events.makeAsyncIterator())
+        for number in (count - 16)..<count {
+            #expect(await members.next()??.number == number)
+            #expect(try await unread.next()?.number == number)
+        }
+    }
+
+    private final class Received: Sendable {
+        private let values = Atomic(0)
+
+        var count: Int { values.load(ordering: .relaxed) }
+
+        func note() { values.add(1, ordering: .relaxed) }
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import SharedState
+import Testing
+
+/// Files that others write to while their values are shared.
+@Suite(.timeLimit(.minutes(1)))
+struct FileWatchTests {
+    private let file = FileManager.default.temporaryDirectory
+        .appendingPathComponent("FileWatchTests-\(UUID())")
+        .appendingPathComponent("a/count.json")
+
+    private func removeFolder() {
+        try? FileManager.default.removeItem(at: file.deletingLastPathComponent().deletingLastPathComponent())
+    }
+
+    private func makeFolder() throws {
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+    }
+
+    @Test("what others write becomes the value, however they write it")
+    func written() async throws {
+        defer { removeFolder() }
+        try makeFolder()
+        @Shared(.fileStorage(file), store: SharedStore()) var count = 1
+        try Data("2".utf8).write(to: file)
+        await eventually("written in place") { count == 2 }
+        try Data("3".utf8).write(to: file, options: .atomic)
+        await eventually("replaced") { count == 3 }
+        @Shared(.fileStorage(file), store: SharedStore()) var other = 1
+        $other.withLock { $0 = 4 }
+        await eventually("written by another store") { count == 4 }
+    }
+
+    @Test("a file in a folder that comes later is noticed")
+    func folderLater() async throws {
+        defer { removeFolder() }
+        @Shared(.fileStorage(file), store: SharedStore()) var count = 1
+        try makeFolder()
+        try Data("2".utf8).write(to: file)
+        await eventually("it is there") { count == 2 }
+    }
+
+    @Test("when the file is removed, the value is the initial one")
+    func removed() async throws {
+        defer { removeFolder() }
+        try makeFolder()
+        try Data("2".utf8).write(to: file)
+        @Shared(.fileStorage(file), store: SharedStore()) var count = 1
+        #expect(count == 2)
+        try FileManager.default.removeItem(at: file)
+        await eventually("it is gone") { count == 1 }
+    }
+
+    @Test("what others damage is an error, the value stays, and the file is kept until it is repaired")
+    func damaged() async throws {
+        let files = InMemoryFileStorage([file: Data("2".utf8)])
+        @Shared(.fileStorage(file), store: SharedStore(files: files)) var count = 1
+        files.replace(file, with: Data("two".utf8))
+        #expect(($count.loadError as? FileStorageError)?.code == .damaged)
+        #expect(count == 2)
+        $count.withLock { $0 = 3 }
+        #expect(($count.saveError as? FileStorageError)?.code == .notOverwritten)
+        files.replace(file, with: Data("4".utf8))
+        #expect(count == 4)
+        #expect($count.loadError == nil)
+    }
+
+    @Test("a value's own writes are not taken for those of others")
+    func own() async throws {
+        let files = InMemoryFileStorage()
+        let decoded = Shared(value: 0)
+        let key = FileStorageKey<Int>.fileStorage(
+            file,
+            decode: { data in
+                decoded.withLock { $0 += 1 }
+                return Int(String(decoding: data, as: UTF8.self)) ?? 0
+            }, encode: { Data("\($0)".utf8) })
+        @Shared(key, store: SharedStore(files: files)) var count = 1
+        for number in 2..<50 {
+            $count.withLock { $0 = number }
+            try await $count.save()
+        }
+        #expect(count == 49)
+        #expect(decoded.wrappedValue == 0)
+        files.replace(file, with: Data("7".utf8))
+        #expect(count == 7)
+        #expect(decoded.wrappedValue == 1)
+    }
+
+    @Test("the watch ends with the last wrapper")
+    func released() {
+        let files = InMemoryFileStorage()
+        let decoded = Shared(value: 0)
+        do {
+            let key = FileStorageKey<Int>.fileStorage(
+                file,
+                decode: { _ in
+                    decoded.withLock { $0 += 1 }
+                    return 1
+                }, encode: { _ in Data() })
+            @Shared(key, store: SharedStore(files: files)) var count = 0
+            files.replace(file, with: Data("1".utf8))
+            #expect(count == 1)
+        }
+        files.replace(file, with: Data("2".utf8))
+        #expect(decoded.wrappedValue == 1)
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import Observation
+import SharedState
+import Testing
+
+@Suite("Shared values, at their edges", .timeLimit(.minutes(1)))
+struct SharedFaultTests {
+    private let store = SharedStore()
+
+    @Test("an optional value in memory begins with the value that is given")
+    func optional() {
+        @Shared(.inMemory("number"), store: store) var number: Int? = 0
+        #expect(number == 0)
+        $number.withLock { $0 = nil }
+        @Shared(.inMemory("number"), store: store) var again: Int? = 1
+        #expect(again == nil)
+    }
+
+    @Test("nil in memory is a value, also when no wrapper is left")
+    func nothing() {
+        do {
+            @Shared(.inMemory("number"), store: store) var number: Int? = 0
+            $number.withLock { $0 = nil }
+        }
+        #expect(store.referenceCount == 0)
+        @Shared(.inMemory("number"), store: store) var again: Int? = 1
+        #expect(again == nil)
+    }
+
+    @Test("an initial value in memory outlives its wrappers")
+    func initialValue() {
+        do {
+            @Shared(.inMemory("count"), store: store) var count = 5
+            #expect(count == 5)
+        }
+        #expect(store.referenceCount == 0)
+        @Shared(.inMemory("count"), store: store) var again = 6
+        #expect(again == 5)
+    }
+
+    @Test("an empty file holds nothing, and is written to")
+    func emptyFile() async throws {
+        let file = URL(fileURLWithPath: "/empty.json")
+        let files = InMemoryFileStorage([file: Data()])
+        @Shared(.fileStorage(file), store: SharedStore(files: files)) var count = 3
+        #expect(count == 3)
+        #expect($count.loadError == nil)
+        $count.withLock { $0 = 4 }
+        try await $count.save()
+        #expect(files.read(file) == Data("4".utf8))
+    }
+
+    @Test("copies of a wrapper follow it to another value, and wrappers made of it do not")
+    func reassigned() {
+        @Shared(value: 1) var first
+        let copy = $first
+        let own = Shared($first)
+        @SharedReader(value: 1) var reader
+        let readerCopy = $reader
+        $first = Shared(value: 2)
+        $reader = SharedReader(value: 2)
+        #expect(copy.wrappedValue == 2)
+        #expect(own.wrappedValue == 1)
+        #expect(readerCopy.wrappedValue == 2)
+        copy.withLock { $0 = 3 }
+        #expect(first == 3)
+    }
+
+    @Test("observers of a wrapper hear that it refers to another value")
+    func observedReassignment() {
+        @Shared(value: 1) var first
+        let told = Told()
+        withObservationTracking {
+            _ = first
+        } onChange: {
+            told.tell()
+        }
+        $first = Shared(value: 2)
+        #expect(told.count == 1)
+    }
+
+    @Test("a wrapper's description says its type and what it refers to")
+    func descriptions() {
+        struct Point: Sendable { var x = 1 }
+        @Shared(value: 0) var count
+        @Shared(value: "a") var text
+        @Shared(.inMemory("count"), store: store) var kept = 0
+        let file = URL(fileURLWithPath: "/count.json")
+        @Shared(.fileStorage(file), store: SharedStore(files: InMemoryFileStorage())) var filed = 0
+        @Shared(value: Point()) var point
+        #expect("\($count)" == "Shared<Int>(value: 0)")
+        #expect("\($text)" == #"Shared<String>(value: "a")"#)
+        #expect("\(SharedReader($count))" == "SharedReader<Int>(value: 0)")
+        #expect("\($kept)" == #"Shared<Int>(.inMemory("count"))"#)
+        #expect("\($filed)" == "Shared<Int>(.fileStorage(file:///count.json))")
+        #expect("\($point.x)".hasSuffix(")[dynamicMember: \\Point.x])"))
+    }
+}
+
+/// Counts from any thread.
+private final class Told: Sendable {
+    private let relay = Shared(value: 0)
+    var count: Int { relay.wrappedValue }
+    func tell() { relay.withLock { $0 += 1 } }
+}

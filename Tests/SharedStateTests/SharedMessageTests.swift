@@ -1,0 +1,38 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the compiler says of a wrapper that cannot be as it is written.
+@Suite(.timeLimit(.minutes(5))) struct SharedMessageTests {
+    private let compiler = SwiftCompiler()
+
+    private func errors(in source: String) async throws -> [String] {
+        var output = ""
+        try await compiler.withFolder { folder in
+            let file = folder.appending(path: "App.swift")
+            try ("import SharedState\n" + source).write(to: file, atomically: true, encoding: .utf8)
+            output = try await compiler.run("App", [file], ["-typecheck"]).output
+        }
+        return output.split(separator: "\n").map(String.init).filter {
+            $0.contains(" error: ") && !$0.contains("`- error: ")
+        }
+    }
+
+    @Test("a value that is not optional and begins with nothing is told to begin with one")
+    func initialValue() async throws {
+        for wrapper in ["Shared", "SharedReader"] {
+            let errors = try await errors(in: "func f() { @\(wrapper)(.inMemory(\"n\")) var n: Int }")
+            #expect(errors.count == 1, "\(errors)")
+            let advice = "give it a value to begin with: '@\(wrapper)(…) var name = value', or make it optional"
+            #expect(errors.first?.contains(advice) == true, "\(errors)")
+        }
+        #expect(try await errors(in: "func f() { @Shared(.inMemory(\"n\")) var n: Int? }") == [])
+    }
+
+    @Test("a wrapper is led to another key in so many words")
+    func loadKey() async throws {
+        let source =
+            "func f() async throws { @Shared(.inMemory(\"n\")) var n = 1; try await $n.load(.inMemory(\"o\")) }"
+        #expect(try await errors(in: source) == [])
+    }
+}

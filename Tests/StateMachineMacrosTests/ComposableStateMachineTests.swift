@@ -1,0 +1,170 @@
+import Testing
+
+@Suite("@StateMachine and @ComposableStateMachine")
+struct ComposableStateMachineTests {
+    private let machine = """
+        @ComposableStateMachine
+        public struct Screen: StateMachine {
+            public struct State {
+                @NestedState var counter = Counter.State()
+                @NestedState var name: Names.Field.State
+                var other = 0
+            }
+            public enum Input {
+                @Forward(Counter.Input.set)
+                case set(to: Int)
+                @Forward(Counter.Input.increment)
+                case tapped
+                @ForwardValue(Names.Field.Input.self)
+                case name(Names.Field.Input)
+                case own
+            }
+            public enum IOResult {
+                @Forward(Counter.IOResult.self)
+                case counter(Counter.IOResult)
+                @Forward(Names.Field.IOResult.saved)
+                case saved(Int)
+            }
+        }
+        """
+
+    @Test("@StateMachine makes the events the actions, as visible as the machine")
+    func stateMachine() {
+        let expansion = Expansion(
+            "@StateMachine\npublic struct Door: StateMachine {\n    public enum Input { case open }\n}")
+        #expect(expansion.findings.isEmpty)
+        #expect(
+            expansion.contains("public typealias Action = StateMachines.StateMachineEvent<Input, IOResult>"))
+        #expect(expansion.text.contains("struct AllCasePaths"))
+    }
+
+    @Test("@StateMachine says what is wrong with another type, and with an action that is there")
+    func stateMachineDiagnostics() {
+        #expect(
+            Expansion("@StateMachine\nenum Door {}").findings.map(\.message) == [
+                "'@StateMachine' can only be attached to a struct or an actor"
+            ])
+        let own = Expansion("@StateMachine\nstruct Door {\n    enum Action { case open }\n}")
+        #expect(own.findings.count == 1)
+        #expect(own.findings.first?.line == 3)
+    }
+
+    @Test("writes a reducer for each child, and the events that go to it and come from it")
+    func children() {
+        let expansion = Expansion(machine)
+        #expect(expansion.findings.isEmpty)
+        #expect(
+            expansion.contains(
+                """
+                StateMachines.NestedStateMachine<State, Action, Counter>(
+                    state: \\.counter,
+                    toChildAction: { action in
+                        switch Action.map(action) {
+                        case .input(.set(to: let value0)):
+                            return .input(.set(to: value0))
+                        case .input(.tapped):
+                            return .input(.increment)
+                        case .ioResult(.counter(let value0)):
+                            return .ioResult(value0)
+                        default:
+                            return nil
+                        }
+                    },
+                    fromChildAction: { action in
+                        switch Counter.Action.map(action) {
+                        case .ioResult(let value0):
+                            return .ioResult(.counter(value0))
+                        default:
+                            return nil
+                        }
+                    },
+                    child: {
+                        Counter()
+                    })
+                """), "\(expansion.text)")
+        #expect(expansion.contains("case .input(.name(let value0)):\nreturn .input(value0)"))
+        #expect(expansion.contains("case .ioResult(.saved(let value0)):\nreturn .ioResult(.saved(value0))"))
+        #expect(expansion.text.contains("public var body: some StateMachines.Reducer<State, Action>"))
+    }
+
+    @Test(
+        "leaves the body to the macro that runs effects", arguments: ["EffectComposition", "ComposableEffectRunner"])
+    func together(other: String) {
+        let expansion = Expansion(
+            """
+            @\(other)
+            @ComposableStateMachine
+            struct Screen: StateMachine {
+                struct State { @NestedState var counter: Counter.State }
+                enum Input { @Forward(Counter.Input.increment) case tapped }
+                enum IOEffect { case log }
+            }
+            """)
+        #expect(expansion.findings.isEmpty)
+        #expect(expansion.text.ranges(of: "var body:").count == 1)
+        #expect(expansion.text.ranges(of: "var nestedBody:").count == 1)
+        #expect(expansion.text.contains("self.nestedBody"))
+    }
+
+    @Test("@EffectComposition runs effects as @ComposableEffectRunner does, and names itself in what it says")
+    func effectComposition() {
+        let expansion = Expansion(
+            "@EffectComposition\nstruct Feature: StateMachine {\n    enum IOEffect { case log }\n}")
+        #expect(expansion.contains("func runLog() -> Feature.IOResultStream"))
+        #expect(!expansion.text.contains("var body"))
+        #expect(
+            Expansion("@EffectComposition\nenum Feature {}").findings.first?.message
+                == "'@EffectComposition' can only be attached to a struct or an actor")
+    }
+
+    @Test(
+        "says what is wrong with a child or with what is forwarded",
+        arguments: [
+            (
+                "@NestedState var child: Other", "case a",
+                "'@NestedState' needs the type of the child's state, as 'Child.State': write 'var child: Child.State' "
+                    + "or 'var child = Child.State()'"
+            ),
+            (
+                "var a = 0", "@Forward(Child.Input.a) case a",
+                "no property of 'State' is marked '@NestedState' and has the type 'Child.State'"
+            ),
+            (
+                "@NestedState var child: Child.State", "@Forward(Child.Output.a) case a",
+                "it forwards to a case 'Child.Input.name' or 'Child.IOResult.name', or to all, 'Child.Input.self', and "
+                    + "not to 'Child.Output.a'"
+            ),
+            (
+                "@NestedState var child: Child.State", "@Forward(Child.Input.self) case a",
+                "'a' forwards all of 'Child.Input', so its one payload has to be of that type"
+            ),
+            (
+                "@NestedState var child: Child.State", "@ForwardValue(Child.Input.a) case a(Int)",
+                "'@ForwardValue' takes 'Child.Input.self', on a case of 'Input'"
+            ),
+            (
+                "@NestedState var child: Child.State", "case a",
+                "nothing reaches this child: mark a case of 'Input' '@Forward(Child.Input.…)'"
+            ),
+            (
+                "@NestedState var a: Child.State\n@NestedState var b: Child.State", "@Forward(Child.Input.a) case a",
+                "'@Forward' cannot tell two children of the type 'Child' apart: run the second with 'Scope' or "
+                    + "'NestedStateMachine' in a 'body' of your own"
+            ),
+        ])
+    func diagnostics(state: String, input: String, message: String) {
+        let expansion = Expansion(
+            """
+            @ComposableStateMachine
+            struct Screen: StateMachine {
+                struct State {
+                    \(state)
+                }
+                enum Input {
+                    \(input)
+                }
+            }
+            """)
+        #expect(expansion.findings.map(\.message).contains(message), "\(expansion.findings.map(\.message))")
+    }
+}

@@ -1,0 +1,138 @@
+import Testing
+
+@testable import StateMachines
+
+@MainActor
+@Suite("Effects by the names that users know", .timeLimit(.minutes(2)))
+struct EffectNamesTests {
+    private func store(
+        _ clock: TestClock, _ effect: @escaping @Sendable (Effect<Int>) -> Effect<Int>
+    ) -> StoreOf<Reduce<[Int], Int>> {
+        Store(initialState: []) {
+            Reduce { state, action in
+                if action < 0 {
+                    state.append(-action)
+                    return .none
+                }
+                return effect(.send(-action))
+            }
+        } withDependencies: {
+            $0.continuousClock = clock
+            $0.mainQueue = clock
+        }
+    }
+
+    @Test("a debounced effect begins once it is quiet, and the last one alone")
+    func debounce() async {
+        let clock = TestClock()
+        let store = store(clock) { $0.debounce(id: "a", for: .seconds(1)) }
+        store.send(1)
+        await eventually("it waits") { clock.sleeperCount == 1 }
+        await clock.advance(by: .milliseconds(900))
+        let second = store.send(2)
+        await eventually("only it waits") { clock.sleepers == [.milliseconds(1900)] }
+        await clock.advance(by: .milliseconds(900))
+        #expect(store.state == [])
+        await clock.advance(by: .milliseconds(100))
+        await second.finish()
+        #expect(store.state == [2])
+        let third = store.send(3)
+        await eventually("it waits") { clock.sleeperCount == 1 }
+        await clock.run()
+        await third.finish()
+        #expect(store.state == [2, 3])
+    }
+
+    @Test("a throttled effect begins at once, and then once in an interval: the latest or the first")
+    func throttle() async {
+        for latest in [true, false] {
+            let clock = TestClock()
+            let store = store(clock) { [queue = clock] in
+                $0.throttle(id: "a", for: .seconds(1), scheduler: queue, latest: latest)
+            }
+            store.send(1)
+            #expect(store.state == [1])
+            let second = store.send(2)
+            let third = store.send(3)
+            await eventually("they wait") { clock.sleeperCount == (latest ? 2 : 1) }
+            await clock.advance(by: .milliseconds(999))
+            #expect(store.state == [1])
+            await clock.advance(by: .milliseconds(1))
+            await second.finish()
+            await third.finish()
+            #expect(store.state == (latest ? [1, 3] : [1, 2]))
+            let fourth = store.send(4)
+            await eventually("it waits") { clock.sleeperCount == 1 }
+            await clock.advance(by: .seconds(5))
+            await fourth.finish()
+            #expect(store.state.last == 4)
+            store.send(5)
+            #expect(store.state.count == 4)
+        }
+    }
+
+    @Test("throttled effects can be cancelled while they wait, and the next begins at its time")
+    func throttleCancelled() async {
+        let clock = TestClock()
+        let store = store(clock) { effect in
+            .merge(effect.throttle(id: "a", for: .seconds(1), latest: true))
+        }
+        store.send(1)
+        let waiting = store.send(2)
+        waiting.cancel()
+        await waiting.finish()
+        store.send(3)
+        await eventually("it waits") { clock.sleeperCount == 1 }
+        await clock.advance(by: .seconds(1))
+        await eventually("it begins") { store.state == [1, 3] }
+    }
+
+    @Test("a part of an effect is cancelled by its id, by another effect and by a task inside of one")
+    func taskCancellation() async {
+        let seen = Recorder()
+        let store = Store(initialState: 0) {
+            Reduce<Int, Int> { _, action in
+                switch action {
+                case 1, 2:
+                    return .run { _ in
+                        await withTaskCancellation(id: "part", cancelInFlight: action == 2) {
+                            seen.note("begin \(action)")
+                            await untilCancelled()
+                        }
+                        seen.note("after \(action)")
+                    }
+                case 3: return .cancel(id: "part")
+                default: return .run { _ in Task.cancel(id: "part") }
+                }
+            }
+        }
+        let first = store.send(1)
+        await eventually("it runs") { seen.entries == ["begin 1"] }
+        let second = store.send(2)
+        await first.finish()
+        await eventually("it runs") { seen.entries.contains("begin 2") }
+        store.send(3)
+        await second.finish()
+        let third = store.send(1)
+        await eventually("it runs") { seen.entries.count == 5 }
+        store.send(4)
+        await third.finish()
+        #expect(seen.entries.count { $0.hasPrefix("after") } == 3)
+    }
+
+    @Test("outside of effects a task's work is cancelled by its id, and throws what it throws")
+    func taskCancellationOutside() async {
+        let begun = Recorder()
+        let task = Task {
+            try await withTaskCancellation(id: "outside") { () async throws -> Int in
+                begun.note("begun")
+                await untilCancelled()
+                try Task.checkCancellation()
+                return 1
+            }
+        }
+        await eventually("it runs") { begun.entries.count == 1 }
+        Task.cancel(id: "outside")
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+}

@@ -1,0 +1,205 @@
+import Testing
+
+@testable import StateMachines
+
+@MainActor
+@Suite("A test store, at its edges", .timeLimit(.minutes(2)))
+struct TestStoreFaultTests {
+    struct Feature: Reducer {
+        struct State: Equatable {
+            var count = 0
+            var loads = 0
+        }
+        @CasePathable
+        enum Action: Equatable { case add, load, loaded, wait, leave }
+
+        let left: Recorder
+
+        init(left: Recorder = Recorder()) { self.left = left }
+
+        func reduce(into state: inout State, action: Action) -> Effect<Action> {
+            switch action {
+            case .add: state.count += 1
+            case .load: return .run { await $0(.loaded) }
+            case .loaded: state.loads += 1
+            case .wait: return .run { _ in await untilCancelled() }
+            case .leave:
+                let gate = left
+                return .run { send in
+                    Task {
+                        await eventually("the effect has ended") { gate.entries == ["ended"] }
+                        await send(.add)
+                        gate.note("sent")
+                    }
+                }
+            }
+            return .none
+        }
+    }
+
+    private func store() -> TestStoreOf<Feature> { TestStore(initialState: Feature.State()) { Feature() } }
+
+    @Test("shows the state before the action while its change is asserted")
+    func stateInside() async {
+        let reports = await issues {
+            let store = store()
+            await store.send(.add) {
+                #expect(store.state.count == 0)
+                $0.count = store.state.count + 1
+            }
+            await store.send(.load)
+            await store.receive(.loaded) {
+                #expect(store.state.loads == 0)
+                $0.loads = store.state.loads + 1
+            }
+            #expect(store.state == Feature.State(count: 1, loads: 1))
+        }
+        #expect(reports == [])
+    }
+
+    @Test("asserts with the dependencies that its reducer has")
+    func dependenciesInside() async {
+        let store = TestStore(initialState: Feature.State()) {
+            Feature()
+        } withDependencies: {
+            $0.clock.now = { 1 }
+        }
+        @Dependency(\.clock) var clock
+        await store.send(.add) { $0.count = clock.now() }
+        store.assert { $0.count = clock.now() }
+        await store.send(.load)
+        await store.receive(.loaded) { $0.loads = clock.now() }
+    }
+
+    @Test("keeps an action that was not received in time, for the receive that comes later")
+    func receivedLate() async {
+        let reports = await issues {
+            let store = store()
+            await store.send(.load).finish()
+            await store.send(.add) { $0.count = 1 }
+            await store.receive(.loaded) { $0.loads = 1 }
+            #expect(store.state == Feature.State(count: 1, loads: 1))
+        }
+        #expect(reports == ["An action must be received before another action is sent: .loaded"])
+    }
+
+    @Test("that goes with an effect running says so within a second")
+    func released() async {
+        var time = Duration.zero
+        let reports = await issues {
+            var store: TestStoreOf<Feature>? = store()
+            await store?.send(.wait)
+            time = ContinuousClock().measure { store = nil }
+        }
+        #expect(reports.count == 1)
+        #expect(time < .seconds(1))
+    }
+
+    @Test("reports an action that is sent after its effect has ended")
+    func sentLate() async {
+        let left = Recorder()
+        let reports = await issues {
+            let store = TestStore(initialState: Feature.State()) { Feature(left: left) }
+            await store.send(.leave).finish()
+            left.note("ended")
+            await eventually("it was sent") { left.entries == ["ended", "sent"] }
+            await store.receive(.add) { $0.count = 1 }
+        }
+        #expect(reports.count { $0.hasPrefix("An action was sent from an effect that has ended: .add.") } == 1)
+    }
+
+    @Test("never runs an effect that is cancelled before it starts")
+    func cancelledBefore() async {
+        let ran = Recorder()
+        let store = Store(initialState: 0) {
+            Reduce<Int, Bool> { _, _ in
+                .merge(
+                    .run { _ in ran.note("ran") }.cancellable(id: "work"), .cancel(id: "work"),
+                    .run { _ in ran.note("after") })
+            }
+        }
+        await store.send(true).finish()
+        #expect(ran.entries == ["after"])
+    }
+}
+
+/// What a test says that has a value of its own, though that is nothing.
+private enum Nickname: DependencyKey {
+    static let liveValue: String? = "live"
+    static let testValue: String? = "test"
+}
+
+private enum Nothing: DependencyKey {
+    static let liveValue: String? = nil
+    static let testValue: String? = nil
+}
+
+private enum Numbered: TestDependencyKey {
+    static let made = Recorder()
+    static var testValue: Int {
+        made.note("made")
+        return made.entries.count
+    }
+}
+
+@MainActor
+@Suite("Dependencies, at their edges")
+struct DependencyFaultTests {
+    @Test("of an optional type have their value, and may be nil")
+    func optional() {
+        @Dependency(Nickname.self) var name
+        @Dependency(Nothing.self) var nothing
+        #expect(name == "test")
+        #expect(nothing == nil)
+        withDependencies {
+            $0.context = .live
+        } operation: {
+            #expect(name == "live")
+            #expect(nothing == nil)
+        }
+        withDependencies {
+            $0[Nickname.self] = nil
+            $0[Nothing.self] = "something"
+        } operation: {
+            #expect(name == nil)
+            #expect(nothing == "something")
+        }
+    }
+
+    @Test("have one test value for the whole of a test")
+    func oneTestValue() async {
+        @Dependency(Numbered.self) var number
+        let first = number
+        #expect(number == first)
+        let inTask = await Task { DependencyValues.current[Numbered.self] }.value
+        #expect(inTask == first)
+        let store = TestStore(initialState: 0) {
+            Reduce<Int, Bool> { state, _ in
+                state = number
+                return .none
+            }
+        }
+        await store.send(true) { $0 = first }
+        #expect(
+            withDependencies {
+                $0.context = .test
+            } operation: {
+                number
+            } == first)
+    }
+
+    @Test("have a test value for each block of a test with arguments", arguments: [1, 2])
+    func parameterised(_: Int) {
+        func numbers() -> (Int, Int) {
+            withDependencies { _ in
+            } operation: {
+                @Dependency(Numbered.self) var number
+                return (number, number)
+            }
+        }
+        let (first, second) = (numbers(), numbers())
+        #expect(first.0 == first.1)
+        #expect(second.0 == second.1)
+        #expect(first.0 != second.0)
+    }
+}
