@@ -8,7 +8,7 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(1))) struct InspectorAttackTests {
     private static let paths = [
         "/inspect/overview", "/inspect/actors", "/inspect/actors/shelf", "/inspect/connections", "/inspect/calls",
-        "/inspect/store", "/inspect/nodes", "/", "/nothing",
+        "/inspect/store", "/inspect/nodes", "/inspect", "/nothing", "/index.html",
     ]
     private static let protection = [
         "Cache-Control: no-store", "X-Content-Type-Options: nosniff", "Content-Security-Policy: default-src 'none'; ",
@@ -104,11 +104,39 @@ import TrebuchetTesting
         }
     }
 
+    @Test(
+        "the page is there without a token, says nothing of the server, and runs and loads what comes from there alone")
+    func page() async throws {
+        try await InspectorRig.with { _, _, rig async throws in
+            for (path, type) in [
+                ("/", "text/html"), ("/inspector.js", "text/javascript"), ("/inspector.css", "text/css"),
+            ] {
+                let answer = try await RawPeer.get(path, at: rig.address, [])
+                #expect(InspectorRig.status(answer) == "200")
+                #expect(answer.contains("\r\nContent-Type: \(type); charset=utf-8\r\n"))
+                expectProtected(answer, path)
+                #expect(answer.contains("script-src 'self'; style-src 'self'; connect-src 'self'; "))
+                #expect(answer.ranges(of: "\r\nContent-Security-Policy: ").count == 1)
+                #expect(!answer.contains("unsafe") && !answer.contains(rig.inspector.token))
+                // Nothing of it comes from elsewhere, or stands in it.
+                let body = InspectorRig.body(answer)
+                #expect(!body.contains("<script>") && !body.contains("style=\"") && !body.contains("innerHTML"))
+                #expect(!body.replacing("http://www.w3.org/2000/svg", with: "").contains("//www."))
+                let other = try await RawPeer.get(path, at: rig.address, [], host: "evil.example")
+                #expect(InspectorRig.status(other) == "403")
+            }
+        }
+    }
+
     @Test("it is read alone: nothing is taken, and nobody speaks with actors there")
     func readOnly() async throws {
         try await InspectorRig.with { _, _, rig async throws in
             let token = "Authorization: Bearer \(rig.inspector.token)\r\n"
             for (text, status) in [
+                (
+                    "POST /inspect/actors/shelf/call?method=put(_:)&arguments=[%22a%22] HTTP/1.1\r\nHost: localhost\r\n\(token)\r\n",
+                    "405"
+                ), ("POST /inspect/connections/1/cut HTTP/1.1\r\nHost: localhost\r\n\(token)\r\n", "405"),
                 ("POST /inspect/overview HTTP/1.1\r\nHost: localhost\r\n\(token)Content-Length: 2\r\n\r\n{}", "413"),
                 ("DELETE /inspect/actors/shelf HTTP/1.1\r\nHost: localhost\r\n\(token)\r\n", "405"),
                 ("OPTIONS /inspect/overview HTTP/1.1\r\nHost: localhost\r\n\(token)\r\n", "405"),

@@ -31,6 +31,7 @@ struct InspectorRig {
     /// A server with an actor `shelf`, a client and an inspector.
     static func with(
         reactors: Int = 2, store: (any StateStore)? = nil, clock: TestClock? = nil,
+        writes: Bool = false,
         prepare: (TrebuchetServer) async throws -> Void = { _ in },
         _ body: (TrebuchetClient, TrebuchetServer, InspectorRig) async throws -> Void
     ) async throws {
@@ -43,7 +44,7 @@ struct InspectorRig {
             await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
             try await prepare(server)
         } body: { client, server async throws in
-            try await body(client, server, InspectorRig(inspector: try server.openInspector()))
+            try await body(client, server, InspectorRig(inspector: try server.openInspector(writes: writes)))
         }
     }
 }

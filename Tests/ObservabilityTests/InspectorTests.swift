@@ -121,7 +121,8 @@ import TrebuchetTesting
                 ("/inspect/actors?search=%2", "400"), ("/inspect/actors/%zz", "400"),
                 ("/inspect/calls?limit=2001", "400"), ("/inspect/calls?after=-1", "400"),
                 ("/inspect/actors/shelf?versions=201", "400"), ("/inspect/actors/nobody", "404"),
-                ("/inspect/actors/made/one", "404"), ("/inspect/actors/", "404"), ("/inspect", "404"), ("/", "404"),
+                ("/inspect/actors/made/one", "404"), ("/inspect/actors/", "404"), ("/inspect", "404"),
+                ("/inspect/actors/shelf/call", "404"),
                 ("/inspect/overview/", "404"), ("/metrics", "404"),
             ] {
                 let answer = try await rig.answer(path)

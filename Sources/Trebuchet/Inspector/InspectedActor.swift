@@ -1,9 +1,6 @@
-internal import Bytes
-internal import Networking
 internal import Synchronization
 internal import Transports
 internal import TrebuchetActors
-internal import TrebuchetWire
 
 /// An actor that is looked at, with its versions since then. All but `leave` under the recorder's lock.
 ///
@@ -15,6 +12,8 @@ final class InspectedActor: @unchecked Sendable {
     private static let mostBytes = 4 << 20
     /// About what is kept of a call.
     private static let callBytes = 200
+    /// Versions between two whole values that are kept.
+    private static let wholeDistance = 25
 
     struct Version {
         let stream: String
@@ -37,6 +36,8 @@ final class InspectedActor: @unchecked Sendable {
     let since = WallTime.milliseconds
     var looked: UInt64
     private(set) var versions: [Version] = []
+    /// Whole values, so that those of the versions behind them follow: the one before the oldest version that is kept, and some later ones.
+    private var wholes: [(stream: String, number: UInt64, json: [UInt8])] = []
     private var heldBytes = 0
     private let watches = Mutex<(list: [StateWatch], isOver: Bool)>(([], false))
 
@@ -82,6 +83,40 @@ final class InspectedActor: @unchecked Sendable {
         while versions.count > Self.room || heldBytes > Self.mostBytes && versions.count > 1 {
             heldBytes -= versions.removeFirst().heldBytes
         }
+        // One that is not needed any more: there is another one before the oldest version.
+        while let place = wholes.firstIndex(where: { isSpare($0.stream, $0.number) }) { dropWhole(place) }
+        while heldBytes > Self.mostBytes, !wholes.isEmpty { dropWhole(0) }
+    }
+
+    private func dropWhole(_ place: Int) { heldBytes -= wholes.remove(at: place).json.count }
+
+    private func isSpare(_ stream: String, _ number: UInt64) -> Bool {
+        guard let oldest = versions.first(where: { $0.stream == stream })?.number else { return false }
+        return wholes.contains { $0.stream == stream && $0.number > number && $0.number < oldest }
+    }
+
+    /// A whole value that was seen. Not each is kept, only what is far enough behind the one before.
+    func note(whole taken: StateWatch.Taken, of stream: String) {
+        guard taken.base == nil, let json = taken.json else { return }
+        let last = wholes.last { $0.stream == stream }?.number
+        let between = versions.count { $0.stream == stream && $0.number > last ?? 0 && $0.number <= taken.number }
+        guard last == nil || between >= Self.wholeDistance, last != taken.number else { return }
+        wholes.append((stream, taken.number, json))
+        heldBytes += json.count
+        keepToLimits()
+    }
+
+    /// Of each stream the whole value that all versions that are shown follow from, as far as there is one.
+    func earlier(than shown: [Version]) -> InspectorJSON {
+        let list = Set(wholes.map(\.stream)).sorted().compactMap { stream -> InspectorJSON? in
+            let own = wholes.filter { $0.stream == stream }
+            let oldest = shown.first { $0.stream == stream }?.number ?? 0
+            guard let found = own.last(where: { $0.number < oldest }) ?? own.first else { return nil }
+            return .object([
+                ("stream", .text(stream)), ("version", .count(found.number)), ("value", .written(found.json)),
+            ])
+        }
+        return .list(list)
     }
 
     /// The newest come last, and what happens to them follows soon.
@@ -90,6 +125,7 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     func note(_ taken: StateWatch.Taken, of stream: String) {
+        note(whole: taken, of: stream)
         guard let place = place(of: stream, taken.number), versions[place].taken == nil else { return }
         versions[place].taken = taken
         heldBytes += taken.json?.count ?? 0
@@ -138,147 +174,5 @@ extension InspectedActor.Version {
             members.append((taken.base == nil ? "value" : "patch", taken.json.map { .written($0) } ?? .null))
         }
         return .object(members)
-    }
-}
-
-/// Follows a state of an actor from inside of the process, as a connection would that takes everything.
-///
-/// `@unchecked Sendable`: touched on its loop alone, but for what is constant.
-final class StateWatch: StreamSubscriber, @unchecked Sendable {
-    /// Longer ones are not copied.
-    static let longest = 1 << 20
-
-    /// What a version was sent as.
-    struct Taken: Sendable {
-        let number: UInt64
-        /// The version that it is the difference from; nil of a whole value.
-        let base: UInt64?
-        /// Nil when it is longer than that.
-        let json: [UInt8]?
-        let bytes: Int
-    }
-
-    private let loop: SystemShard
-    private let take: @Sendable (Taken?) -> Void
-    private var subscription: StreamSubscription?
-    /// A stream refers to who subscribes to it without holding him.
-    private var itself: StateWatch?
-    private var isOver = false
-
-    /// - Parameter take: told each version, on the loop, and nil when there are none any more.
-    private init(on loop: SystemShard, _ take: @escaping @Sendable (Taken?) -> Void) {
-        self.loop = loop
-        self.take = take
-    }
-
-    /// Follows a state from now on. Nothing comes of an actor that is gone.
-    ///
-    /// - Parameters:
-    ///   - pool: where it is followed when the actor has no reactor.
-    static func follow(
-        _ stream: String, of record: ActorRecord, else pool: SystemShard,
-        _ take: @escaping @Sendable (Taken?) -> Void
-    ) -> StateWatch {
-        let watch = StateWatch(on: record.home ?? pool, take)
-        record.executeStreamingTarget(stream) { hub in
-            watch.loop.reactor.run {
-                guard let hub else { return take(nil) }
-                watch.begin(stream, of: record, hub)
-            }
-        }
-        return watch
-    }
-
-    private func begin(_ stream: String, of record: ActorRecord, _ hub: StreamHub) {
-        guard !isOver else { return }
-        itself = self
-        let label = ServerEvent.Stream(actor: record.name, type: record.type.name, target: stream)
-        loop.subscribe(to: hub, as: label) { broadcaster in
-            let made = StreamSubscription(streamID: [], broadcaster: broadcaster, subscriber: self, isFiltered: true)
-            subscription = made
-            return made
-        } attach: { broadcaster in
-            record.executeStreamingTarget(stream) { source in
-                if source == nil { broadcaster.send(.ended) } else { broadcaster.hub.attach(broadcaster) }
-            }
-        }
-    }
-
-    /// Follows it no more. From anywhere.
-    func leave() {
-        loop.reactor.execute {
-            self.isOver = true
-            if let subscription = self.subscription { subscription.broadcaster.remove(subscription) }
-            self.subscription = nil
-            self.itself = nil
-        }
-    }
-
-    var isLocal: Bool { true }
-    var isWritable: Bool { true }
-    var isAwaited: Bool { false }
-    func inOneWrite(_ body: () -> Void) { body() }
-    func fellBehind() {}
-    func streamsMayShow() {}
-
-    func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
-        let number = subscription.sent
-        let base = StreamDataParts.base(inSuffix: suffix.bytes, sequence: number)
-        let json =
-            base.map { StreamDataParts.patch(inSuffix: suffix.bytes, sequence: number, base: $0) }
-            ?? StreamDataParts.data(inSuffix: suffix.bytes, sequence: number)
-        take(
-            Taken(
-                number: number, base: base, json: json.count <= Self.longest ? Array(json) : nil, bytes: json.count))
-    }
-
-    func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
-        take(nil)
-        // The stream may have let go of it already, which this does no harm to.
-        leave()
-    }
-}
-
-extension TrebuchetServer {
-    /// Nil when no actor of this name stands ready. None is made.
-    func inspectedActor(_ name: String, _ recorder: InspectorRecorder, versions: Int) async -> InspectorJSON? {
-        guard let record = directory.record(ActorName(name)) else { return nil }
-        let pool = shards[0].states
-        let actor = await recorder.look(at: record) { actor, stream in
-            actor.add(
-                StateWatch.follow(stream, of: record, else: pool) { [weak recorder, weak actor] taken in
-                    guard let taken, let recorder, let actor else { return }
-                    recorder.note(taken, of: stream, in: actor)
-                })
-        }
-        let description = record.type.description
-        var states: [InspectorJSON] = []
-        for stream in description.states {
-            let taken = await value(of: stream, record)
-            var members: [(String, InspectorJSON)] = [
-                ("stream", .text(stream)), ("subscribers", .count(await subscriberCount(of: name, stream))),
-                ("version", taken.map { .count($0.number) } ?? .null),
-                ("bytes", taken.map { .count($0.bytes) } ?? .null),
-            ]
-            members.append(("value", taken?.json.map { .written($0) } ?? .null))
-            states.append(.object(members))
-        }
-        return .object([
-            ("name", .text(record.name)), ("type", .text(record.type.name)),
-            ("reactor", .text(reactorName(of: record))), ("onDemand", .flag(record.stake != nil)),
-            ("placed", .flag(record.isPlaced)), ("persisted", .flag(record.persisted != nil)),
-            ("states", .list(states)), ("events", .list(description.events.map { .text($0) })),
-            ("recorded", actor.map { recorder.versions(of: $0, limit: versions) } ?? .null),
-        ])
-    }
-
-    /// A state as clients are shown it now; nil when it is not in 2 seconds.
-    private func value(of stream: String, _ record: ActorRecord) async -> StateWatch.Taken? {
-        let pool = shards[0].states
-        let watch = Mutex<StateWatch?>(nil)
-        defer { watch.withLock { $0 }?.leave() }
-        return await Self.answer(within: Self.answerTime) { answer in
-            watch.withLock { $0 = StateWatch.follow(stream, of: record, else: pool) { answer($0) } }
-        }
     }
 }

@@ -5,22 +5,26 @@ internal import TrebuchetActors
 
 extension ServerConnection {
     /// On its reactor.
-    var inspected: InspectorJSON {
+    var inspected: [(String, InspectorJSON)] {
         let peer = peer
-        return .object([
+        return [
             ("connection", .count(peer.connection)), ("address", .text(peer.address.map { "\($0)" })),
             ("principal", .text(peer.principal)), ("reactor", .text(shard.reactor.name)),
             ("seconds", .seconds(MonotonicClock.now &- opened)), ("streams", .count(streams.count)),
             ("calls", .count(running.count)), ("heldBytes", .count(link.memory?.heldBytes ?? 0)),
             ("writable", .flag(isWritable)), ("draining", .flag(isDraining)),
             ("ofNode", .flag(upstream != nil)),
-        ])
+        ]
     }
 }
 
 extension TrebuchetServer {
     /// The oldest first. Reactors are asked for the numbers of theirs, and then for what is on the page alone.
-    func inspectedConnections(_ page: InspectedPage) async throws(TrebuchetError) -> InspectorJSON {
+    ///
+    /// - Parameter errors: the last of each, by its number.
+    func inspectedConnections(
+        _ page: InspectedPage, errors: [UInt64: InspectorJSON]
+    ) async throws(TrebuchetError) -> InspectorJSON {
         var numbers: [(number: UInt64, shard: Int)] = []
         for (place, shard) in shards.enumerated() {
             let own = try await asked(shard) { Array(shard.connections.keys) }
@@ -28,7 +32,7 @@ extension TrebuchetServer {
         }
         let found = numbers.count
         numbers.sort { $0.number < $1.number }
-        var shown: [(number: UInt64, json: InspectorJSON)] = []
+        var shown: [(number: UInt64, members: [(String, InspectorJSON)])] = []
         for (place, part) in Dictionary(grouping: page.of(numbers), by: \.shard) {
             let shard = shards[place]
             // One that has gone meanwhile is left out.
@@ -37,7 +41,8 @@ extension TrebuchetServer {
             }
         }
         shown.sort { $0.number < $1.number }
-        return .object(page.head(found: found) + [("connections", .list(shown.map(\.json)))])
+        let list = shown.map { InspectorJSON.object($0.members + [("lastError", errors[$0.number] ?? .null)]) }
+        return .object(page.head(found: found) + [("connections", .list(list))])
     }
 
     private func asked<Answer: Sendable>(

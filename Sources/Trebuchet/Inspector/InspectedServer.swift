@@ -8,7 +8,7 @@ extension TrebuchetServer {
     /// Methods that are shown at most: those with the most calls.
     private static let mostMethods = 200
 
-    func inspectedOverview() async throws(TrebuchetError) -> InspectorJSON {
+    func inspectedOverview(writes: Bool) async throws(TrebuchetError) -> InspectorJSON {
         let list = try await metricList()
         let (counts, now) = (list.counts, list.now)
         let begun = counts[.callsBegun]
@@ -18,6 +18,7 @@ extension TrebuchetServer {
         let methods = times.sorted { $0.times.count > $1.times.count }.prefix(Self.mostMethods)
         var members: [(String, InspectorJSON)] = [
             ("status", .text("\(status)")), ("ready", .flag(now.isReady)),
+            ("writes", .flag(writes)),
             ("time", .number(Double(WallTime.milliseconds) / 1e3)),
             ("connections", .count(now.connections)),
             ("connectionsOpened", .count(counts[.connectionsOpened])),

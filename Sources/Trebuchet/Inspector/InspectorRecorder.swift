@@ -67,7 +67,10 @@ final class InspectorRecorder: Sendable {
     /// An actor is looked at: notes its versions from now on.
     ///
     /// - Parameter follow: called when it was not looked at before, for each state that it has.
-    func look(at record: ActorRecord, follow: @Sendable (InspectedActor, String) -> Void) async -> InspectedActor? {
+    /// - Throws: `unavailable` when what it is to be noted on does not get on.
+    func look(
+        at record: ActorRecord, follow: @Sendable (InspectedActor, String) -> Void
+    ) async throws(TrebuchetError) -> InspectedActor? {
         await look()
         let now = reactor.now
         let (actor, isNew, gone) = state.withLock { state -> (InspectedActor?, Bool, [InspectedActor]) in
@@ -88,18 +91,37 @@ final class InspectorRecorder: Sendable {
         }
         for actor in gone { actor.leave() }
         // Before anything is followed: what that makes is noted.
-        await reactor.perform { self.listen() }
+        guard await asked({ self.listen() }) else {
+            throw TrebuchetError(.unavailable, "\(reactor.name) does not answer: something holds it up")
+        }
         if let actor, isNew { for stream in record.type.description.states { follow(actor, stream) } }
         return actor
     }
 
     /// What is noted of an actor, the newest version first.
-    func versions(of actor: InspectedActor, limit: Int) -> InspectorJSON {
-        let (versions, calls) = state.withLock { (actor.versions, $0.calls) }
-        return .object([
-            ("since", .whole(actor.since)), ("kept", .count(versions.count)),
-            ("versions", .list(versions.suffix(limit).reversed().map { $0.json(calls) })),
-        ])
+    func versions(of actor: InspectedActor, _ look: ActorLook) -> InspectorJSON {
+        let (kept, shown, earlier, calls) = state.withLock { state in
+            let shown = Array(actor.versions.suffix(look.versions))
+            return (actor.versions.count, shown, look.wantsEarlier ? actor.earlier(than: shown) : nil, state.calls)
+        }
+        return .object(
+            [
+                ("since", .whole(actor.since)), ("kept", .count(kept)),
+                ("versions", .list(shown.reversed().map { $0.json(calls) })),
+            ] + (earlier.map { [("earlier", $0)] } ?? []))
+    }
+
+    /// Those of one actor that have ended, the newest first.
+    func calls(of actor: String) -> InspectorJSON {
+        let calls = state.withLock { $0.calls }
+        return .list(calls.shown(after: 0, limit: 50) { $0.actor == actor })
+    }
+
+    /// The last error of each connection, as far as it is known.
+    func lastErrors() async -> [UInt64: InspectorJSON] {
+        await look()
+        let calls = state.withLock { $0.calls }
+        return calls.lastErrors
     }
 
     /// What one of its states was sent as.
@@ -107,8 +129,19 @@ final class InspectorRecorder: Sendable {
         state.withLock { _ in actor.note(taken, of: stream) }
     }
 
+    /// What one of its states is now.
+    func note(whole taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) {
+        state.withLock { _ in actor.note(whole: taken, of: stream) }
+    }
+
+    /// Whether the reactor got to it in time.
+    private func asked(_ question: @escaping @Sendable () -> Void) async -> Bool {
+        await TrebuchetServer.ask(reactor, within: TrebuchetServer.answerTime, question) != nil
+    }
+
+    /// Where the reactor does not get on it begins later, and what is known is shown meanwhile.
     private func look() async {
-        await reactor.perform {
+        _ = await asked {
             let until = self.reactor.now &+ UInt64(Self.lookTime.nanoseconds)
             let isNew = self.state.withLock { state in
                 guard !state.hasEnded else { return false }
@@ -203,106 +236,5 @@ final class InspectorRecorder: Sendable {
             state.withLock { $0.actors[stream.actor]?.countSkipped(stream.target, from, to) }
         default: break
         }
-    }
-}
-
-/// The calls of the last moments, by their numbers, and those that have ended, in their order.
-struct CallRing {
-    static let room = 2_000
-    /// Calls that are known by their numbers, a power of two.
-    private static let known = 4_096
-
-    /// A call, as far as it is known.
-    struct Entry {
-        var number: UInt64
-        var call: ServerEvent.Call?
-        var began: Int64 = 0
-        var took: Duration?
-        var error: TrebuchetError.Code?
-    }
-
-    private var entries: [Entry?] = []
-    private var ended: [(number: UInt64, json: InspectorJSON)] = []
-    private var first = 0
-    private var lastNumber: UInt64 = 0
-
-    /// What is known of a call; its number alone when that is long ago.
-    subscript(number: UInt64) -> Entry {
-        guard !entries.isEmpty, let found = entries[Self.place(number)], found.number == number else {
-            return Entry(number: number)
-        }
-        return found
-    }
-
-    private static func place(_ number: UInt64) -> Int { Int(number & UInt64(known - 1)) }
-
-    mutating func begin(_ call: ServerEvent.Call) {
-        if entries.isEmpty { entries = Array(repeating: nil, count: Self.known) }
-        entries[Self.place(call.number)] = Entry(number: call.number, call: call, began: WallTime.milliseconds)
-    }
-
-    mutating func end(_ call: ServerEvent.Call, _ took: Duration, _ error: TrebuchetError.Code?) {
-        var entry = self[call.number]
-        entry.call = call
-        entry.took = took
-        entry.error = error
-        if !entries.isEmpty, entries[Self.place(call.number)]?.number == call.number {
-            entries[Self.place(call.number)] = entry
-        }
-        append(entry.json)
-    }
-
-    mutating func refuse(
-        _ peer: ServerEvent.Peer, _ actor: String, _ target: String, _ error: TrebuchetError.Code, _ reason: String
-    ) {
-        append(
-            .object(
-                Entry.shown(peer) + [
-                    ("actor", .text(actor)), ("method", .text(target)), ("time", .whole(WallTime.milliseconds)),
-                    ("error", .text("\(error)")), ("refused", .text(String(reason.prefix(512)))),
-                ]))
-    }
-
-    private mutating func append(_ json: InspectorJSON) {
-        lastNumber += 1
-        if ended.count < Self.room {
-            ended.append((lastNumber, json))
-        } else {
-            ended[first] = (lastNumber, json)
-            first = (first + 1) % Self.room
-        }
-    }
-
-    func json(after: UInt64, limit: Int) -> InspectorJSON {
-        var shown: [InspectorJSON] = []
-        for place in (0..<ended.count).reversed() where shown.count < limit {
-            let (number, json) = ended[(first + place) % ended.count]
-            guard number > after else { break }
-            guard case .object(let members) = json else { continue }
-            shown.append(.object([("place", .count(number))] + members))
-        }
-        return .object([
-            ("last", .count(lastNumber)), ("kept", .count(ended.count)), ("calls", .list(shown)),
-        ])
-    }
-}
-
-extension CallRing.Entry {
-    static func shown(_ peer: ServerEvent.Peer) -> [(String, InspectorJSON)] {
-        [
-            ("connection", .count(peer.connection)), ("address", .text(peer.address.map { "\($0)" })),
-            ("principal", .text(peer.principal)),
-        ]
-    }
-
-    var json: InspectorJSON {
-        guard let call else { return .object([("call", .count(number))]) }
-        return .object(
-            [("call", .count(number))] + Self.shown(call.peer) + [
-                ("actor", .text(call.actor)), ("type", .text(call.type)), ("method", .text(call.method)),
-                ("time", began > 0 ? .whole(began) : .null),
-                ("seconds", took.map { .number($0 / .seconds(1)) } ?? .null),
-                ("error", .text(error.map { "\($0)" })),
-            ])
     }
 }

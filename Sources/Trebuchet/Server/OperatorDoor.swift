@@ -41,9 +41,11 @@ struct OperatorDoor: Sendable {
 
     var server: TrebuchetServer? { holder.server }
 
-    /// - Parameter answer: what is asked for by whom, for those who were let in by where they come from.
+    /// - Parameters:
+    ///   - takesPost: whether also what changes something may be asked for; without a body.
+    ///   - answer: what is asked for by whom, for those who were let in by where they come from.
     func listen(
-        host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup,
+        host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup, takesPost: Bool = false,
         answer: @escaping @Sendable (HTTPRequestHead, SocketAddress?) -> PlainAnswer
     ) throws(TransportError) -> WebSocketServer {
         var limits = WebSocketLimits()
@@ -60,13 +62,23 @@ struct OperatorDoor: Sendable {
                 guard takesOwnPages || request.headers.values("Origin").isEmpty else {
                     return Self.protected(HTTPResponse(status: 403, text: "web pages have no business here"))
                 }
+                guard Self.isOwn(request.headers.values("Origin"), host: request.headers["Host"], hasTLS: tls != nil)
+                else {
+                    return Self.protected(
+                        HTTPResponse(status: 403, text: "only the page of this address itself may ask"))
+                }
                 guard address.map({ Self.isLoopback($0) }) == true else { return nil }
                 return origins.refusal(of: request, at: address).map { Self.protected($0) }
             },
             plain: { Self.protected(answer($0.head, $0.remoteAddress)) },
             accept: { _ in
                 .reject(Self.protected(HTTPResponse(status: 404, text: "there are no WebSockets here")))
-            })
+            }, takesPost: takesPost)
+    }
+
+    /// Byte for byte: browsers write both alike.
+    private static func isOwn(_ origins: [String], host: String?, hasTLS: Bool) -> Bool {
+        origins.allSatisfy { $0 == "\(hasTLS ? "https" : "http")://\(host ?? "")" }
     }
 
     static func isLoopback(_ address: SocketAddress) -> Bool { HostAndPort("\(address)")?.isLoopback == true }
@@ -110,7 +122,8 @@ struct OperatorDoor: Sendable {
 
     private static func protected(_ response: HTTPResponse) -> HTTPResponse {
         var response = response
-        for (name, value) in protection { response.headers.add(name, value) }
+        // A page has a policy of its own.
+        for (name, value) in protection where response.headers[name] == nil { response.headers.add(name, value) }
         return response
     }
 }

@@ -23,8 +23,11 @@ struct OperatorOptions: Sendable {
         OptionSpec("--admin-tls-key", "FILE", "its private key (PEM)"),
         OptionSpec(
             "--inspector", "[PORT]",
-            "show who develops it the server from inside, at 127.0.0.1 and for a token that is printed (off; a free port)"
+            "show who develops it the server from inside, in a page at 127.0.0.1 and for the token of the link that is printed (off; a free port)"
         ),
+        OptionSpec(
+            "--inspector-write", nil,
+            "who looks may also call methods, as anybody, and cut connections; goes with --inspector"),
         OptionSpec(
             "--drain-delay", "SECONDS",
             "how long at shutdown /readyz says no before clients are sent away, for load balancers to hear of it (0)"),
@@ -43,6 +46,7 @@ struct OperatorOptions: Sendable {
     let admin: Admin?
     /// The port of the inspector; nil without one.
     let inspector: Int?
+    private let inspectorWrites: Bool
     let drainDelay: Duration
     let drain: Duration
 
@@ -67,6 +71,8 @@ struct OperatorOptions: Sendable {
         admin = try Self.admin(arguments, tls: tls)
         let port = arguments.string("--inspector")
         inspector = try port?.isEmpty == true ? 0 : arguments.int("--inspector", in: 0...65_535)
+        inspectorWrites = arguments.has("--inspector-write")
+        guard inspector != nil || !inspectorWrites else { throw UsageError("--inspector-write belongs to --inspector") }
     }
 
     /// Where the server writes lines itself: nowhere, when the log is told all of them.
@@ -90,8 +96,10 @@ struct OperatorOptions: Sendable {
             lines.append("operators: \(scheme)://\(address)/metrics, and /livez, /readyz there")
         }
         if let inspector {
-            lines.append("inspector: \(try server.openInspector(port: inspector).link)")
-            lines.append("           for trebuchet inspect --url and trebuchet top --url; who has it sees every state")
+            lines.append("inspector: \(try server.openInspector(port: inspector, writes: inspectorWrites).link)")
+            lines.append(
+                "           for a browser, trebuchet inspect --url and trebuchet top --url; who has it sees every state"
+                    + (inspectorWrites ? ", and may call every method as anybody" : ""))
         }
         return lines
     }
