@@ -41,8 +41,8 @@ import Testing
                 return outcome.output
             }
             let actors = try await inspect("actors", by: ["--url", link])
-            #expect(actors.contains("todos") && actors.contains("3 actors"))
-            #expect(try await inspect("actors", "--search", "count").contains("1 of 3 actors"))
+            #expect(actors.contains("todos") && actors.contains("4 actors"))
+            #expect(try await inspect("actors", "--search", "count").contains("1 of 4 actors"))
             #expect(
                 try await inspect("connections")
                     == "CONNECTION  ADDRESS  PRINCIPAL  AGE  STREAMS  CALLS  HELD\n0 connections\n")
@@ -55,10 +55,10 @@ import Testing
             #expect(actor.contains("add(_:), nobody who is signed in, connection "), "\(actor)")
             #expect(try await inspect("store").contains("nothing is kept"))
             #expect(try await inspect("nodes").contains("no node of a cluster"))
-            #expect(try await inspect("overview").contains("actors       3, "))
+            #expect(try await inspect("overview").contains("actors       4, "))
             let json = try await inspect("overview", "--json")
             let object = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
-            #expect(object?["actors"] as? Int == 3)
+            #expect(object?["actors"] as? Int == 4)
             let follower = try ChildProcess(
                 ServeProcess.tool, ["inspect", "calls", "--follow", "--url", link], error: .captured)
             while let line = await follower.nextLine(), !line.contains("add(_:)") {}

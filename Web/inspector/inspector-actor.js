@@ -2,6 +2,7 @@
 import { Table, caller, card, format, h, say } from "./inspector-parts.js"
 import { States, Tree } from "./inspector-state.js"
 import { server } from "./inspector-server.js"
+import { swiftTest } from "./inspector-copy.js"
 import { callColumns } from "./inspector-views.js"
 import { CallForm } from "./inspector-write.js"
 
@@ -44,6 +45,8 @@ export class Actor {
             { key: ({ stream, version }) => `${stream} ${version}`, empty: "None since somebody looks.", pick: ({ version }) => this.#pick(version) })
         const { time, method, caller, took, outcome } = callColumns
         this.calls = new Table([time, method, caller, took, outcome], { key: ({ place }) => place, empty: "None since somebody looks." })
+        this.copied = h("pre", { class: "answer card", hidden: true })
+        this.copy = h("button", { type: "button", title: "A Swift test that makes these calls again", onclick: () => this.#copy() }, "Copy as test")
         this.form = writes ? new CallForm(name) : null
         const back = h("a", { href: "#/actors", class: "soft" }, "Actors /")
         this.element = h(
@@ -54,7 +57,7 @@ export class Actor {
                     this.tree.element, this.form?.element),
                 h("div", { class: "card panel" },
                     h("header", {}, h("h2", {}, "Versions"), this.count), h("div", { class: "line" }, this.table.element), this.detail)),
-            h("section", {}, h("h2", {}, "Calls"), card(this.calls)))
+            h("section", {}, h("div", { class: "tools" }, h("h2", {}, "Calls"), this.copy), this.copied, card(this.calls)))
         this.keys = (event) => {
             if (event.target.closest?.("input, textarea, select") || event.altKey || event.metaKey || event.ctrlKey) return
             if (event.key === "ArrowLeft" || event.key === "ArrowRight") this.#step(event.key === "ArrowLeft" ? -1 : 1)
@@ -106,6 +109,15 @@ export class Actor {
         this.calls.show((this.shown.calls ?? []).slice(0, 50))
     }
 
+    async #copy() {
+        const { type, calls, recorded } = this.shown
+        const text = swiftTest({ name: this.name, type, calls: calls.toReversed(), versions: recorded?.versions ?? [] })
+        say(this.copied, text)
+        this.copied.hidden = false
+        // Shown as well, where it may not be copied.
+        await navigator.clipboard?.writeText(text).then(() => say(this.copy, "Copied"), () => {})
+    }
+
     #statesOf(stream) {
         if (!this.states.has(stream)) this.states.set(stream, new States())
         return this.states.get(stream)
@@ -124,8 +136,9 @@ export class Actor {
         this.#showStreams(states)
         const state = states.find(({ stream }) => stream === this.stream)
         this.versions = this.#versionsOf(this.stream)
-        this.problem.hidden = !state?.problem
-        say(this.problem, state?.problem ?? "")
+        const problem = this.shown.hidden ? "Its type was exposed with inspectable: false, so that nothing of it is shown." : state?.problem
+        this.problem.hidden = !problem
+        say(this.problem, problem ?? "")
         const isLive = this.version === null
         const version = isLive ? state?.version : this.version
         const value = isLive && state?.value !== null && state?.value !== undefined ? state.value : this.#statesOf(this.stream).at(version)
@@ -161,7 +174,7 @@ export class Actor {
             const waits = "What comes from now on is noted, with the calls that made it. The state as it was before is known as well."
             return this.detail.replaceChildren(h("p", { class: "note" }, this.versions.length ? "Pick a version." : waits))
         }
-        const { delivered, skipped, calls, moreCalls } = version
+        const { delivered, skipped, calls, moreCalls, partial } = version
         const figure = (number, text) => h("div", {}, h("b", {}, format.count(number)), h("span", {}, text))
         const columns = [
             { title: "Call", kind: "right", cell: ({ call }) => String(call) }, callColumns.method, callColumns.caller,
@@ -175,6 +188,7 @@ export class Actor {
             h("div", { class: "reach" }, figure(delivered.patch, "sent the difference"), figure(delivered.whole, "sent the whole"), figure(skipped, "skipped it")),
             h("h2", {}, calls.length > 1 ? `Made by ${format.count(calls.length + moreCalls)} calls` : "Made by"),
             h("div", { class: "scroll" }, table.element), moreCalls > 0 ? h("p", { class: "soft" }, `and ${format.count(moreCalls)} more`) : "",
+            partial ? h("p", { class: "bad" }, "There was too much to note all of it: others may have a part in it, and more may have been sent it.") : "",
             h("h2", {}, version.base !== undefined ? `Difference from version ${version.base}` : "Whole value"),
             h("ul", { class: "ops" }, this.#changes(version)))
     }

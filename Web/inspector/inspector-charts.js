@@ -2,6 +2,8 @@
 import { h, say } from "./inspector-parts.js"
 
 const seconds = 120
+/** What a chart shows at least, so that one that has just begun is not a line at its edge. */
+const least = 30
 const space = "http://www.w3.org/2000/svg"
 
 function shape(name, attributes) {
@@ -54,7 +56,8 @@ export class Chart {
         const { points } = this.history
         const end = points.at(-1)?.time ?? 0
         const most = Math.max(this.floor, ...points.map(({ value }) => value ?? 0), ...(this.second?.points ?? []).map(({ value }) => value ?? 0))
-        const x = (time) => 100 * (1 - (end - time) / seconds)
+        const span = Math.min(seconds, Math.max(least, end - (points[0]?.time ?? end)))
+        const x = (time) => 100 * (1 - (end - time) / span)
         const y = (value) => 40 - (most > 0 ? (37 * value) / most : 0)
         this.line.setAttribute("d", trace(points, x, y))
         this.other.setAttribute("d", trace(this.second?.points ?? [], x, y))

@@ -156,6 +156,6 @@ export const place = {
 /** Who has called: a link to what else came over the connection. */
 export function caller({ connection, principal, address }) {
     if (!connection) return h("span", { class: "soft" }, "–")
-    const who = principal ?? "nobody signed in"
+    const who = principal ?? "nobody"
     return h("a", { href: place.connection(connection), title: address ?? "" }, who, h("span", { class: "soft" }, ` · ${connection}`))
 }

@@ -133,6 +133,7 @@ class Node {
         const count = kind === "list" ? value.length : Object.keys(value).length
         say(this.value, kind === "list" ? `[${count}]` : count === 0 ? "{}" : `{${count}}`)
         this.isOpen ??= this.depth < 3 && (this.depth === 0 || count <= 30)
+        this.#mark()
         if (this.isOpen) return this.#fill(flashes)
         if (flashes && old !== undefined && JSON.stringify(old) !== JSON.stringify(value)) this.flash()
     }

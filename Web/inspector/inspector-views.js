@@ -125,7 +125,7 @@ export class Connections {
             [
                 { title: "Connection", kind: "right", cell: ({ connection }) => h("a", { href: place.connection(connection) }, String(connection)) },
                 { title: "Address", kind: "short", cell: ({ address }) => address ?? "this process" },
-                { title: "Principal", cell: ({ principal }) => principal ?? h("span", { class: "soft" }, "nobody signed in") },
+                { title: "Principal", cell: ({ principal }) => principal ?? h("span", { class: "soft" }, "nobody") },
                 { title: "Protocol", kind: "right", cell: ({ protocol }) => (protocol ? String(protocol) : "–") },
                 { title: "Age", kind: "right", cell: ({ seconds }) => format.age(seconds) },
                 { title: "Streams", kind: "right", cell: ({ streams }) => format.count(streams) },
@@ -167,12 +167,18 @@ export class Connections {
     }
 }
 
+/** What a call was made with, as far as it is known. */
+function values({ arguments: list, argumentBytes: bytes, redacted }) {
+    if (!list && !bytes && !redacted) return null
+    return h("span", { class: "mono soft" }, redacted ? " redacted" : bytes ? ` ${format.bytes(bytes)}` : ` ${format.json(list, 120)}`)
+}
+
 /** Columns of calls. */
 export const callColumns = {
     time: { title: "Ended", kind: "short mono", cell: ({ time, seconds }) => format.clock(time && time + 1000 * (seconds ?? 0)) },
-    method: { title: "Method", cell: ({ method, arguments: values }) => [method ?? "–", values ? h("span", { class: "mono soft" }, ` ${format.json(values, 120)}`) : null] },
-    actor: { title: "Actor", cell: ({ actor }) => (actor ? h("a", { href: place.actor(actor), class: "mono" }, actor) : "–") },
-    caller: { title: "Caller", cell: caller },
+    method: { title: "Method", kind: "name", cell: (call) => [call.method ?? "–", values(call)] },
+    actor: { title: "Actor", kind: "name", cell: ({ actor }) => (actor ? h("a", { href: place.actor(actor), class: "mono" }, actor) : "–") },
+    caller: { title: "Caller", kind: "short", cell: caller },
     took: { title: "Took", kind: "right", cell: ({ seconds }) => format.time(seconds) },
     outcome: {
         title: "Outcome", cell: ({ error, refused }) =>
@@ -201,6 +207,7 @@ export class Calls {
         const shown = await server.look(`calls?after=${this.last}&limit=500`)
         if (shown.last < this.last) this.calls = []
         this.last = shown.last
+        this.pauses = shown.pauses
         this.calls = [...shown.calls, ...this.calls].slice(0, 2_000)
         this.#show()
     }
@@ -212,7 +219,8 @@ export class Calls {
                 (!this.connection || call.connection === this.connection) && (!this.failed.checked || call.error) &&
                 `${call.actor} ${call.method} ${call.principal ?? ""}`.toLowerCase().includes(searched))
         this.table.show(found.slice(0, 200))
-        say(this.count, `${format.count(found.length)} of the last ${format.count(this.calls.length)}`)
+        const rests = this.pauses > 0 ? `; there were too many to note all of them, ${format.count(this.pauses)} times` : ""
+        say(this.count, `${format.count(found.length)} of the last ${format.count(this.calls.length)}${rests}`)
     }
 }
 

@@ -15,7 +15,6 @@ export class CallForm {
             "form", { class: "call", onsubmit: (event) => this.#call(event) },
             h("label", {}, "Method", this.method), h("label", {}, "Arguments, as a JSON list", this.values),
             h("div", { class: "tools" }, h("label", {}, "As", this.principal), this.button), this.answer)
-        this.values.value = "[]"
         this.method.addEventListener("change", () => this.#suggest())
     }
 
@@ -28,12 +27,14 @@ export class CallForm {
 
     #suggest() {
         const found = this.known.find(({ method }) => method === this.method.value)
-        this.values.placeholder = found ? `[${found.arguments.join(", ")}]` : "[]"
+        const labels = /\((.*)\)/.exec(found?.method ?? "")?.[1].split(":").slice(0, -1) ?? []
+        this.values.placeholder = `[${labels.map((label) => (label === "_" ? "…" : label)).join(", ")}]`
+        this.values.value = found?.arguments ? "" : "[]"
     }
 
     async #call(event) {
         event.preventDefault()
-        const asked = new URLSearchParams({ method: this.method.value, arguments: this.values.value })
+        const asked = new URLSearchParams({ method: this.method.value, arguments: this.values.value || "[]" })
         if (this.principal.value) asked.set("principal", this.principal.value)
         this.button.disabled = true
         try {

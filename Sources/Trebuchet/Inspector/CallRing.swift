@@ -7,7 +7,7 @@ struct CallRing {
     private static let known = 4_096
 
     /// A call, as far as it is known.
-    struct Entry {
+    struct Entry: Sendable {
         var number: UInt64
         var call: ServerEvent.Call?
         var began: Int64 = 0
@@ -16,7 +16,7 @@ struct CallRing {
     }
 
     /// One that has ended, or was refused.
-    struct Ended {
+    struct Ended: Sendable {
         let number: UInt64
         let actor: String
         let connection: UInt64
@@ -81,8 +81,8 @@ struct CallRing {
     }
 
     /// The newest first.
-    private var newest: some Sequence<Ended> {
-        (0..<ended.count).reversed().lazy.map { ended[(first + $0) % ended.count] }
+    private var newest: [Ended] {
+        (0..<ended.count).reversed().map { ended[(first + $0) % ended.count] }
     }
 
     func shown(after: UInt64, limit: Int, where isWanted: (Ended) -> Bool = { _ in true }) -> [InspectorJSON] {
@@ -95,9 +95,9 @@ struct CallRing {
         return shown
     }
 
-    func json(after: UInt64, limit: Int) -> InspectorJSON {
+    func json(after: UInt64, limit: Int, pauses: UInt64) -> InspectorJSON {
         .object([
-            ("last", .count(lastNumber)), ("kept", .count(ended.count)),
+            ("last", .count(lastNumber)), ("kept", .count(ended.count)), ("pauses", .count(pauses)),
             ("calls", .list(shown(after: after, limit: limit))),
         ])
     }
@@ -126,6 +126,15 @@ extension CallRing.Entry {
                 ("time", began > 0 ? .whole(began) : .null),
                 ("seconds", took.map { .number($0 / .seconds(1)) } ?? .null),
                 ("error", .text(error.map { "\($0)" })),
-            ])
+            ] + Self.shown(call.arguments))
+    }
+
+    private static func shown(_ arguments: ServerEvent.Call.Arguments?) -> [(String, InspectorJSON)] {
+        switch arguments {
+        case nil: []
+        case .json(let json): [("arguments", .written(json))]
+        case .tooLong(let bytes): [("argumentBytes", .count(bytes))]
+        case .redacted: [("redacted", .flag(true))]
+        }
     }
 }

@@ -27,6 +27,8 @@ final class InspectedActor: @unchecked Sendable {
         var wholes = 0
         var events = 0
         var skipped = 0
+        /// Whether there was too much to note: it may have been made by others too, and there may be versions before it.
+        var isPartial = false
 
         fileprivate var heldBytes: Int { (taken?.json?.count ?? 0) + calls.count * InspectedActor.callBytes }
     }
@@ -39,6 +41,7 @@ final class InspectedActor: @unchecked Sendable {
     /// Whole values, so that those of the versions behind them follow: the one before the oldest version that is kept, and some later ones.
     private var wholes: [(stream: String, number: UInt64, json: [UInt8])] = []
     private var heldBytes = 0
+    private var hasGap = false
     private let watches = Mutex<(list: [StateWatch], isOver: Bool)>(([], false))
 
     init(_ record: ActorRecord, looked: UInt64) {
@@ -75,8 +78,16 @@ final class InspectedActor: @unchecked Sendable {
             Version(
                 stream: version.stream.target, number: version.number, time: WallTime.milliseconds,
                 bytes: version.bytes, calls: calls, moreCalls: version.moreCalls))
+        if hasGap { versions[versions.count - 1].isPartial = true }
+        hasGap = false
         heldBytes += calls.count * Self.callBytes
         keepToLimits()
+    }
+
+    /// What happens next is not noted.
+    func leaveGap() {
+        hasGap = true
+        if !versions.isEmpty { versions[versions.count - 1].isPartial = true }
     }
 
     private func keepToLimits() {
@@ -167,7 +178,7 @@ extension InspectedActor.Version {
                     ("patch", .count(patches)), ("whole", .count(wholes)),
                     ("event", .count(events)),
                 ])
-            ), ("skipped", .count(skipped)),
+            ), ("skipped", .count(skipped)), ("partial", .flag(isPartial)),
         ]
         if let taken {
             if let base = taken.base { members.append(("base", .count(base))) }

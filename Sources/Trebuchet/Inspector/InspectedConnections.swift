@@ -9,7 +9,8 @@ extension ServerConnection {
         let peer = peer
         return [
             ("connection", .count(peer.connection)), ("address", .text(peer.address.map { "\($0)" })),
-            ("principal", .text(peer.principal)), ("reactor", .text(shard.reactor.name)),
+            ("principal", .text(peer.principal)), ("protocol", .count(dates == .milliseconds ? 3 : 2)),
+            ("reactor", .text(shard.reactor.name)),
             ("seconds", .seconds(MonotonicClock.now &- opened)), ("streams", .count(streams.count)),
             ("calls", .count(running.count)), ("heldBytes", .count(link.memory?.heldBytes ?? 0)),
             ("writable", .flag(isWritable)), ("draining", .flag(isDraining)),

@@ -1,7 +1,7 @@
 /// What the inspector shows, as JSON.
 ///
 /// In none of it stands what a browser could take for markup, also where a name or a state has it: `<`, `>` and `&` are escaped.
-enum InspectorJSON {
+enum InspectorJSON: Sendable {
     case null
     case flag(Bool)
     case number(Double)

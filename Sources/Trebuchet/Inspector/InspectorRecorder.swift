@@ -41,8 +41,11 @@ final class InspectorRecorder: Sendable {
         var hasEnded = false
         var ears: [Ear] = []
         var calls = CallRing()
+        var budget = NoteBudget()
         var actors: [String: InspectedActor] = [:]
     }
+
+    private static let callKinds: ServerEvent.Kinds = [.calls, .arguments]
 
     private let events: ServerEvents
     private let reactor: Reactor
@@ -60,8 +63,8 @@ final class InspectorRecorder: Sendable {
     func calls(after: UInt64, limit: Int) async -> InspectorJSON {
         await look()
         // Without the lock, behind which calls wait.
-        let calls = state.withLock { $0.calls }
-        return calls.json(after: after, limit: limit)
+        let (calls, pauses) = state.withLock { ($0.calls, $0.budget.pauses) }
+        return calls.json(after: after, limit: limit, pauses: pauses)
     }
 
     /// An actor is looked at: notes its versions from now on.
@@ -114,7 +117,7 @@ final class InspectorRecorder: Sendable {
     /// Those of one actor that have ended, the newest first.
     func calls(of actor: String) -> InspectorJSON {
         let calls = state.withLock { $0.calls }
-        return .list(calls.shown(after: 0, limit: 50) { $0.actor == actor })
+        return .list(calls.shown(after: 0, limit: 200) { $0.actor == actor })
     }
 
     /// The last error of each connection, as far as it is known.
@@ -197,7 +200,8 @@ final class InspectorRecorder: Sendable {
         let (old, new) = state.withLock { state -> ([Ear], [Ear]) in
             let wantsCalls = state.until > 0
             let wanted: [ServerEvent.Kinds] =
-                !wantsCalls ? [] : state.actors.isEmpty ? [.calls] : [.calls, [.versions, .deliveries]]
+                !wantsCalls || state.budget.isUsedUp
+                ? [] : state.actors.isEmpty ? [Self.callKinds] : [Self.callKinds, [.versions, .deliveries]]
             guard wanted.count != state.ears.count else { return ([], []) }
             if wanted.count > state.ears.count {
                 let added = wanted[state.ears.count...].map { kinds in
@@ -217,24 +221,78 @@ final class InspectorRecorder: Sendable {
     // MARK: What happens
 
     private func hear(_ event: ServerEvent) {
-        switch event {
-        case .callBegan(let call): state.withLock { $0.calls.begin(call) }
-        case .callEnded(let call, let took, let error): state.withLock { $0.calls.end(call, took, error) }
-        case .callRefused(let peer, let actor, let target, let error, let reason):
-            state.withLock { $0.calls.refuse(peer, actor, target, error, reason) }
-        case .versionMade(let version):
-            state.withLock { state in
-                guard let actor = state.actors[version.stream.actor] else { return }
-                actor.add(version, calls: version.calls.map { state.calls[$0] })
+        let now = MonotonicClock.now
+        let rest = state.withLock { state -> UInt64? in
+            // What is told until nobody listens any more.
+            guard !state.budget.isUsedUp else { return nil }
+            let rest = state.budget.take(event, at: now)
+            note(event, in: &state)
+            if rest != nil { for actor in state.actors.values { actor.leaveGap() } }
+            return rest
+        }
+        guard let rest else { return }
+        reactor.execute { [weak self] in
+            guard let self else { return }
+            listen()
+            reactor.schedule(after: .nanoseconds(Int64(rest))) { [weak self] in
+                guard let self else { return }
+                state.withLock { $0.budget.renew() }
+                listen()
             }
+        }
+    }
+
+    private func note(_ event: ServerEvent, in state: inout State) {
+        switch event {
+        case .callBegan(let call): state.calls.begin(call)
+        case .callEnded(let call, let took, let error): state.calls.end(call, took, error)
+        case .callRefused(let peer, let actor, let target, let error, let reason):
+            state.calls.refuse(peer, actor, target, error, reason)
+        case .versionMade(let version):
+            guard let actor = state.actors[version.stream.actor] else { return }
+            actor.add(version, calls: version.calls.map { state.calls[$0] })
         case .delivered(let delivery):
             // Of readers in this process nobody wants to know, and this is one.
             guard delivery.connection != 0 else { return }
-            state.withLock { $0.actors[delivery.stream.actor]?.count(delivery) }
+            state.actors[delivery.stream.actor]?.count(delivery)
         case .skipped(let stream, let connection, let from, let to):
             guard connection != 0 else { return }
-            state.withLock { $0.actors[stream.actor]?.countSkipped(stream.target, from, to) }
+            state.actors[stream.actor]?.countSkipped(stream.target, from, to)
         default: break
         }
+    }
+}
+
+/// How much is noted in a tenth of a second: what is beyond that costs nothing, and is not noted. So who looks does not slow down a server
+/// that has much to do, and of one that has little sees all.
+struct NoteBudget {
+    private static let window: UInt64 = 100_000_000
+    private static let most = 5_000
+    /// Of one call, from its beginning to its end: it is looked at from many sides.
+    private static let callCost = 5
+
+    private var began: UInt64 = 0
+    private var left = NoteBudget.most
+    private(set) var isUsedUp = false
+    /// How often it was.
+    private(set) var pauses: UInt64 = 0
+
+    /// - Returns: when it is used up with this, how long it is until there is more, in nanoseconds.
+    mutating func take(_ event: ServerEvent, at now: UInt64) -> UInt64? {
+        if now &- began >= Self.window { (began, left) = (now, Self.most) }
+        switch event {
+        case .delivered, .skipped: left -= 1
+        case .versionMade(let version): left -= Self.callCost + version.calls.count / 8
+        default: left -= Self.callCost
+        }
+        guard left <= 0 else { return nil }
+        isUsedUp = true
+        pauses += 1
+        return max(1, Self.window - min(Self.window, now &- began))
+    }
+
+    mutating func renew() {
+        (left, isUsedUp) = (Self.most, false)
+        began = 0
     }
 }

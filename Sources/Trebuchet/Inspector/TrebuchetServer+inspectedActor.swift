@@ -23,6 +23,13 @@ extension TrebuchetServer {
         _ look: ActorLook, _ recorder: InspectorRecorder
     ) async throws(TrebuchetError) -> InspectorJSON? {
         guard let record = directory.record(ActorName(look.name)) else { return nil }
+        guard record.type.isInspectable else {
+            return .object([
+                ("name", .text(record.name)), ("type", .text(record.type.name)),
+                ("reactor", .text(reactorName(of: record))), ("hidden", .flag(true)), ("states", .list([])),
+                ("recorded", .null), ("calls", recorder.calls(of: record.name)),
+            ])
+        }
         let pool = shards[0].states
         let actor = try await recorder.look(at: record) { actor, stream in
             actor.add(

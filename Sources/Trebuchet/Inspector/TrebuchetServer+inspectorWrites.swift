@@ -44,6 +44,7 @@ extension TrebuchetServer {
         let client = TrebuchetClient(transport: TrebuchetTransport(kind: .local(guest)), options: options)
         let began = MonotonicClock.now
         do {
+            try await client.connect()
             let result = try await client.call(actor: call.actor, target: call.method, arguments: call.arguments)
             let took = MonotonicClock.now &- began
             await client.close()

@@ -80,6 +80,8 @@ public enum ServerEvent: Sendable {
         public static let refusals = Kinds(rawValue: 1 << 9)
         /// Those for which calls have numbers. Asked for with each call, so none is made of others there.
         package static var callsOrVersions: Kinds { Kinds(rawValue: 1 << 1 | 1 << 2) }
+        /// The arguments of calls, beside these: for the inspector alone.
+        package static var arguments: Kinds { Kinds(rawValue: 1 << 10) }
         /// All of them.
         public static let all = Kinds(rawValue: .max)
     }
@@ -134,8 +136,21 @@ public enum ServerEvent: Sendable {
         public let type: String
         /// The method, as `addTodo(title:)`.
         public let method: String
+        /// Nil where nobody has asked for them.
+        package let arguments: Arguments?
 
-        package init(number: UInt64, peer: Peer, actor: String, type: String, method: String) {
+        /// What a method was called with, as far as it may be known.
+        package enum Arguments: Sendable, Equatable {
+            /// A list, in JSON.
+            case json([UInt8])
+            case tooLong(bytes: Int)
+            case redacted
+        }
+
+        package init(
+            number: UInt64, peer: Peer, actor: String, type: String, method: String, arguments: Arguments? = nil
+        ) {
+            self.arguments = arguments
             self.number = number
             self.peer = peer
             self.actor = actor

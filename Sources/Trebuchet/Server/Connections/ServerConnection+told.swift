@@ -52,16 +52,34 @@ extension ServerConnection {
 
     // MARK: Calls
 
-    func told(_ method: String, _ type: ActorType, _ message: borrowing Message) -> ToldCall {
+    /// Of arguments that are longer nobody is shown anything.
+    private static let longestArguments = 2_048
+
+    func told(_ method: String, isRedacted: Bool, _ type: ActorType, _ message: borrowing Message) -> ToldCall {
         let call = ServerEvent.Call(
-            number: events.nextCall(), peer: peer, actor: message.actorName, type: type.name, method: method)
+            number: events.nextCall(), peer: peer, actor: message.actorName, type: type.name, method: method,
+            arguments: events.wants(.arguments)
+                ? isRedacted || !type.isInspectable ? .redacted : Self.arguments(of: message) : nil)
         events.tell(.callBegan(call))
         return ToldCall(call)
     }
 
+    private static func arguments(of message: borrowing Message) -> ServerEvent.Call.Arguments {
+        let ranges = message.envelope.pointee.arguments
+        let bytes = ranges.reduce(2) { $0 + Int($1.count) + 1 }
+        guard bytes <= longestArguments else { return .tooLong(bytes: bytes) }
+        var json = [UInt8(ascii: "[")]
+        for (place, range) in ranges.enumerated() {
+            if place > 0 { json.append(UInt8(ascii: ",")) }
+            json += message.bytes(range)
+        }
+        json.append(UInt8(ascii: "]"))
+        return .json(json)
+    }
+
     @inline(__always)
-    func toldIfWanted(_ method: String, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
-        events.wants(.callsOrVersions) ? told(method, type, message) : nil
+    func toldIfWanted(_ method: ActorMethod, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
+        events.wants(.callsOrVersions) ? told(method.name, isRedacted: method.isRedacted, type, message) : nil
     }
 
     /// Notes where the time of a call is counted, and tells that it begins.
@@ -72,7 +90,7 @@ extension ServerConnection {
         guard events.wants(.callsOrVersions),
             let type = type ?? shard.directory.type(of: ActorName(message.actorName))
         else { return }
-        call.told = told(method.shownName, type, message)
+        call.told = told(method.shownName, isRedacted: method.isRedacted, type, message)
     }
 
     func tellRefusal(of message: borrowing Message, _ error: any Error) {
