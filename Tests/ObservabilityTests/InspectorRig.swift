@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 import Transports
-import Trebuchet
 import TrebuchetTesting
 
+@testable
 /// An inspector with somebody who looks.
 struct InspectorRig {
     let inspector: TrebuchetServer.Inspector
@@ -52,6 +52,13 @@ struct InspectorRig {
 /// A part of what was shown.
 struct Looked {
     let value: Any?
+
+    init(value: Any?) { self.value = value }
+
+    /// What would be sent.
+    init(_ json: InspectorJSON) throws {
+        value = try JSONSerialization.jsonObject(with: Data(json.bytes))
+    }
 
     subscript(name: String) -> Looked { Looked(value: (value as? [String: Any])?[name]) }
 

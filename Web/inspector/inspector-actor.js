@@ -1,9 +1,9 @@
 // One actor: its states as trees, and what made each version of them.
-import { Table, caller, card, format, h, say } from "./inspector-parts.js"
+import { Table, brief, caller, card, format, h, say } from "./inspector-parts.js"
 import { States, Tree } from "./inspector-state.js"
 import { server } from "./inspector-server.js"
 import { swiftTest } from "./inspector-copy.js"
-import { callColumns } from "./inspector-views.js"
+import { callColumns, values } from "./inspector-views.js"
 import { CallForm } from "./inspector-write.js"
 
 /** A value in the words of a patch, cut where it is long. */
@@ -73,7 +73,7 @@ export class Actor {
         const [first] = calls
         if (!first) return h("span", { class: "soft" }, "the server itself")
         const more = calls.length - 1 + moreCalls
-        return [first.method ?? `call ${first.call}`, h("span", { class: "soft" }, ` ${first.principal ?? ""}`), more > 0 ? h("span", { class: "chip" }, `+ ${more}`) : null]
+        return [first.method ?? `call ${first.call}`, values(first), first.principal ? h("span", { class: "soft" }, " · ", brief(first.principal)) : null, more > 0 ? h("span", { class: "chip" }, `+ ${more}`) : null]
     }
 
     #choose(stream) {
@@ -177,7 +177,7 @@ export class Actor {
         const { delivered, skipped, calls, moreCalls, partial } = version
         const figure = (number, text) => h("div", {}, h("b", {}, format.count(number)), h("span", {}, text))
         const columns = [
-            { title: "Call", kind: "right", cell: ({ call }) => String(call) }, callColumns.method, callColumns.caller,
+            { title: "Call", kind: "right", cell: ({ call }) => String(call) }, { ...callColumns.method, kind: "" }, callColumns.caller,
             { title: "Begun", kind: "short mono", cell: ({ time }) => format.clock(time) }, callColumns.took,
             { title: "To version", kind: "right", cell: ({ time }) => (time ? format.time((version.time - time) / 1000) : "–") },
         ]

@@ -153,9 +153,13 @@ export const place = {
     connection: (number) => `#/calls?connection=${number}`,
 }
 
+/** A text that may be long, such as the name of a principal, cut; the whole of it is shown by the pointer. */
+export function brief(text, most = 14) {
+    return text.length > most ? h("span", { title: text }, `${text.slice(0, most - 1)}…`) : text
+}
+
 /** Who has called: a link to what else came over the connection. */
 export function caller({ connection, principal, address }) {
     if (!connection) return h("span", { class: "soft" }, "–")
-    const who = principal ?? "nobody"
-    return h("a", { href: place.connection(connection), title: address ?? "" }, who, h("span", { class: "soft" }, ` · ${connection}`))
+    return h("a", { href: place.connection(connection), title: address ?? "" }, brief(principal ?? "nobody"), h("span", { class: "soft" }, ` · ${connection}`))
 }

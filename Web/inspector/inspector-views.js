@@ -125,7 +125,7 @@ export class Connections {
             [
                 { title: "Connection", kind: "right", cell: ({ connection }) => h("a", { href: place.connection(connection) }, String(connection)) },
                 { title: "Address", kind: "short", cell: ({ address }) => address ?? "this process" },
-                { title: "Principal", cell: ({ principal }) => principal ?? h("span", { class: "soft" }, "nobody") },
+                { title: "Principal", kind: "short", cell: ({ principal }) => principal ?? h("span", { class: "soft" }, "nobody") },
                 { title: "Protocol", kind: "right", cell: ({ protocol }) => (protocol ? String(protocol) : "–") },
                 { title: "Age", kind: "right", cell: ({ seconds }) => format.age(seconds) },
                 { title: "Streams", kind: "right", cell: ({ streams }) => format.count(streams) },
@@ -168,8 +168,8 @@ export class Connections {
 }
 
 /** What a call was made with, as far as it is known. */
-function values({ arguments: list, argumentBytes: bytes, redacted }) {
-    if (!list && !bytes && !redacted) return null
+export function values({ arguments: list, argumentBytes: bytes, redacted }) {
+    if (!list?.length && !bytes && !redacted) return null
     return h("span", { class: "mono soft" }, redacted ? " redacted" : bytes ? ` ${format.bytes(bytes)}` : ` ${format.json(list, 120)}`)
 }
 

@@ -15,13 +15,58 @@ struct CallRing {
         var error: TrebuchetError.Code?
     }
 
-    /// One that has ended, or was refused.
-    struct Ended: Sendable {
-        let number: UInt64
+    /// One that was refused before it began.
+    struct Refused: Sendable {
+        let peer: ServerEvent.Peer
         let actor: String
-        let connection: UInt64
-        let isFailed: Bool
-        let json: InspectorJSON
+        let target: String
+        let error: TrebuchetError.Code
+        let reason: String
+        let time: Int64
+    }
+
+    /// What has ended. JSON is made of it for who looks, not for each call.
+    enum Outcome: Sendable {
+        case ended(ServerEvent.Call, Entry)
+        case refused(Refused)
+
+        var actor: String {
+            switch self {
+            case .ended(let call, _): call.actor
+            case .refused(let refused): refused.actor
+            }
+        }
+
+        var connection: UInt64 {
+            switch self {
+            case .ended(let call, _): call.peer.connection
+            case .refused(let refused): refused.peer.connection
+            }
+        }
+
+        var isFailed: Bool {
+            switch self {
+            case .ended(_, let entry): entry.error != nil
+            case .refused: true
+            }
+        }
+
+        var members: [(String, InspectorJSON)] {
+            switch self {
+            case .ended(_, let entry): entry.members
+            case .refused(let refused):
+                Entry.shown(refused.peer) + [
+                    ("actor", .text(refused.actor)), ("method", .text(refused.target)),
+                    ("time", .whole(refused.time)), ("error", .text("\(refused.error)")),
+                    ("refused", .text(refused.reason)),
+                ]
+            }
+        }
+    }
+
+    private struct Ended: Sendable {
+        let number: UInt64
+        let outcome: Outcome
     }
 
     private var entries: [Entry?] = []
@@ -52,26 +97,22 @@ struct CallRing {
         if !entries.isEmpty, entries[Self.place(call.number)]?.number == call.number {
             entries[Self.place(call.number)] = entry
         }
-        append(entry.json, call.actor, call.peer, isFailed: error != nil)
+        append(.ended(call, entry))
     }
 
     mutating func refuse(
         _ peer: ServerEvent.Peer, _ actor: String, _ target: String, _ error: TrebuchetError.Code, _ reason: String
     ) {
         append(
-            .object(
-                Entry.shown(peer) + [
-                    ("actor", .text(actor)), ("method", .text(target)), ("time", .whole(WallTime.milliseconds)),
-                    ("error", .text("\(error)")), ("refused", .text(String(reason.prefix(512)))),
-                ]), actor, peer, isFailed: true)
+            .refused(
+                Refused(
+                    peer: peer, actor: actor, target: target, error: error, reason: String(reason.prefix(512)),
+                    time: WallTime.milliseconds)))
     }
 
-    private mutating func append(
-        _ json: InspectorJSON, _ actor: String, _ peer: ServerEvent.Peer, isFailed: Bool
-    ) {
+    private mutating func append(_ outcome: Outcome) {
         lastNumber += 1
-        let made = Ended(
-            number: lastNumber, actor: actor, connection: peer.connection, isFailed: isFailed, json: json)
+        let made = Ended(number: lastNumber, outcome: outcome)
         if ended.count < Self.room {
             ended.append(made)
         } else {
@@ -85,12 +126,12 @@ struct CallRing {
         (0..<ended.count).reversed().map { ended[(first + $0) % ended.count] }
     }
 
-    func shown(after: UInt64, limit: Int, where isWanted: (Ended) -> Bool = { _ in true }) -> [InspectorJSON] {
+    func shown(after: UInt64, limit: Int, where isWanted: (Outcome) -> Bool = { _ in true }) -> [InspectorJSON] {
         var shown: [InspectorJSON] = []
         for call in newest {
             guard shown.count < limit, call.number > after else { break }
-            guard isWanted(call), case .object(let members) = call.json else { continue }
-            shown.append(.object([("place", .count(call.number))] + members))
+            guard isWanted(call.outcome) else { continue }
+            shown.append(.object([("place", .count(call.number))] + call.outcome.members))
         }
         return shown
     }
@@ -105,7 +146,10 @@ struct CallRing {
     /// By their connections.
     var lastErrors: [UInt64: InspectorJSON] {
         var found: [UInt64: InspectorJSON] = [:]
-        for call in newest where call.isFailed && found[call.connection] == nil { found[call.connection] = call.json }
+        for call in newest where call.outcome.isFailed {
+            let connection = call.outcome.connection
+            if found[connection] == nil { found[connection] = .object(call.outcome.members) }
+        }
         return found
     }
 }
@@ -118,15 +162,16 @@ extension CallRing.Entry {
         ]
     }
 
-    var json: InspectorJSON {
-        guard let call else { return .object([("call", .count(number))]) }
-        return .object(
-            [("call", .count(number))] + Self.shown(call.peer) + [
-                ("actor", .text(call.actor)), ("type", .text(call.type)), ("method", .text(call.method)),
-                ("time", began > 0 ? .whole(began) : .null),
-                ("seconds", took.map { .number($0 / .seconds(1)) } ?? .null),
-                ("error", .text(error.map { "\($0)" })),
-            ] + Self.shown(call.arguments))
+    var json: InspectorJSON { .object(members) }
+
+    var members: [(String, InspectorJSON)] {
+        guard let call else { return [("call", .count(number))] }
+        return [("call", .count(number))] + Self.shown(call.peer) + [
+            ("actor", .text(call.actor)), ("type", .text(call.type)), ("method", .text(call.method)),
+            ("time", began > 0 ? .whole(began) : .null),
+            ("seconds", took.map { .number($0 / .seconds(1)) } ?? .null),
+            ("error", .text(error.map { "\($0)" })),
+        ] + Self.shown(call.arguments)
     }
 
     private static func shown(_ arguments: ServerEvent.Call.Arguments?) -> [(String, InspectorJSON)] {

@@ -30,6 +30,9 @@ final class InspectedActor: @unchecked Sendable {
         /// Whether there was too much to note: it may have been made by others too, and there may be versions before it.
         var isPartial = false
 
+        /// The version that it follows from, as far as it is known.
+        fileprivate var beginning: UInt64 { taken.map { $0.base ?? number } ?? 0 }
+
         fileprivate var heldBytes: Int { (taken?.json?.count ?? 0) + calls.count * InspectedActor.callBytes }
     }
 
@@ -42,6 +45,8 @@ final class InspectedActor: @unchecked Sendable {
     private var wholes: [(stream: String, number: UInt64, json: [UInt8])] = []
     private var heldBytes = 0
     private var hasGap = false
+    /// Versions since the last whole value that is kept, by their streams.
+    private var sinceWhole: [String: Int] = [:]
     private let watches = Mutex<(list: [StateWatch], isOver: Bool)>(([], false))
 
     init(_ record: ActorRecord, looked: UInt64) {
@@ -81,6 +86,7 @@ final class InspectedActor: @unchecked Sendable {
         if hasGap { versions[versions.count - 1].isPartial = true }
         hasGap = false
         heldBytes += calls.count * Self.callBytes
+        sinceWhole[version.stream.target, default: 0] += 1
         keepToLimits()
     }
 
@@ -94,7 +100,7 @@ final class InspectedActor: @unchecked Sendable {
         while versions.count > Self.room || heldBytes > Self.mostBytes && versions.count > 1 {
             heldBytes -= versions.removeFirst().heldBytes
         }
-        // One that is not needed any more: there is another one before the oldest version.
+        // No version that is kept follows from these.
         while let place = wholes.firstIndex(where: { isSpare($0.stream, $0.number) }) { dropWhole(place) }
         while heldBytes > Self.mostBytes, !wholes.isEmpty { dropWhole(0) }
     }
@@ -102,27 +108,26 @@ final class InspectedActor: @unchecked Sendable {
     private func dropWhole(_ place: Int) { heldBytes -= wholes.remove(at: place).json.count }
 
     private func isSpare(_ stream: String, _ number: UInt64) -> Bool {
-        guard let oldest = versions.first(where: { $0.stream == stream })?.number else { return false }
-        return wholes.contains { $0.stream == stream && $0.number > number && $0.number < oldest }
+        guard let oldest = versions.first(where: { $0.stream == stream }) else { return false }
+        return number < oldest.beginning
     }
 
     /// A whole value that was seen. Not each is kept, only what is far enough behind the one before.
     func note(whole taken: StateWatch.Taken, of stream: String) {
         guard taken.base == nil, let json = taken.json else { return }
         let last = wholes.last { $0.stream == stream }?.number
-        let between = versions.count { $0.stream == stream && $0.number > last ?? 0 && $0.number <= taken.number }
-        guard last == nil || between >= Self.wholeDistance, last != taken.number else { return }
+        guard last == nil || sinceWhole[stream, default: 0] >= Self.wholeDistance, last != taken.number else { return }
+        sinceWhole[stream] = 0
         wholes.append((stream, taken.number, json))
         heldBytes += json.count
         keepToLimits()
     }
 
-    /// Of each stream the whole value that all versions that are shown follow from, as far as there is one.
+    /// Of each stream the first whole value that versions which are shown follow from, as far as there is one.
     func earlier(than shown: [Version]) -> InspectorJSON {
         let list = Set(wholes.map(\.stream)).sorted().compactMap { stream -> InspectorJSON? in
-            let own = wholes.filter { $0.stream == stream }
-            let oldest = shown.first { $0.stream == stream }?.number ?? 0
-            guard let found = own.last(where: { $0.number < oldest }) ?? own.first else { return nil }
+            let beginning = shown.first { $0.stream == stream }?.beginning ?? 0
+            guard let found = wholes.first(where: { $0.stream == stream && $0.number >= beginning }) else { return nil }
             return .object([
                 ("stream", .text(stream)), ("version", .count(found.number)), ("value", .written(found.json)),
             ])

@@ -41,7 +41,7 @@ final class InspectorRecorder: Sendable {
         var hasEnded = false
         var ears: [Ear] = []
         var calls = CallRing()
-        var budget = NoteBudget()
+        var budget: NoteBudget
         var actors: [String: InspectedActor] = [:]
     }
 
@@ -49,11 +49,12 @@ final class InspectorRecorder: Sendable {
 
     private let events: ServerEvents
     private let reactor: Reactor
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     /// - Parameter shard: by whose reactor's clock looking ends.
-    init(_ events: ServerEvents, on shard: ServerShard) {
+    init(_ events: ServerEvents, on shard: ServerShard, budget: NoteBudget = NoteBudget()) {
         self.events = events
+        state = Mutex(State(budget: budget))
         reactor = shard.reactor
     }
 
@@ -74,7 +75,6 @@ final class InspectorRecorder: Sendable {
     func look(
         at record: ActorRecord, follow: @Sendable (InspectedActor, String) -> Void
     ) async throws(TrebuchetError) -> InspectedActor? {
-        await look()
         let now = reactor.now
         let (actor, isNew, gone) = state.withLock { state -> (InspectedActor?, Bool, [InspectedActor]) in
             guard !state.hasEnded else { return (nil, false, []) }
@@ -94,7 +94,7 @@ final class InspectorRecorder: Sendable {
         }
         for actor in gone { actor.leave() }
         // Before anything is followed: what that makes is noted.
-        guard await asked({ self.listen() }) else {
+        guard await asked({ self.goOn() }) else {
             throw TrebuchetError(.unavailable, "\(reactor.name) does not answer: something holds it up")
         }
         if let actor, isNew { for stream in record.type.description.states { follow(actor, stream) } }
@@ -129,7 +129,10 @@ final class InspectorRecorder: Sendable {
 
     /// What one of its states was sent as.
     func note(_ taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) {
-        state.withLock { _ in actor.note(taken, of: stream) }
+        state.withLock { state in
+            // Of the version itself nothing was noted either.
+            if !state.budget.isUsedUp { actor.note(taken, of: stream) }
+        }
     }
 
     /// What one of its states is now.
@@ -143,17 +146,18 @@ final class InspectorRecorder: Sendable {
     }
 
     /// Where the reactor does not get on it begins later, and what is known is shown meanwhile.
-    private func look() async {
-        _ = await asked {
-            let until = self.reactor.now &+ UInt64(Self.lookTime.nanoseconds)
-            let isNew = self.state.withLock { state in
-                guard !state.hasEnded else { return false }
-                defer { state.until = until }
-                return state.until == 0
-            }
-            if isNew { self.wait(Self.lookTime) }
-            self.listen()
+    private func look() async { _ = await asked { self.goOn() } }
+
+    /// Notes for half a minute from now. On the reactor.
+    private func goOn() {
+        let until = reactor.now &+ UInt64(Self.lookTime.nanoseconds)
+        let isNew = state.withLock { state in
+            guard !state.hasEnded else { return false }
+            defer { state.until = until }
+            return state.until == 0
         }
+        if isNew { wait(Self.lookTime) }
+        listen()
     }
 
     /// On the reactor.
@@ -267,19 +271,22 @@ final class InspectorRecorder: Sendable {
 /// that has much to do, and of one that has little sees all.
 struct NoteBudget {
     private static let window: UInt64 = 100_000_000
-    private static let most = 5_000
+    static let most = 2_000
     /// Of one call, from its beginning to its end: it is looked at from many sides.
     private static let callCost = 5
 
     private var began: UInt64 = 0
-    private var left = NoteBudget.most
+    private let all: Int
+    private var left: Int
     private(set) var isUsedUp = false
     /// How often it was.
     private(set) var pauses: UInt64 = 0
 
+    init(_ all: Int = NoteBudget.most) { (self.all, left) = (all, all) }
+
     /// - Returns: when it is used up with this, how long it is until there is more, in nanoseconds.
     mutating func take(_ event: ServerEvent, at now: UInt64) -> UInt64? {
-        if now &- began >= Self.window { (began, left) = (now, Self.most) }
+        if now &- began >= Self.window { (began, left) = (now, all) }
         switch event {
         case .delivered, .skipped: left -= 1
         case .versionMade(let version): left -= Self.callCost + version.calls.count / 8
@@ -292,7 +299,7 @@ struct NoteBudget {
     }
 
     mutating func renew() {
-        (left, isUsedUp) = (Self.most, false)
+        (left, isUsedUp) = (all, false)
         began = 0
     }
 }
