@@ -4,7 +4,8 @@ import Testing
 import Transports
 import TrebuchetTesting
 
-@testable
+@testable import Trebuchet
+
 /// An inspector with somebody who looks.
 struct InspectorRig {
     let inspector: TrebuchetServer.Inspector

@@ -37,7 +37,7 @@ export class Actor {
             [
                 { title: "Version", kind: "right", cell: ({ version }) => String(version) },
                 { title: "Made", kind: "short mono", cell: ({ time }) => format.clock(time) },
-                { title: "By", cell: (row) => this.#causes(row) },
+                { title: "By", kind: "fit", cell: (row) => this.#causes(row) },
                 { title: "Sent to", kind: "right", cell: ({ delivered }) => format.count(sum(delivered)) },
                 { title: "Skipped", kind: "right", cell: ({ skipped }) => (skipped > 0 ? h("span", { class: "bad" }, format.count(skipped)) : "0") },
                 { title: "Bytes", kind: "right", cell: ({ bytes }) => format.bytes(bytes) },

@@ -49,7 +49,15 @@ final class InspectedActor: @unchecked Sendable {
     private var sinceWhole: [String: Int] = [:]
     private let watches = Mutex<(list: [StateWatch], isOver: Bool)>(([], false))
 
-    init(_ record: ActorRecord, looked: UInt64) {
+    private let streams: [String]
+    private let follow: @Sendable (InspectedActor, String) -> Void
+
+    /// - Parameter follow: has a watch follow one of its states.
+    init(
+        _ record: ActorRecord, looked: UInt64, follow: @escaping @Sendable (InspectedActor, String) -> Void
+    ) {
+        streams = record.type.description.states
+        self.follow = follow
         name = record.name
         self.record = record
         self.looked = looked
@@ -67,10 +75,16 @@ final class InspectedActor: @unchecked Sendable {
         if isOver { watch.leave() }
     }
 
-    /// Nobody looks any more. From anywhere.
-    func leave() {
+    /// Follows its states, unless it does. From anywhere.
+    func goOn() {
+        guard watches.withLock({ $0.list.isEmpty && !$0.isOver }) else { return }
+        for stream in streams { follow(self, stream) }
+    }
+
+    /// Nobody looks any more, or not until `goOn`: its states are followed no more, and nothing is made for that. From anywhere.
+    func leave(forGood: Bool = true) {
         let list = watches.withLock { watches in
-            defer { watches = ([], true) }
+            defer { watches = ([], watches.isOver || forGood) }
             return watches.list
         }
         for watch in list { watch.leave() }

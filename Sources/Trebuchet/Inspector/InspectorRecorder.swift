@@ -73,7 +73,7 @@ final class InspectorRecorder: Sendable {
     /// - Parameter follow: called when it was not looked at before, for each state that it has.
     /// - Throws: `unavailable` when what it is to be noted on does not get on.
     func look(
-        at record: ActorRecord, follow: @Sendable (InspectedActor, String) -> Void
+        at record: ActorRecord, follow: @escaping @Sendable (InspectedActor, String) -> Void
     ) async throws(TrebuchetError) -> InspectedActor? {
         let now = reactor.now
         let (actor, isNew, gone) = state.withLock { state -> (InspectedActor?, Bool, [InspectedActor]) in
@@ -82,7 +82,7 @@ final class InspectorRecorder: Sendable {
                 found.looked = now
                 return (found, false, [])
             }
-            let made = InspectedActor(record, looked: now)
+            let made = InspectedActor(record, looked: now, follow: follow)
             var gone = [state.actors.updateValue(made, forKey: record.name)].compactMap { $0 }
             if state.actors.count > Self.mostActors,
                 let oldest = state.actors.values.filter({ $0 !== made }).min(by: { $0.looked < $1.looked })
@@ -97,7 +97,7 @@ final class InspectorRecorder: Sendable {
         guard await asked({ self.goOn() }) else {
             throw TrebuchetError(.unavailable, "\(reactor.name) does not answer: something holds it up")
         }
-        if let actor, isNew { for stream in record.type.description.states { follow(actor, stream) } }
+        if isNew { actor?.goOn() }
         return actor
     }
 
@@ -237,14 +237,19 @@ final class InspectorRecorder: Sendable {
         guard let rest else { return }
         reactor.execute { [weak self] in
             guard let self else { return }
+            let actors = actors
             listen()
+            for actor in actors { actor.leave(forGood: false) }
             reactor.schedule(after: .nanoseconds(Int64(rest))) { [weak self] in
                 guard let self else { return }
                 state.withLock { $0.budget.renew() }
                 listen()
+                for actor in self.actors { actor.goOn() }
             }
         }
     }
+
+    private var actors: [InspectedActor] { state.withLock { Array($0.actors.values) } }
 
     private func note(_ event: ServerEvent, in state: inout State) {
         switch event {

@@ -31,7 +31,8 @@ extension TrebuchetServer {
             ])
         }
         let pool = shards[0].states
-        let actor = try await recorder.look(at: record) { actor, stream in
+        let actor = try await recorder.look(at: record) { [weak record] actor, stream in
+            guard let record else { return }
             actor.add(
                 StateWatch.follow(stream, of: record, else: pool) { [weak recorder, weak actor] taken in
                     guard let taken, let recorder, let actor else { return }
