@@ -7,7 +7,7 @@ internal import WebSockets
 /// ask, the token, and what no answer goes without.
 struct OperatorDoor: Sendable {
     static let shortestToken = 16
-    private static let connections = 64
+    private static let connections = 512
     private static let heldBytes = 64 << 20
     /// Nothing of it is kept, taken for what it is not, or shown inside of another page.
     private static let protection: [(name: String, value: String)] = [
@@ -55,20 +55,27 @@ struct OperatorDoor: Sendable {
         limits.heldBytesPerAddress = Self.heldBytes
         limits.pages.patience = .seconds(10)
         let origins = try OriginRule(nil)
-        let takesOwnPages = takesOwnPages
+        let (takesOwnPages, name, refusals) = (takesOwnPages, name, refusals)
+        @Sendable func refuse(_ response: HTTPResponse, _ address: SocketAddress?, _ why: String) -> HTTPResponse {
+            refusals.note("\(name): \(address.map { "\($0)" } ?? "somebody") was refused: \(why)")
+            return Self.protected(response)
+        }
         return try WebSocketServer(
             host: host, port: port, reactors: reactors, limits: limits, tls: tls, memory: nil,
             check: { request, address in
                 guard takesOwnPages || request.headers.values("Origin").isEmpty else {
-                    return Self.protected(HTTPResponse(status: 403, text: "web pages have no business here"))
+                    let response = HTTPResponse(status: 403, text: "web pages have no business here")
+                    return refuse(response, address, "a web page, by its Origin")
                 }
                 guard Self.isOwn(request.headers.values("Origin"), host: request.headers["Host"], hasTLS: tls != nil)
                 else {
-                    return Self.protected(
-                        HTTPResponse(status: 403, text: "only the page of this address itself may ask"))
+                    let response = HTTPResponse(status: 403, text: "only the page of this address itself may ask")
+                    return refuse(response, address, "a web page of another origin")
                 }
                 guard address.map({ Self.isLoopback($0) }) == true else { return nil }
-                return origins.refusal(of: request, at: address).map { Self.protected($0) }
+                return origins.refusal(of: request, at: address).map {
+                    refuse($0, address, "a name that is none of this machine's, or a page of another origin")
+                }
             },
             plain: { Self.protected(answer($0.head, $0.remoteAddress)) },
             accept: { _ in

@@ -14,7 +14,7 @@ extension TrebuchetServer {
     /// - `/healthz`: 200 from when it serves until its end, else 503
     ///
     /// It is for programs: requests of web pages (with `Origin`) are refused, and at a loopback address so are names that are not this
-    /// machine's own. It takes 64 connections at a time, apart from those of clients.
+    /// machine's own. It takes 512 connections at a time, apart from those of clients.
     ///
     /// - Parameters:
     ///   - host: an address of this machine alone, unless `tls` and `token` are given.
@@ -40,7 +40,8 @@ extension TrebuchetServer {
                 .addressInvalid, "the operators' token has less than \(OperatorDoor.shortestToken) bytes")
         }
         let address = AdminAddress(self, token: token)
-        let listener = try address.listen(host: host, port: port, tls: tls, on: ReactorGroup(shards.map(\.reactor)))
+        // Apart from those of the server, so that it answers also while they are held up.
+        let listener = try address.listen(host: host, port: port, tls: tls, on: try ReactorGroup.clients())
         // A name may lead elsewhere than it says.
         guard tls != nil && token != nil || OperatorDoor.isLoopback(listener.address) else {
             Task { await listener.shutdown() }

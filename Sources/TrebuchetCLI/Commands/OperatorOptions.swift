@@ -83,7 +83,11 @@ struct OperatorOptions: Sendable {
         spans = try arguments.string("--otlp").map { url throws(UsageError) in
             do throws(TransportError) {
                 return try OTLPExporter(url: url) { line in
-                    if let log { log.line(.warning, line) } else { Console.error("trebuchet serve: \(line)") }
+                    if let log {
+                        log.line(.warning, line)
+                    } else {
+                        StandardError.write(soon: "trebuchet serve: \(line)")
+                    }
                 }
             } catch {
                 throw UsageError("--otlp: \(error.message)")
@@ -104,7 +108,7 @@ struct OperatorOptions: Sendable {
 
     /// A line of `serve` itself.
     func say(_ line: String) {
-        if let log { log.line(.notice, line) } else { Console.error("trebuchet serve: \(line)") }
+        if let log { log.line(.notice, line) } else { StandardError.write(soon: "trebuchet serve: \(line)") }
     }
 
     /// Has a server tell its log, and shows it to operators. Returns what is to be said of that.

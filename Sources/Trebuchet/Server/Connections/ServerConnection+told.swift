@@ -158,7 +158,7 @@ extension ServerConnection {
     func failure(_ error: any Error, of what: String) -> CallFailure {
         let failure = CallFailure(error, of: what, coder: shard.coder(writing: dates), shard.parts.disclosure)
             .fitting(Int(largestMessage))
-        shard.counts.count(.error(failure.code.rawValue))
+        if !isServer { shard.counts.count(.error(failure.code.rawValue)) }
         return failure
     }
 
