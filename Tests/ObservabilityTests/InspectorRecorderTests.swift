@@ -111,7 +111,7 @@ import TrebuchetTesting
         let clock = TestClock()
         try await InspectorRig.with(clock: clock) { client, _, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
-            _ = try await rig.json("/inspect/actors/shelf")
+            try await rig.follow("shelf")
             _ = try await shelf.put("a")
             await clock.advance(by: .seconds(20))
             #expect(try await rig.json("/inspect/actors/shelf")["recorded"]["versions"].list.count == 1)
