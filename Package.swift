@@ -122,7 +122,7 @@ let package = Package(
             "Trebuchet",
             [
                 "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Bytes", "Platform", "Transports", "Relays",
-                "Networking", "WebSockets", "TrebuchetWire", "Deltas", "COpenSSL",
+                "Networking", "WebSockets", "Outbound", "TrebuchetWire", "Deltas", "COpenSSL",
             ]),
         // Floor 6
         library(

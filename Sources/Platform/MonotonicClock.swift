@@ -20,11 +20,17 @@ package enum MonotonicClock {
         #endif
     }
 
-    private static func read(_ clock: clockid_t) -> UInt64 {
+    fileprivate static func read(_ clock: clockid_t) -> UInt64 {
         var time = timespec()
         clock_gettime(clock, &time)
         return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
     }
+}
+
+/// The time of day, which may be set: for what is told to others, never to measure with.
+package enum WallClock {
+    /// Nanoseconds since 1970.
+    package static var now: UInt64 { MonotonicClock.read(CLOCK_REALTIME) }
 }
 
 extension Duration {

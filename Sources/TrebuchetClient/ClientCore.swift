@@ -29,6 +29,8 @@ final class ClientCore: @unchecked Sendable {
     /// Its version grows each time the server says that who is signed in is so no more.
     let revocations = StateRelay(())
     private let lastNumber = Atomic<UInt64>(0)
+    /// Nil where calls begin no traces.
+    private let sampling: TraceSampling?
 
     let connection: ClientConnection
     /// The connection of now.
@@ -54,6 +56,7 @@ final class ClientCore: @unchecked Sendable {
         addresses: Int = 1
     ) {
         self.addressIdentifiesServer = addressIdentifiesServer
+        sampling = options.traceSampling > 0 ? TraceSampling(ratio: options.traceSampling) : nil
         self.loop = loop
         self.options = options
         self.peerName = peerName
@@ -84,32 +87,59 @@ final class ClientCore: @unchecked Sendable {
             throw TrebuchetError(.timeout, "the deadline had passed before \(target) was called")
         }
         let own = options.callTimeout.map { now &+ $0.nanoseconds } ?? .max
+        let traced = beginTracing()
         let message: PendingCall.Message
         let limit = options.serverMessageSize
         if isIdempotent {
             let count = request.arguments.reduce(0) { $0 + $1.count }
             if count > limit { throw MessageSizes.tooLarge(target, count, own: limit, told: nil) }
             message = .repeatable(
-                RepeatableCall(number: number, actorID: actorID, target: target, request: request, deadline: asked))
+                RepeatableCall(
+                    number: number, actorID: actorID, target: target, request: request, deadline: asked,
+                    traceparent: traced?.context.traceparent))
         } else {
             let bytes = InvocationMessage(
                 number: number, actorID: actorID, target: target, request: request,
-                timeoutMilliseconds: asked.map { Int(($0 - now + 999_999) / 1_000_000) }
+                timeoutMilliseconds: asked.map { Int(($0 - now + 999_999) / 1_000_000) },
+                traceparent: traced?.context.traceparent
             ).bytes
             if bytes.count > limit { throw MessageSizes.tooLarge(target, bytes.count, own: limit, told: nil) }
             message = .encoded(bytes)
         }
         let call = PendingCall(number: number, name: target, message: message, deadline: min(own, asked ?? .max))
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                call.continuation = continuation
-                loop.run { self.start(call) }
+        do {
+            let result: [UInt8]? = try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    call.continuation = continuation
+                    loop.run { self.start(call) }
+                }
+            } onCancel: {
+                call.isCancelled.store(true, ordering: .relaxed)
+                loop.execute { self.cancel(number) }
             }
-        } onCancel: {
-            call.isCancelled.store(true, ordering: .relaxed)
-            loop.execute { self.cancel(number) }
+            if let traced { end(traced, target, of: actorID, nil) }
+            return result
+        } catch {
+            if let traced { end(traced, target, of: actorID, error) }
+            throw error
         }
     }
+
+    // MARK: Traces
+
+    /// Nil for a call that is part of no trace.
+    private func beginTracing() -> TracedCall? {
+        let current = TraceContext.current
+        guard current != nil || sampling?.next() == true else { return nil }
+        return TracedCall(of: current, isTold: options.spanEnded != nil)
+    }
+
+    private func end(_ traced: TracedCall, _ target: String, of actor: String, _ error: (any Error)?) {
+        guard let listener = options.spanEnded, let span = traced.span(target, of: actor, error) else { return }
+        listener(span)
+    }
+
+    // MARK: On the way
 
     private func start(_ call: PendingCall) {
         if call.isCancelled.load(ordering: .relaxed) { return call.finish(.failure(CancellationError())) }

@@ -7,13 +7,13 @@ package struct InvocationMessage {
 
     package init(
         number: UInt64, actorID: String, target: String, request: CallRequest? = nil, timeoutMilliseconds: Int? = nil,
-        filter: StreamFilter? = nil, session: String? = nil, isRepeat: Bool = false
+        filter: StreamFilter? = nil, session: String? = nil, traceparent: String? = nil, isRepeat: Bool = false
     ) {
         var buffer = ByteBuffer(capacity: 160)
         EnvelopeWriter.invocation(
             callID: String(number), actorID: actorID, target: target, arguments: request?.arguments,
             genericSubstitutions: request?.generics ?? [], timeoutMilliseconds: timeoutMilliseconds, filter: filter,
-            session: session, isRepeat: isRepeat, into: &buffer)
+            session: session, traceparent: traceparent, isRepeat: isRepeat, into: &buffer)
         bytes = Array(buffer.bytes)
     }
 }

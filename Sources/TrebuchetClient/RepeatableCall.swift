@@ -7,6 +7,7 @@ struct RepeatableCall {
     private let request: CallRequest
     /// What the caller has asked for, in nanoseconds of the monotonic clock.
     private let deadline: UInt64?
+    private let traceparent: String?
     private enum Sending {
         case never
         /// To a server that keeps no answers.
@@ -17,7 +18,11 @@ struct RepeatableCall {
 
     private var first = Sending.never
 
-    init(number: UInt64, actorID: String, target: String, request: CallRequest, deadline: UInt64?) {
+    init(
+        number: UInt64, actorID: String, target: String, request: CallRequest, deadline: UInt64?,
+        traceparent: String? = nil
+    ) {
+        self.traceparent = traceparent
         self.number = number
         self.actorID = actorID
         self.target = target
@@ -53,7 +58,7 @@ struct RepeatableCall {
         return InvocationMessage(
             number: number, actorID: actorID, target: target, request: request,
             timeoutMilliseconds: deadline.map { $0 > now ? Int(($0 - now + 999_999) / 1_000_000) : 1 },
-            session: name, isRepeat: isRepeat
+            session: name, traceparent: traceparent, isRepeat: isRepeat
         ).bytes
     }
 }

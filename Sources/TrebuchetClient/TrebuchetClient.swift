@@ -65,6 +65,13 @@ public final class TrebuchetClient: Sendable {
         /// `token`, and what makes the handshake. Default none.
         public var headers: HTTPHeaders = [:]
 
+        /// Which part of the calls that are in no trace begin one, from 0 to 1. Calls within `TraceContext.with` are part of that in any
+        /// case. Default 0.0.
+        public var traceSampling = 0.0
+        /// Told each call that is part of a trace and kept (`TraceContext.isSampled`), when its answer is there, on any thread: an
+        /// `OTLPExporter` takes it. It must not block. Nil, the default: the caller's span is the parent of those at the server.
+        public var spanEnded: (@Sendable (TraceSpan) -> Void)?
+
         /// The defaults: each property tells its own.
         public init() {}
 
@@ -95,6 +102,8 @@ public final class TrebuchetClient: Sendable {
     private let owner: (any AnyObject & Sendable)?
     let hold: ClientHold
     var core: ClientCore { hold.core }
+    /// The server, for references: who holds it keeps the client connected.
+    package var remoteServer: any RemoteServer { hold }
 
     /// A client that is not connected yet.
     public convenience init(transport: any ClientTransport, options: Options = Options()) {

@@ -54,6 +54,7 @@ package struct DocumentedDefaults {
         switch value {
         case let value as Bool: return String(value) == words
         case let value as Int: return Double(value) == amount(words, units: bytes)
+        case let value as Double: return value == amount(words, units: [:])
         case let value as Duration: return value == amount(words, units: seconds).map { .milliseconds(Int($0 * 1_000)) }
         default:
             let parts = Dictionary(uniqueKeysWithValues: mirror.children.map { ($0.label ?? "", $0.value) })

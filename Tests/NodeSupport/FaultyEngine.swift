@@ -130,7 +130,10 @@ package final class FaultyEngine: ClusterEngine {
     ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.watch(log, receive) }
     package func listen(
         as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
-    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.listen(as: node, receive) }
+    ) async throws(ClusterEngineError) -> any ClusterSubscription {
+        try check()
+        return try await engine.listen(as: node, receive)
+    }
     package func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         held.withLock { $0 += 1 }
         _ = await eventually { !faults.withLock { $0.holdsMessages } }

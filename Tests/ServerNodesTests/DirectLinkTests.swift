@@ -34,6 +34,27 @@ import WebSockets
         }
     }
 
+    @Test("a node that finds no engine can be started again, at the same addresses")
+    func startedAgain() async throws {
+        let probe = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        let port = try await probe.start().port
+        await probe.shutdown(drain: .zero)
+        let way = FaultyEngine(MemoryEngine())
+        way.set { $0.isAway = true }
+        let membership = try ClusterMembership(
+            of: "a", at: way, settings: Node.settings, address: NodeAddress(host: "127.0.0.1", port: port))
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, cluster: membership, log: { _ in })
+        for _ in 0..<3 {
+            let error = await #expect(throws: ClusterEngineError.self) { try await server.start() }
+            #expect(error?.code == .unavailable)
+        }
+        way.set { $0.isAway = false }
+        try await server.start()
+        #expect(await eventually { membership.member.slotCount == ClusterSlot.count })
+        await server.shutdown(drain: .zero)
+    }
+
     @Test(
         "links that end take nothing with them that was not on the way: calls go on through the engine, in their order")
     func ending() async throws {

@@ -122,6 +122,39 @@ import TrebuchetCluster
         for node in [first, second] { await node.end() }
     }
 
+    @Test(
+        "who has seen a state that never changed gets each version that its next owner makes before the stream is back")
+    func unchanged() async throws {
+        let engine = MemoryEngine()
+        let gate = FaultyEngine(engine)
+        let nodes = [try Node("a", engine, through: gate), try Node("b", engine), try Node("c", engine)]
+        try await Node.with(nodes) {
+            let names = nodes[1].names(8)
+            let observer = try await nodes[0].textClient()
+            for (number, name) in names.enumerated() {
+                observer.observe("o\(number)", name)
+                #expect(await eventually { observer.versions.count == number + 1 })
+            }
+            let seen = observer.versions
+            observer.abort()
+            try await nodes[1].kill()
+            let client = try await nodes[2].client()
+            for name in names {
+                for count in 1...3 { #expect(try await client.resolve(Tally.self, id: name).add(1) == count) }
+            }
+            let back = try await nodes[0].textClient()
+            for (number, name) in names.enumerated() {
+                let stream = try #require(
+                    observer.starts.first { $0.callID == "o\(number)" || $0.streamID == seen[number].streamID })
+                back.resume(stream, "r\(number)", name, behind: seen[number].sequence)
+                // Each of the three, and nothing whole.
+                #expect(
+                    await eventually { back.versions.count { $0.streamID == stream.streamID } == 3 }, "\(back.texts)")
+            }
+            back.abort()
+        }
+    }
+
     @Test("streams that were begun one after the other under one callID all go on")
     func sameCallID() async throws {
         try await withNodes(["a", "b"]) { nodes in

@@ -25,6 +25,7 @@ extension Node {
             server.expose(Shelf.self, as: "shelves/*", placement: .cluster) { _ in Shelf(actorSystem: system) }
             server.expose(Till.self, as: "tills/*", placement: .cluster) { _ in Till(actorSystem: system) }
             server.expose(Board.self, as: "boards/*", placement: .cluster) { _ in Board(actorSystem: system) }
+            server.expose(Clerk.self, as: "clerks/*", placement: .cluster) { _ in Clerk(actorSystem: system) }
             if let rule { server.authorize { rule(name, $0, $2) } }
         }
     }
@@ -82,7 +83,10 @@ distributed actor Tally {
         continuation.finish()
         try Task.checkCancellation()
     }
-    distributed func caller() -> String { Caller.current?.principal?.id ?? "nobody" }
+    distributed func caller() -> String {
+        guard let caller = Caller.current else { return "nobody" }
+        return caller.isServer ? "a server" : caller.principal?.id ?? "nobody"
+    }
 }
 
 /// Set once, by whoever.

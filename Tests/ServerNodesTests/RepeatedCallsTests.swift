@@ -81,6 +81,36 @@ import TrebuchetCluster
         }
     }
 
+    @Test("a call that its node sends on late was done meanwhile, and is not made again by the next owner of its actor")
+    func sentLate() async throws {
+        let engine = MemoryEngine()
+        let gate = FaultyEngine(engine)
+        let nodes = [try Node("a", engine, through: gate), try Node("b", engine), try Node("c", engine)]
+        try await Node.with(nodes) {
+            // Of these some go to the node which their calls wait at, and others to the third.
+            let names = nodes[1].names(12)
+            var held: [TextClient] = []
+            for (number, name) in names.enumerated() {
+                let first = try await nodes[0].textClient()
+                gate.set { $0.holdsMessages = true }
+                first.callOnce(1, name, "addOnce(_:)", "[1]")
+                #expect(await eventually { gate.heldCount > 0 })
+                // Its client has given it up, and asks through another node.
+                let second = try await nodes[1].textClient()
+                second.repeat(1, name, "addOnce(_:)", "[1]", of: first.session)
+                #expect(try #require(await second.answer(1)).contains(#""result":1"#), "\(number)")
+                second.abort()
+                held.append(first)
+            }
+            await nodes[1].server.shutdown(drain: .zero)
+            gate.set { $0.holdsMessages = false }
+            for first in held { #expect(await first.answer(1) != nil) }
+            let client = try await nodes[2].client()
+            for name in names { #expect(try await client.resolve(Tally.self, id: name).add(0) == 1) }
+            for first in held { first.abort() }
+        }
+    }
+
     @Test("a call is recognised after the line between its nodes was made anew and its client came back")
     func secondLine() async throws {
         try await withNodes(["a", "b"]) { nodes in

@@ -24,6 +24,7 @@ import Testing
             PartitionLook(.whole(nil), PartitionSeen(fence: 0, offset: 0))
         }
         func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError) {}
+        func calls(of actor: String) async throws(StateStoreError) -> EarlierCalls { EarlierCalls() }
         func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]] { [:] }
         func write(_ writes: [StateWrite]) async throws(StateStoreError) {
             _ = await eventually { self.contents.withLock { $0.isOpen } }

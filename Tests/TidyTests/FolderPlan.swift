@@ -21,7 +21,7 @@ enum FolderPlan {
         ],
         // What a server is made of, then what is made for one connection, then the server.
         "Trebuchet": [
-            ["Limits"], ["Metrics"], ["Logs"], ["Access"], ["Pages"], ["Transports"], ["ClusterState"],
+            ["Limits"], ["Metrics"], ["Logs"], ["Traces"], ["Access"], ["Pages"], ["Transports"], ["ClusterState"],
             ["Server/Shares"],
             ["Server/ClientActors"],
             ["Server/DirectLinks"], ["Server/Nodes"],

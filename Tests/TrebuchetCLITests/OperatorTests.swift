@@ -89,6 +89,43 @@ import Testing
         #expect(await server.process.finish().status == 143)
     }
 
+    @Test("calls begin traces, whose spans a collector has when the server has ended")
+    func traces() async throws {
+        let collector = try Collector()
+        defer { collector.stop() }
+        let server = try await Server("--otlp", collector.url, "--trace-sample", "1", "--log-level", "debug")
+        for _ in 0..<3 {
+            #expect(try await trebuchet("call", "--url", server.url, "counter", "add(_:)", "41907").status == 0)
+        }
+        #expect(try await trebuchet("call", "--url", server.url, "counter", "add(_:)", #""no number""#).status != 0)
+        let outcome = await server.stop()
+        #expect(outcome.status == 0)
+        let spans = collector.spans.filter { $0["kind"] as? Int == 2 }
+        #expect(spans.count == 4, "\(outcome.output)")
+        #expect(spans.allSatisfy { $0["name"] as? String == "TrebuchetCLI.Counter/add(_:)" })
+        #expect(Set(spans.compactMap { $0["traceId"] as? String }).count == 4)
+        #expect(spans.map { Collector.attributes($0)["error.type"] } == [nil, nil, nil, "invalidArguments"])
+        for span in spans {
+            let trace = try #require(span["traceId"] as? String)
+            #expect(outcome.output.contains("trace=\(trace)"))
+            #expect(!"\(span)".contains("41907"))
+        }
+    }
+
+    @Test("a collector that takes all and answers nothing keeps a server neither from serving nor from ending")
+    func silentCollector() async throws {
+        let collector = try Collector(.silent)
+        defer { collector.stop() }
+        let server = try await Server("--otlp", collector.url, "--trace-sample", "1")
+        #expect(try await trebuchet("call", "--url", server.url, "counter", "increment()").output == "1\n")
+        #expect(await eventually { !collector.requests.isEmpty })
+        #expect(try await trebuchet("call", "--url", server.url, "counter", "increment()").output == "2\n")
+        let began = ContinuousClock.now
+        let outcome = await server.stop()
+        #expect(outcome.status == 0 && ContinuousClock.now - began < .seconds(60))
+        #expect(outcome.output.contains("2 spans were not sent to \(collector.url)/v1/traces"), "\(outcome.output)")
+    }
+
     @Test(
         "options that would show numbers to everybody, or mean nothing, end serve with a reason",
         arguments: [
@@ -97,6 +134,10 @@ import Testing
             (["--admin-token-file", "/nowhere"], "belongs to --admin"),
             (["--admin", "127.0.0.1:0", "--admin-token-file", "/nowhere"], "cannot be read"),
             (["--admin", "127.0.0.1:0", "--admin-tls-cert", "a.pem"], "belong together"),
+            (["--otlp", "localhost:4318"], "is no http or https URL"),
+            (["--otlp", "http://ada:pass@localhost:4318"], "'…@localhost:4318' is no http or https URL"),
+            (["--otlp", "http://localhost:4318", "--trace-sample", "2"], "--trace-sample"),
+            (["--trace-sample", "1"], "belongs to --otlp"),
             (["--log-level", "loud"], "none of trace, debug"),
             (["--log-format", "xml"], "neither text nor json"),
         ])

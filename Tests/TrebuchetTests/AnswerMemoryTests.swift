@@ -25,7 +25,7 @@ import WebSockets
         change(&limits)
         let shares = AnswerShares(limits)
         let each = Memory.Limits(
-            answersPerConnection: limits.answersPerConnection, bytesPerConnection: limits.answerBytesPerConnection,
+            client: limits.ofClient, server: limits.ofServer,
             time: 100)
         return (Memory(each, shares), shares)
     }
@@ -44,7 +44,8 @@ import WebSockets
         let request = Memory.Request(digest: digest, principal: principal, isRepeat: again, host: Self.host(host))
         return switch memory.begin(name, request, call, at: now) {
         case nil: "run"
-        case .waits(let first): "waits for \(first)"
+        case .waits(let first, nil): "waits for \(first)"
+        case .waits(let first, let dropped?): "waits for \(first) instead of \(dropped)"
         case .answered(.success(let bytes)): String(decoding: bytes, as: UTF8.self)
         case .answered(.failure(let error)): "\(error.code)"
         case .forgotten: "refused: unknownOutcome"
@@ -81,12 +82,13 @@ import WebSockets
         #expect(begin(Self.first, 7, "d", again: true) == "42")
     }
 
-    @Test("sixteen wait for one answer, and further repeats of that call are refused")
+    @Test("sixteen wait for one answer, and further repeats of that call take the place of the oldest repeat")
     mutating func mostWaiting() {
         #expect(begin(Self.first, 7, "a") == "run")
-        for _ in 0..<15 { #expect(begin(Self.first, 7, "b", again: true) == "waits for a") }
-        #expect(begin(Self.first, 7, "c", again: true) == "refused: rateLimited")
-        #expect(end(Self.first, 7, "42").count == 16)
+        for number in 1...15 { #expect(begin(Self.first, 7, "b\(number)", again: true) == "waits for a") }
+        #expect(begin(Self.first, 7, "c", again: true) == "waits for a instead of b1")
+        #expect(begin(Self.first, 7, "d", again: true) == "waits for a instead of b2")
+        #expect(end(Self.first, 7, "42") == ["a"] + (3...15).map { "b\($0)" } + ["c", "d"])
         #expect(begin(Self.first, 7, "c", again: true) == "42")
     }
 

@@ -50,6 +50,7 @@ import Trebuchet
         case let count as Int where count >= 1_000:
             return "\(count / 1_000)," + String("\(1_000 + count % 1_000)".dropFirst())
         case let count as Int: return "\(count)"
+        case let ratio as Double: return "\(ratio)"
         case let time as Duration:
             let milliseconds = time / .milliseconds(1)
             return milliseconds < 1_000 ? "\(Int(milliseconds)) ms" : "\(Int(milliseconds / 1_000)) s"

@@ -12,7 +12,9 @@ import Testing
 
     @Test("an answer is for the principal whose call it was")
     func answers() {
-        let limits = AnswerMemory<String>.Limits(answersPerConnection: 9, bytesPerConnection: 9_999, time: 100)
+        var most = ServerLimits()
+        (most.answersPerConnection, most.answerBytesPerConnection) = (9, 9_999)
+        let limits = AnswerMemory<String>.Limits(client: most.ofClient, server: most.ofServer, time: 100)
         let shares = AnswerShares(ServerLimits())
         var memory = AnswerMemory<String>(limits, shares)
         let name = AnswerMemory<String>.Name(connection: ConnectionName(number: 1, secret: 1), number: 1)

@@ -11,7 +11,7 @@ import WebSockets
 /// What one party may have of the whole by default.
 @Suite struct ShareDefaultsTests {
     @Test("until it has heard others, a client goes by the terms of a server whose settings nobody has changed")
-    func usualTerms() { #expect(ServerTerms.usual == ServerLimits().terms) }
+    func usualTerms() { #expect(ServerTerms.usual == ServerLimits().terms(for: ServerLimits().ofClient)) }
 
     /// The whole, and what a principal and a host may have of it.
     private static let shares: [(String, whole: Int, principal: Int, host: Int)] = {

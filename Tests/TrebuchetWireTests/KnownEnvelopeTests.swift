@@ -8,13 +8,14 @@ import Testing
 @Suite struct KnownEnvelopeTests {
     private func call(
         _ id: String, _ actor: String, _ target: String, _ arguments: [String]?, timeout: Int? = nil,
-        generics: [String] = [], session: String? = nil, isRepeat: Bool = false
+        generics: [String] = [], session: String? = nil, traceparent: String? = nil,
+        isRepeat: Bool = false
     ) -> [UInt8] {
         var buffer = ByteBuffer()
         EnvelopeWriter.invocation(
             callID: id, actorID: actor, target: target, arguments: arguments?.map { Array($0.utf8) },
-            genericSubstitutions: generics, timeoutMilliseconds: timeout, session: session, isRepeat: isRepeat,
-            into: &buffer)
+            genericSubstitutions: generics, timeoutMilliseconds: timeout, session: session,
+            traceparent: traceparent, isRepeat: isRepeat, into: &buffer)
         return Array(buffer.bytes)
     }
 
@@ -23,6 +24,19 @@ import Testing
         Array(id.utf8).withUnsafeBytes { id in
             guard let result else { return EnvelopeWriter.response(callID: id, result: nil, into: &buffer) }
             Array(result.utf8).withUnsafeBytes { EnvelopeWriter.response(callID: id, result: $0, into: &buffer) }
+        }
+        return Array(buffer.bytes)
+    }
+
+    private static let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+    private func tracedAnswer(_ result: String?) -> [UInt8] {
+        var buffer = ByteBuffer()
+        Array("1".utf8).withUnsafeBytes { id in
+            Array((result ?? "").utf8).withUnsafeBytes {
+                EnvelopeWriter.response(
+                    callID: id, result: result == nil ? nil : $0, traceparent: Self.traceparent, into: &buffer)
+            }
         }
         return Array(buffer.bytes)
     }
@@ -40,6 +54,8 @@ import Testing
             call("1", "counter", "observeState", nil), call("1", "list", "add", ["1"], generics: ["Si"]),
             call("1", "list", "add", ["1"], session: "n1"),
             call("1", "list", "add", ["1"], session: "n1", isRepeat: true),
+            call("1", "list", "add", ["1"], timeout: 5, traceparent: Self.traceparent), tracedAnswer("5"),
+            tracedAnswer(nil),
             call("1", #"a"b"#, "add", ["1"]), call("", "a", "add", ["1"]), call("1", "", "add", ["1"]),
             call(String(repeating: "1", count: 65), "a", "b", []),
             call("1", "a", "b", Array(repeating: "1", count: 33)),
@@ -116,5 +132,50 @@ import Testing
         }
         // Some changes are none that matter: else this would show nothing of those that are known.
         #expect(taken > 15)
+    }
+
+    // MARK: Traces
+
+    private func scanned(_ text: [UInt8]) throws -> ScannedEnvelope {
+        var envelope = ScannedEnvelope()
+        try text.withUnsafeBytes { try envelope.scan($0) }
+        return envelope
+    }
+
+    @Test("a call and its answer say which trace they are part of, beside all else")
+    func traced() throws {
+        for message in [
+            call("1", "list", "add", ["1"], timeout: 5, traceparent: Self.traceparent),
+            call("1", "list", "add", ["1"], session: "n1", traceparent: Self.traceparent, isRepeat: true),
+            tracedAnswer("5"), tracedAnswer(nil),
+        ] {
+            let envelope = try scanned(message)
+            let found = message.withUnsafeBytes { envelope.string(envelope.traceparent, in: $0) }
+            #expect(found == Self.traceparent && !envelope.traceparent.isEscaped)
+            // Who does not know the member reads the same message: one of another name is left out.
+            let older = Array(
+                String(decoding: message, as: UTF8.self).replacing("traceparent", with: "tracepavent").utf8)
+            var same = try scanned(older)
+            #expect(same.traceparent.isAbsent)
+            same.traceparent = envelope.traceparent
+            #expect("\(same)" == "\(envelope)")
+        }
+        let failure = {
+            var buffer = ByteBuffer()
+            Array("1".utf8).withUnsafeBytes {
+                EnvelopeWriter.failure(
+                    callID: $0, code: .timeout, message: "m", data: [0x35], traceparent: Self.traceparent, into: &buffer
+                )
+            }
+            return Array(buffer.bytes)
+        }()
+        let envelope = try scanned(failure)
+        #expect(envelope.hasError && envelope.traceparent.count == 55)
+    }
+
+    @Test("what is no text as a traceparent is left out", arguments: ["null", "0", "[1]", #"{"a":"b"}"#, "false"])
+    func noText(value: String) throws {
+        let text = #"{"type":"invocation","payload":{"callID":"1","actorID":"a","targetIdentifier":"b","traceparent":"#
+        #expect(try scanned(Array("\(text)\(value)}}".utf8)).traceparent.isAbsent)
     }
 }

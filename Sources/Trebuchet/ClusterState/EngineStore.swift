@@ -97,10 +97,6 @@ final class EngineStore: PartitionedStore {
 
     func ownership(of actor: String) -> UInt64 { lease(ClusterSlot(of: actor))?.fence ?? 0 }
 
-    func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]] {
-        try await contents(of: actor).values(in: namespace)
-    }
-
     func look(at key: StateKey, after seen: PartitionSeen?) async throws(StateStoreError) -> PartitionLook {
         guard let actor = key.partition else { throw StateStoreError(.failed, "'\(key)' belongs to no actor") }
         let partition = Partition(actor)
@@ -293,7 +289,7 @@ final class EngineStore: PartitionedStore {
         }
     }
 
-    private func contents(of name: String) async throws(StateStoreError) -> PartitionContents {
+    func contents(of name: String) async throws(StateStoreError) -> PartitionContents {
         try await with(name) { partition throws(StateStoreError) in
             guard let lease = lease(partition.log.slot) else { throw Self.elsewhere(name) }
             if let loaded = partition.loaded(under: lease.fence) { return loaded }

@@ -26,6 +26,13 @@ struct PartitionContents {
         return found
     }
 
+    var earlierCalls: EarlierCalls {
+        var earlier = EarlierCalls()
+        for key in calls where values[key] != nil { earlier.add(key) }
+        for (connection, number) in gone.newest(.max) { earlier.add(connection, upTo: number) }
+        return earlier
+    }
+
     /// Whether nothing would be lost without it. What is known of calls that are gone is for repeats that come late.
     var isEmpty: Bool { values.isEmpty && logs.isEmpty && gone.isEmpty }
 
@@ -144,5 +151,16 @@ struct GoneCalls {
     /// Of the connections that were noted last, the last one last.
     func newest(_ count: Int) -> [(connection: String, number: UInt64)] {
         connections.sorted { $0.value.noted < $1.value.noted }.suffix(count).map { ($0.key.text, $0.value.number) }
+    }
+}
+
+/// What the log of one actor has.
+extension EngineStore {
+    func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]] {
+        try await contents(of: actor).values(in: namespace)
+    }
+
+    func calls(of actor: String) async throws(StateStoreError) -> EarlierCalls {
+        try await contents(of: actor).earlierCalls
     }
 }

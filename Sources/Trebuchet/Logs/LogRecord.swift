@@ -127,6 +127,7 @@ struct LogRecord {
         case .slotLost(let slot):
             self.init(.debug, "slot lost")
             add("slot", slot)
+        case .spanEnded: return nil
         case .line(let level, let text): self.init(level, text)
         default: return nil
         }
@@ -152,6 +153,7 @@ struct LogRecord {
         add("type", call.type)
         add("actor", call.actor)
         add("method", call.method)
+        if let trace = call.trace { add("trace", trace.traceID) }
     }
 
     private mutating func add(_ stream: ServerEvent.Stream) {

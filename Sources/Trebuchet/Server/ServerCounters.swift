@@ -28,7 +28,7 @@ extension TrebuchetServer {
         for shard in shards {
             let part = await shard.reactor.perform {
                 var part = ServerCounters()
-                part.connections = shard.connections.count
+                part.connections = shard.clientCount
                 for connection in shard.connections.values {
                     part.callsUnderWay += connection.callsUnderWay
                     part.streams += connection.streams.count + connection.beginning.count

@@ -63,7 +63,7 @@ extension TrebuchetServer {
     public var connectionCount: Int {
         get async {
             var count = 0
-            for shard in shards { count += await shard.reactor.perform { shard.connections.count } }
+            for shard in shards { count += await shard.reactor.perform { shard.clientCount } }
             return count
         }
     }

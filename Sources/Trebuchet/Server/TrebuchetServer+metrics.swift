@@ -16,6 +16,10 @@ extension TrebuchetServer {
     /// Tells somebody nothing more; what is being told at the moment may still come.
     public func removeListener(_ listener: any ServerListener) { parts.events.remove(listener) }
 
+    /// Which part of the calls that come without a trace begin one, from 0, the default, to 1. It matters only while somebody listens for spans
+    /// (`ServerEvent.Kinds.spans`), as an `OTLPExporter` does; calls that bring a trace along are part of that.
+    public func sampleTraces(_ ratio: Double) { parts.events.sampling.set(ratio) }
+
     /// All that the server has counted, in the text format of Prometheus (`text/plain; version=0.0.4`): what `/metrics` of the
     /// operators' address shows. `Docs/Observability.md` has the names.
     ///
@@ -32,7 +36,7 @@ extension TrebuchetServer {
             let part = await Self.ask(shard.reactor, within: Self.answerTime) {
                 let turns = shard.reactor.turns
                 return ReactorPart(
-                    counts: shard.counts.sum, connections: shard.connections.count, waiting: shard.waitingCount,
+                    counts: shard.counts.sum, connections: shard.clientCount, waiting: shard.waitingCount,
                     reactor: MetricList.Reactor(
                         name: shard.reactor.name, turns: turns.count, busySeconds: Double(turns.busy) / 1e9,
                         longestTurnSeconds: Double(turns.longest(at: now)) / 1e9, stalls: shard.reactor.stallCount))

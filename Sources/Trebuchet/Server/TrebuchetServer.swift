@@ -29,6 +29,7 @@ public final class TrebuchetServer: Sendable {
     let parts: ServerParts
     let shards: [ServerShard]
     let access: AccessPolicy
+    let own: OwnClients
     private let owner: (any AnyObject & Sendable)?
     private let claim: StoreClaim?
     /// Of what services keep.
@@ -116,12 +117,17 @@ public final class TrebuchetServer: Sendable {
             shard.principals = principals
             shard.onConnect = access.onConnect
         }
+        let own = OwnClients(shards)
+        self.own = own
+        parts.directory.reach { own.way(to: $0) }
         if let cluster { Self.join(cluster, parts, shards) }
     }
 
     deinit { takeApart() }
 
     func takeApart() {
+        parts.directory.reach(by: nil)
+        own.close()
         parts.nodes?.end()
         parts.hosting.close()
         for shard in shards { shard.reactor.run { shard.takeApart() } }

@@ -4,6 +4,11 @@ package import Distributed
 package protocol ActorHost: AnyObject, Sendable {
     /// An exposed actor that is there.
     func actor(_ name: ActorName) -> (any DistributedActor)?
+    /// Whether the actor of this name that is here now may go while others of that name come, here or at another node: then it is
+    /// reached by name alone.
+    func mayGo(_ name: ActorName) -> Bool
+    /// The way to an actor of this name, here or at another node; nil once the server is gone.
+    func way(to name: String) -> (any RemoteServer)?
     /// A reference to an actor that lives in the client whose message is being decoded.
     func clientActor(_ name: String) throws(TrebuchetError) -> any ClientActor
 }

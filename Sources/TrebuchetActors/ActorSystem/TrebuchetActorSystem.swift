@@ -42,8 +42,17 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     package func call(_ server: any RemoteServer) { heldServer = server }
 
-    /// Where remote actors are; nil on a server, and once nobody holds the client any more.
+    /// Where the actors of its names are; nil on a server, and once nobody holds the client any more.
     package var server: (any RemoteServer)? { heldServer }
+
+    /// The way to an actor that does not live here, or may go; nil when there is none.
+    package func server(of id: ActorID) -> (any RemoteServer)? {
+        switch id.route {
+        case .server(let server): server
+        case .client: nil
+        case .unknown: serverNumber == 0 ? heldServer : heldHost?.way(to: id.id)
+        }
+    }
 
     /// Nil in a client.
     package var host: (any ActorHost)? { serverNumber == 0 ? nil : heldHost }
@@ -57,9 +66,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
             return TrebuchetError(.methodNotFound, text)
         }
         guard serverNumber == 0 else {
-            let text =
-                "actor '\(id)' is not at this server; to call actors of another one, a server has a TrebuchetClient as any program"
-            return TrebuchetError(.unavailable, text)
+            return TrebuchetError(.unavailable, "actor '\(id)' cannot be reached: the server has shut down")
         }
         let text =
             "the client of actor '\(id)' is gone: hold it, or make references with client.resolve(_:id:), which hold it themselves"
@@ -116,6 +123,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         // Whatever a client has called its actor, it is none of the actors here.
         if case .client = id.route { return nil }
         let name = ActorName(id.id)
+        if heldHost?.mayGo(name) == true { return nil }
         let found = locals.actor(name) ?? heldHost?.actor(name)
         guard let found else { return nil }
         guard let actor = found as? Act else {
@@ -136,6 +144,24 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     private static func isSame(_ a: UnownedSerialExecutor, _ b: UnownedSerialExecutor) -> Bool {
         // An executor is two words: the object, and what it is.
         unsafeBitCast(a, to: (Int, Int).self).0 == unsafeBitCast(b, to: (Int, Int).self).0
+    }
+
+    /// A reference to an actor of this name. In an actor of a server:
+    ///
+    ///     let match = try actorSystem.resolve(Match.self, id: "matches/7")
+    ///     let score = try await match.score()
+    ///
+    /// At a server: one that is exposed and there, and does not go by itself, is given itself. Any other, made on demand, with an
+    /// `idle` time or on one node of a cluster, is made and found when it is called or observed, wherever that is. Those calls are the server's
+    /// (`Caller.isServer`): no `authorize` and no rate is asked, and deadlines, repeats of `@Idempotent` calls and errors are as for clients.
+    /// At a client: the same as `TrebuchetClient.resolve(_:id:)`, but it does not keep the client connected.
+    ///
+    /// It is not asked whether the actor exists; a call would tell.
+    ///
+    /// - Throws: `TrebuchetError` with `invalidArguments` when an actor of another type has the name here.
+    public func resolve<A: DistributedActor>(_ type: A.Type, id: String) throws -> A
+    where A.ActorSystem == TrebuchetActorSystem {
+        try A.resolve(id: TrebuchetActorID(id), using: self)
     }
 
     // MARK: Calls of remote actors
@@ -171,7 +197,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         if case .client(let actorThere) = actor.id.route {
             return try await actorThere.call(target, of: Act.self, &invocation, in: self)
         }
-        guard let server = actor.id.remote ?? heldServer else { throw unreachable(actor.id) }
+        guard let server = server(of: actor.id) else { throw unreachable(actor.id) }
         let method = server.methods.method(target, of: Act.self)
         let request = invocation.finish(on: Act.self, method)
         invocation.giveBackCoder(to: self)

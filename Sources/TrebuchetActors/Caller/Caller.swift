@@ -42,7 +42,8 @@ public struct Caller: Sendable {
     /// Nil for a client in this process; of one behind a proxy of `AccessPolicy.trustedProxies` its own, with port 0.
     public var remoteAddress: SocketAddress? { connection.remoteAddress }
 
-    /// Whether the server calls: an actor that lives in a client.
+    /// Whether the server calls: an actor that lives in a client, or from an actor of its own or of another node, one that it has
+    /// found by name (`TrebuchetActorSystem.resolve(_:id:)`).
     public var isServer: Bool { connection.isServer }
 
     /// The caller of the distributed method that runs now: at a server with an `AccessPolicy` its client, in an actor that lives in

@@ -40,7 +40,7 @@ public final class CallerConnection: Sendable, Hashable {
 
     private static let lastNumber = Atomic<UInt64>(0)
 
-    /// Whether the server is at the other end: in an actor that lives in a client.
+    /// Whether a server is at the other end: that of an actor which lives in a client, or one whose actors call others by name.
     public let isServer: Bool
 
     package init(principal: Principal?, remoteAddress: SocketAddress?) {
@@ -49,7 +49,7 @@ public final class CallerConnection: Sendable, Hashable {
         state = Mutex(State(principal: principal))
     }
 
-    /// As actors in a client see it.
+    /// As actors see it that a server calls.
     package init(ofServer: ()) {
         isServer = true
         remoteAddress = nil

@@ -62,23 +62,29 @@ package class ActorRecord: @unchecked Sendable {
     package final var gone: TrebuchetError { TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
 
     /// Gives `completion` the outcome of a call as soon as all that it may show is written.
-    package final func whenWritten(_ outcome: CallOutcome, _ completion: @escaping CallCompletion) {
+    ///
+    /// - Parameter told: the call, where somebody is told of it.
+    package final func whenWritten(
+        _ outcome: CallOutcome, _ told: ToldCall?, _ completion: @escaping CallCompletion
+    ) {
         guard let persisted else { return completion(outcome) }
         persisted.home.reactor.run {
+            if let told, !persisted.isAtRest { told.waitsForStore() }
             persisted.whenWritten { error in completion(error.map { .failure($0) } ?? outcome) }
         }
     }
 
     /// The same for a call that is noted in the store; `answer` makes what is kept of the outcome, on the actor's reactor.
     package final func whenWritten(
-        _ outcome: CallOutcome, of call: KeptCall, _ answer: @escaping @Sendable (CallOutcome) -> KeptAnswer,
-        _ completion: @escaping CallCompletion
+        _ outcome: CallOutcome, of call: KeptCall, _ told: ToldCall?,
+        _ answer: @escaping @Sendable (CallOutcome) -> KeptAnswer, _ completion: @escaping CallCompletion
     ) {
         guard let persisted else { return completion(outcome) }
         persisted.home.reactor.run {
             let kept = answer(outcome)
             persisted.end(call, kept)
             let outcome: CallOutcome = kept.map { _CallResult(encoded: $0) }.mapError { $0 }
+            if let told, !persisted.isAtRest { told.waitsForStore() }
             persisted.whenWritten { error in completion(error.map { .failure($0) } ?? outcome) }
         }
     }

@@ -51,12 +51,14 @@ extension LocalActors {
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }
         let stored: [StateKey: StoredForm]
         let events: [StoredEvents<A>]
+        let earlier: EarlierCalls
         // Before anything is read: what another node writes from now on makes this one's writes be refused.
         let ownership = writer.ownership(of: name)
         do throws(StateStoreError) {
             try writer.claim.take()
             stored = try await Self.stored(keys, writer.store)
             events = try await Self.storedEvents(of: A.self, name, writer.store)
+            earlier = try await writer.partitions?.calls(of: name) ?? EarlierCalls()
         } catch {
             throw TrebuchetError(.unavailable, "the state of actor '\(name)' cannot be loaded: \(error.message)")
         }
@@ -66,6 +68,7 @@ extension LocalActors {
                 Result { () throws(TrebuchetError) in
                     let values = try Self.decode(streams, keys, stored, of: actor, home.coder, name, writer.disclosure)
                     let states = PersistedStates(name: name, home: home, writer: writer, ownership: ownership)
+                    states.earlier = earlier
                     for (stream, (key, loaded)) in zip(streams, zip(keys, values)) {
                         loaded?.apply(actor)
                         Self.keep(stream, of: actor, loaded, stored[key], as: key, in: states)

@@ -23,6 +23,11 @@ package struct Message: ~Copyable {
     package var callID: UnsafeRawBufferPointer { bytes(envelope.pointee.callID) }
     package var actorName: String { text(envelope.pointee.actorID) }
     package var target: String { text(envelope.pointee.targetIdentifier) }
+    /// The trace that its sender says it is part of. Nil without one, and for any text that is not just as the W3C wants it.
+    package var trace: TraceContext? {
+        let member = envelope.pointee.traceparent
+        return member.isAbsent || member.isEscaped ? nil : TraceContext(bytes(member))
+    }
 }
 
 /// A message that waits: for its actor to be made, or for another reactor.

@@ -68,6 +68,7 @@ final class HeldAnswers {
     func append(
         _ call: HeldCall, _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>
     ) {
+        call.told?.waitsForStore()
         bytes.append(callID)
         var (result, error) = (0, -1)
         switch outcome {

@@ -41,6 +41,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private let writer: StateWriter
     /// What the actor was owned under when it was loaded; nil where nobody else may own it.
     private let ownership: UInt64?
+    /// Of owners before; written before anybody else has it.
+    package var earlier = EarlierCalls()
     private var logs: [PersistedLog] = []
     private var events: [PersistedEvents] = []
     /// Set for an actor that notes what its next owner is to know.
@@ -69,13 +71,10 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         self.ownership = ownership
     }
 
-    /// Takes charge of a state that has just been loaded.
+    /// Takes charge of a state that has just been loaded, or of events.
     func add(_ log: PersistedLog) { logs.append(log) }
-
-    /// The same of events.
     func add(_ events: PersistedEvents) { self.events.append(events) }
 
-    /// Bytes that may be kept of one property's events.
     var eventBytes: Int { writer.eventBytes }
 
     // MARK: Changes, and what shows them
@@ -89,6 +88,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     func didRefuse(_ error: TrebuchetError) { if !isElsewhere { refusal = error } }
 
     var isAtRest: Bool { !hasChanged && !isWriting }
+    var hasSuccessors: Bool { ownership != nil }
 
     private func queue() {
         guard !isQueued else { return }

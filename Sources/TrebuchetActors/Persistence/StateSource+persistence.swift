@@ -27,6 +27,7 @@ extension StateSource {
     /// - Parameter log: its changes are for clients that come back and have missed some.
     func resume(_ log: StoredLog) {
         resume(epoch: log.snapshot.epoch, after: log.earlier)
+        isInLog = true
         let byteCount = log.snapshot.bytes.count
         wholeByteCount = byteCount
         // Nothing has changed so far: what changes from now on begins here.
@@ -45,6 +46,13 @@ extension StateSource {
         guard version > Self.firstVersion else { return }
         captured = 0
         persistence?.didChange()
+    }
+
+    /// Where each version counts, the next owner of an actor that has not changed yet is to know from where its observers go on.
+    func keepFirstVersion() {
+        guard buffer != nil, !isInLog, captured == version, let persistence, persistence.hasSuccessors else { return }
+        captured = 0
+        persistence.didChange()
     }
 
     /// What was captured was not kept.
@@ -69,7 +77,7 @@ extension StateSource {
         } else {
             kept = .whole(try text(), version)
         }
-        captured = version
+        (captured, isInLog) = (version, true)
         let broadcasters = current
         if !broadcasters.isEmpty {
             let updates = unshown

@@ -87,6 +87,9 @@ package protocol PartitionedStore: StateStore {
     /// Lets go of the log of an actor of which nothing is kept, if it is owned under that number.
     func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError)
 
+    /// The `@Idempotent` calls that its log has.
+    func calls(of actor: String) async throws(StateStoreError) -> EarlierCalls
+
     /// The values that an actor has in a namespace, by their names.
     func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]]
 }

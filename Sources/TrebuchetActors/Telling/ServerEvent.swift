@@ -50,6 +50,8 @@ public enum ServerEvent: Sendable {
     case slotLost(Int)
     /// A line that is for people.
     case line(Level, String)
+    /// A part of a trace that is kept has ended.
+    case spanEnded(TraceSpan)
 
     /// Kinds of events. Each listener names those that it wants; of others nothing is made.
     public struct Kinds: OptionSet, Sendable {
@@ -78,10 +80,14 @@ public enum ServerEvent: Sendable {
         public static let server = Kinds(rawValue: 1 << 8)
         /// Connections and requests that are refused.
         public static let refusals = Kinds(rawValue: 1 << 9)
+        /// Parts of traces. Only who listens for these has the server trace anything.
+        public static let spans = Kinds(rawValue: 1 << 10)
         /// Those for which calls have numbers. Asked for with each call, so none is made of others there.
         package static var callsOrVersions: Kinds { Kinds(rawValue: 1 << 1 | 1 << 2) }
+        /// Those for which it is looked at a call more closely.
+        package static var callsVersionsOrSpans: Kinds { Kinds(rawValue: 1 << 1 | 1 << 2 | 1 << 10) }
         /// The arguments of calls, beside these: for the inspector alone.
-        package static var arguments: Kinds { Kinds(rawValue: 1 << 10) }
+        package static var arguments: Kinds { Kinds(rawValue: 1 << 11) }
         /// All of them.
         public static let all = Kinds(rawValue: .max)
     }
@@ -136,6 +142,8 @@ public enum ServerEvent: Sendable {
         public let type: String
         /// The method, as `addTodo(title:)`.
         public let method: String
+        /// Which trace it is part of; nil for none.
+        public let trace: TraceContext?
         /// Nil where nobody has asked for them.
         package let arguments: Arguments?
 
@@ -148,9 +156,10 @@ public enum ServerEvent: Sendable {
         }
 
         package init(
-            number: UInt64, peer: Peer, actor: String, type: String, method: String, arguments: Arguments? = nil
+            number: UInt64, peer: Peer, actor: String, type: String, method: String, trace: TraceContext? = nil,
+            arguments: Arguments? = nil
         ) {
-            self.arguments = arguments
+            (self.trace, self.arguments) = (trace, arguments)
             self.number = number
             self.peer = peer
             self.actor = actor
@@ -260,6 +269,7 @@ public enum ServerEvent: Sendable {
         case .actorMade, .actorLetGo: .actors
         case .stored: .store
         case .limitReached: .limits
+        case .spanEnded: .spans
         case .reactorHeld, .draining, .ended, .slotTaken, .slotLost, .line: .server
         }
     }

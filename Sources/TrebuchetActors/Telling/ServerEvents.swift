@@ -1,4 +1,3 @@
-internal import Platform
 internal import Synchronization
 
 /// Where a server says what happens, and who is told. Free when nobody listens: each place that has something to say asks first
@@ -7,6 +6,8 @@ package final class ServerEvents: Sendable {
     private let wanted = Atomic<UInt32>(0)
     private let listeners = Mutex<[(listener: any ServerListener, kinds: ServerEvent.Kinds)]>([])
     private let calls = Atomic<UInt64>(0)
+    /// Which calls begin a trace that belong to none.
+    package let sampling = TraceSampling()
     /// What is counted on other threads than those of reactors, and seldom.
     private let rare = Mutex<(refusals: [Int: UInt64], limits: [String: UInt64])>(([:], [:]))
 
@@ -73,20 +74,6 @@ package final class ServerEvents: Sendable {
     package func countRefusal(by limit: String) { rare.withLock { $0.limits[limit, default: 0] += 1 } }
 
     package var rareCounts: (refusals: [Int: UInt64], limits: [String: UInt64]) { rare.withLock { $0 } }
-}
-
-/// A call that somebody is told of.
-package final class ToldCall: Sendable {
-    package let call: ServerEvent.Call
-    /// By the monotonic clock.
-    private let began = MonotonicClock.now
-
-    package init(_ call: ServerEvent.Call) { self.call = call }
-
-    package func tell(endAt events: ServerEvents, _ error: TrebuchetError.Code?) {
-        let took = MonotonicClock.now &- began
-        events.tell(.callEnded(call, took: .nanoseconds(Int64(clamping: took)), error: error))
-    }
 }
 
 /// The calls that have a part in the next version of a state.

@@ -22,6 +22,12 @@ struct OperatorOptions: Sendable {
         OptionSpec("--admin-tls-cert", "FILE", "the certificate chain of that address (that of --tls-cert)"),
         OptionSpec("--admin-tls-key", "FILE", "its private key (PEM)"),
         OptionSpec(
+            "--otlp", "URL",
+            "send spans of calls to this collector, as OTLP over HTTP in JSON: http://localhost:4318 (off)"),
+        OptionSpec(
+            "--trace-sample", "RATIO",
+            "which part of the calls that come without a trace begin one, 0 to 1 (0.01)"),
+        OptionSpec(
             "--inspector", "[PORT]",
             "show who develops it the server from inside, in a page at 127.0.0.1 and for the token of the link that is printed (off; a free port)"
         ),
@@ -44,6 +50,8 @@ struct OperatorOptions: Sendable {
     /// Nil where neither level nor format were asked for: then lines are for people alone.
     let log: ServerLog?
     let admin: Admin?
+    let spans: OTLPExporter?
+    private let sampling: Double
     /// The port of the inspector; nil without one.
     let inspector: Int?
     private let inspectorWrites: Bool
@@ -69,6 +77,19 @@ struct OperatorOptions: Sendable {
         drain = .seconds(try arguments.double("--drain-timeout", in: 0...3600) ?? 10)
         drainDelay = .seconds(try arguments.double("--drain-delay", in: 0...3600) ?? 0)
         admin = try Self.admin(arguments, tls: tls)
+        let ratio = try arguments.double("--trace-sample", in: 0...1)
+        sampling = ratio ?? 0.01
+        let log = log
+        spans = try arguments.string("--otlp").map { url throws(UsageError) in
+            do throws(TransportError) {
+                return try OTLPExporter(url: url) { line in
+                    if let log { log.line(.warning, line) } else { Console.error("trebuchet serve: \(line)") }
+                }
+            } catch {
+                throw UsageError("--otlp: \(error.message)")
+            }
+        }
+        if ratio != nil, spans == nil { throw UsageError("--trace-sample belongs to --otlp") }
         let port = arguments.string("--inspector")
         inspector = try port?.isEmpty == true ? 0 : arguments.int("--inspector", in: 0...65_535)
         inspectorWrites = arguments.has("--inspector-write")
@@ -89,6 +110,10 @@ struct OperatorOptions: Sendable {
     /// Has a server tell its log, and shows it to operators. Returns what is to be said of that.
     func open(on server: TrebuchetServer) throws -> [String] {
         if let log { server.addListener(log) }
+        if let spans {
+            server.addListener(spans)
+            server.sampleTraces(sampling)
+        }
         var lines: [String] = []
         if let admin {
             let address = try server.openAdmin(host: admin.host, port: admin.port, tls: admin.tls, token: admin.token)

@@ -238,6 +238,8 @@ enum ServeCommand {
         await cluster?.1.close()
         admin?.close()
         await file?.close()
+        // Nobody but the process waits for the collector then.
+        await operators.spans?.flush()
     }
 
     private static func tellWarnings(of rules: RuleBook, _ operators: OperatorOptions) {

@@ -102,7 +102,13 @@ final class HostedCalls {
         }
         running[key] = call
         let finish: CallCompletion = { [core] outcome in core.loop.run { core.hosted.finish(key, outcome) } }
-        Caller.$current.withValue(server(over: key.number)) { CallTask.start(record, operation, call, finish) }
+        let server = server(over: key.number)
+        guard let trace = message.trace else {
+            return Caller.$current.withValue(server) { CallTask.start(record, operation, call, finish) }
+        }
+        TraceContext.with(trace) {
+            Caller.$current.withValue(server) { CallTask.start(record, operation, call, finish) }
+        }
     }
 
     private func notForClients(_ what: String, _ message: borrowing Message) -> TrebuchetError {

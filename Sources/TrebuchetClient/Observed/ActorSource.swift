@@ -14,7 +14,7 @@ struct ActorSource<A: DistributedActor>: Sendable where A.ActorSystem == Trebuch
     init(_ actor: A) {
         self.actor = .success(actor)
         client = nil
-        let server = actor.id.home == nil ? actor.id.remote ?? actor.actorSystem.server : nil
+        let server = actor.id.home == nil ? actor.actorSystem.server(of: actor.id) : nil
         let core = (server as? ClientHold)?.core
         connectionStates = core?.connection.states ?? StateRelay(.connected)
     }

@@ -20,7 +20,22 @@ package enum EnvelopeWriter {
         buffer.append("}}" as StaticString)
     }
 
-    /// The bytes of such a message.
+    /// The same for a call that is traced: it says with which span it was answered.
+    package static func response(
+        callID: UnsafeRawBufferPointer, result: UnsafeRawBufferPointer?, traceparent: String,
+        into buffer: inout ByteBuffer
+    ) {
+        buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
+        identifier(callID, into: &buffer)
+        if let result {
+            buffer.append(#","result":"# as StaticString)
+            buffer.append(result)
+        }
+        append(traceparent, to: &buffer)
+        buffer.append("}}" as StaticString)
+    }
+
+    /// The bytes of the first of these.
     @inline(__always)
     package static func responseCount(callID: Int, result: Int) -> Int {
         (#"{"type":"response","payload":{"callID":"","result":}}"# as StaticString).utf8CodeUnitCount
@@ -30,7 +45,7 @@ package enum EnvelopeWriter {
     /// The answer of a call that did not succeed. `type` and `data` (JSON) are those of an error that a method threw.
     package static func failure(
         callID: UnsafeRawBufferPointer, code: ErrorCode, message: String, type: String? = nil, data: [UInt8]? = nil,
-        retryAfterMilliseconds: Int? = nil, into buffer: inout ByteBuffer
+        retryAfterMilliseconds: Int? = nil, traceparent: String? = nil, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
         identifier(callID, into: &buffer)
@@ -47,7 +62,9 @@ package enum EnvelopeWriter {
             buffer.append(data)
         }
         retryAfter(retryAfterMilliseconds, into: &buffer)
-        buffer.append("}}}" as StaticString)
+        buffer.append(0x7D)
+        append(traceparent, to: &buffer)
+        buffer.append("}}" as StaticString)
     }
 
     package static func streamStart(
@@ -142,8 +159,9 @@ package enum EnvelopeWriter {
     /// answer to be kept.
     package static func invocation(
         callID: String, actorID: String, target: String, arguments: [[UInt8]]?, genericSubstitutions: [String] = [],
-        timeoutMilliseconds: Int? = nil, filter: StreamFilter? = nil, session: String? = nil, isRepeat: Bool = false,
-        into buffer: inout ByteBuffer
+        timeoutMilliseconds: Int? = nil, filter: StreamFilter? = nil, session: String? = nil,
+        traceparent: String? = nil,
+        isRepeat: Bool = false, into buffer: inout ByteBuffer
     ) {
         if isRepeat {
             buffer.append(#"{"type":"repeat","payload":{"callID":"# as StaticString)
@@ -180,6 +198,7 @@ package enum EnvelopeWriter {
             buffer.append(#","session":"# as StaticString)
             JSONString.append(session, to: &buffer)
         }
+        append(traceparent, to: &buffer)
         buffer.append("}}" as StaticString)
     }
 
@@ -228,6 +247,12 @@ package enum EnvelopeWriter {
     }
 
     // MARK: Parts
+
+    private static func append(_ traceparent: String?, to buffer: inout ByteBuffer) {
+        guard let traceparent else { return }
+        buffer.append(#","traceparent":"# as StaticString)
+        JSONString.append(traceparent, to: &buffer)
+    }
 
     private static func append(_ filter: StreamFilter?, to buffer: inout ByteBuffer) {
         guard let filter else { return }

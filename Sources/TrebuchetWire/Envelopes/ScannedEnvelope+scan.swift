@@ -93,6 +93,8 @@ extension ScannedEnvelope {
         case .reason: reason = try cursor.string()
         case .epoch: epoch = try cursor.string()
         case .session: session = try cursor.string()
+        // What is no text says nothing of a trace, and takes nothing from the call.
+        case .traceparent where cursor.peek() == 0x22: traceparent = try cursor.string()
         case .limits: limits = try cursor.value(depth: 2)
         case .client: client = try cursor.string()
         case .lastSequence: lastSequence = try cursor.wholeNumber("lastSequence")

@@ -20,6 +20,8 @@ package struct ScannedEnvelope: Sendable {
     /// Of a call whose answer the server is to keep: the connection over which it was sent first. Of a `hello`: the connection
     /// that it comes over.
     package internal(set) var session = ByteRange.absent
+    /// Of a call that is traced: which trace it is part of.
+    package internal(set) var traceparent = ByteRange.absent
     /// Of a `hello`: the JSON of `ServerTerms`.
     package internal(set) var limits = ByteRange.absent
     /// Of a client's `hello`: its identity, when it hands over references to actors of its own.
@@ -66,6 +68,7 @@ package struct ScannedEnvelope: Sendable {
         targetIdentifier = .absent
         timeoutMilliseconds = nil
         session = .absent
+        traceparent = .absent
         limits = .absent
         client = .absent
         protocolVersion = nil

@@ -88,12 +88,12 @@ extension Judge {
         try await wait("for the engine") { machines.isReady }
     }
 
-    /// No engine for a while. Now and then for so long that calls are not kept any more for who may own their actor (30 s), and each node says so.
+    /// No engine for a while. Now and then for so long that calls are not kept any more for who may own their actor (60 s, `ServerLimits.callTimeout`), and each node says so.
     private func beWithout(_ time: Duration, alive: [Int]) async throws {
         let begin = ContinuousClock.now
         if time > .seconds(5) {
             try await Task.sleep(for: Self.leasesOver)
-            let (answers, took) = await Healing(ports: alive.map { ports[$0] }).ask(within: .seconds(40))
+            let (answers, took) = await Healing(ports: alive.map { ports[$0] }).ask(within: .seconds(70))
             if let wrong = answers.first(where: { $0.error?.code != .unavailable }) {
                 found(
                     "\(Self.leasesOver) after the engine had gone a call ended with \(wrong) in \(took), not with unavailable"

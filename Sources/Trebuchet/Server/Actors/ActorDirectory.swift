@@ -26,6 +26,8 @@ final class ActorDirectory: ActorHost, Sendable {
         var records: [ActorName: ActorRecord] = [:]
         var patterns: [Pattern] = []
         var hasPlaced = false
+        /// Whether actors of a pattern may go while their server is there.
+        var mayGo = false
         /// Of actors that were exposed by name and have to be loaded.
         var loading: [ActorName: Registration] = [:]
         var activating: [ActorName: Task<ActorRecord, any Error>] = [:]
@@ -41,6 +43,7 @@ final class ActorDirectory: ActorHost, Sendable {
 
     private let contents = Mutex(Contents())
     private let shares: ShareBook
+    private let ways = Mutex<(@Sendable (String) -> (any RemoteServer)?)?>(nil)
 
     init(shares: ShareBook) { self.shares = shares }
 
@@ -73,6 +76,20 @@ final class ActorDirectory: ActorHost, Sendable {
 
     func record(_ name: ActorName) -> ActorRecord? { contents.withLock { $0.records[name] } }
     func actor(_ name: ActorName) -> (any DistributedActor)? { record(name)?.actor }
+
+    func mayGo(_ name: ActorName) -> Bool {
+        contents.withLock { contents in
+            guard contents.mayGo, contents.loading[name] == nil, let pattern = contents.pattern(for: name) else {
+                return false
+            }
+            return pattern.isPlaced || pattern.idle != nil
+        }
+    }
+
+    func way(to name: String) -> (any RemoteServer)? { ways.withLock { $0 }?(name) }
+
+    /// Set before the server is handed out; nil when it goes.
+    func reach(by way: (@Sendable (String) -> (any RemoteServer)?)?) { ways.withLock { $0 = way } }
 
     /// The type of the actor of this name, made or not; nil when there is none. Nothing is made.
     func type(of name: ActorName) -> ActorType? {
@@ -133,6 +150,7 @@ final class ActorDirectory: ActorHost, Sendable {
             contents.patterns.removeAll { $0.prefix.utf8.elementsEqual(prefix.utf8) }
             contents.patterns.append(Pattern(prefix: prefix, registration: registration))
             contents.hasPlaced = contents.patterns.contains { $0.registration.isPlaced }
+            contents.mayGo = contents.hasPlaced || contents.patterns.contains { $0.registration.idle != nil }
             contents.patterns.sort { $0.prefix.utf8.count > $1.prefix.utf8.count }
         }
     }

@@ -13,8 +13,9 @@ internal import WebSockets
 /// old goes a little with each call.
 struct AnswerMemory<Call> {
     struct Limits {
-        var answersPerConnection: Int
-        var bytesPerConnection: Int
+        var client: ConnectionLimits
+        /// Of a server's own connections.
+        var server: ConnectionLimits
         /// Nanoseconds for which an answer is kept.
         var time: UInt64
     }
@@ -37,6 +38,8 @@ struct AnswerMemory<Call> {
         let isRepeat: Bool
         /// Where it comes from; nil for this machine itself.
         var host: AddressKey?
+        /// Whether a server asks for its actors.
+        var isOfServer = false
 
         fileprivate var author: PrincipalName? { principal.map { PrincipalName($0) } }
         /// Who asks.
@@ -45,8 +48,8 @@ struct AnswerMemory<Call> {
 
     /// What becomes of a call that does not run.
     enum Outcome {
-        /// The same call runs already, on behalf of this one; who came later is told, too.
-        case waits(Call)
+        /// The same call runs already, on behalf of `first`; who came later is told, too, in place of `dropped`, where too many wait.
+        case waits(first: Call, dropped: Call?)
         case answered(Answer)
         case refused(TrebuchetError)
         /// Of its connection calls up to some number are forgotten, and it may be one of them: what else is known of it says more.
@@ -58,10 +61,12 @@ struct AnswerMemory<Call> {
         let principal: PrincipalName?
         let holding: AnswerHolding
         let party: Party
+        let isServer: Bool
 
         init(_ request: Request, _ shares: AnswerShares) {
             principal = request.author
             party = request.party
+            isServer = request.isOfServer
             holding = AnswerHolding(shares, principal: request.principal, host: request.host)
         }
     }
@@ -142,6 +147,8 @@ struct AnswerMemory<Call> {
         return nil
     }
 
+    private func most(of author: Author) -> ConnectionLimits { author.isServer ? limits.server : limits.client }
+
     /// Counts one more answer for all whose share it is of; else the error that names the limit.
     private func take(for connection: ConnectionAnswers) -> TrebuchetError? {
         func full(_ what: String, _ limit: String) -> TrebuchetError {
@@ -150,11 +157,12 @@ struct AnswerMemory<Call> {
                 "the server keeps as many answers of @Idempotent calls \(what) as it may (ServerLimits.\(limit)); try again "
                     + "later")
         }
-        if connection.entries.count >= limits.answersPerConnection {
-            return full("of this connection", "answersPerConnection: \(limits.answersPerConnection)")
+        let most = most(of: connection.author)
+        if connection.entries.count >= most.answers {
+            return full("of this connection", "answersPerConnection: \(most.answers)")
         }
-        if connection.bytes + Self.entryBytes > limits.bytesPerConnection {
-            return full("of this connection", "answerBytesPerConnection: \(limits.bytesPerConnection)")
+        if connection.bytes + Self.entryBytes > most.answerBytes {
+            return full("of this connection", "answerBytesPerConnection: \(most.answerBytes)")
         }
         return connection.author.holding.take(bytes: Self.entryBytes).map { full($0.whose, $0.setting) }
     }
@@ -182,13 +190,11 @@ struct AnswerMemory<Call> {
         switch entry.state {
         case .answered(let answer): return .answered(answer)
         case .runs(var calls):
-            guard calls.count < Self.mostWaiting else {
-                let text = "\(Self.mostWaiting) repeats of this call wait for its answer already; try again later"
-                return .refused(TrebuchetError(.rateLimited, text))
-            }
+            // A client has one connection at a time, the newest: the oldest repeat has most likely lost its own. The first call runs.
+            let dropped = calls.count < Self.mostWaiting ? nil : calls.remove(at: 1)
             calls.append(call)
             connection.entries[name.number]?.state = .runs(calls)
-            return .waits(calls[0])
+            return .waits(first: calls[0], dropped: dropped)
         }
     }
 
@@ -199,9 +205,10 @@ struct AnswerMemory<Call> {
         else { return [] }
         var kept = answer
         var size = Self.size(answer)
+        let most = most(of: entry.author).answerBytes
         let full =
-            connection.bytes + size > limits.bytesPerConnection
-            ? AnswerHolding.Full("of this connection", "answerBytesPerConnection", limits.bytesPerConnection)
+            connection.bytes + size > most
+            ? AnswerHolding.Full("of this connection", "answerBytesPerConnection", most)
             : entry.author.holding.takeBytes(size)
         if let full {
             let text = "the call has run, and its answer was too large to be kept (ServerLimits.\(full.setting))"
@@ -230,8 +237,13 @@ struct AnswerMemory<Call> {
         return calls
     }
 
-    /// Repeats that may wait for one answer: a client has one connection at a time.
+    /// Calls that may wait for one answer, the first among them.
     private static var mostWaiting: Int { 16 }
+
+    /// For a repeat that waits no more.
+    static var dropped: TrebuchetError {
+        TrebuchetError(.rateLimited, "\(mostWaiting) later repeats of this call wait for its answer; try again later")
+    }
 
     static var forgotten: TrebuchetError {
         TrebuchetError(

@@ -3,22 +3,23 @@ internal import TrebuchetActors
 /// Where the answers of one connection's calls count that a store keeps.
 struct StoredAnswerRoom: KeptAnswerRoom {
     private let holding: AnswerHolding
-    private let connection: Share<ConnectionName>
+    /// Nil for a server's own.
+    private let connection: Share<ConnectionName>?
 
-    init(_ holding: AnswerHolding, _ connection: Share<ConnectionName>) {
+    init(_ holding: AnswerHolding, _ connection: Share<ConnectionName>?) {
         self.holding = holding
         self.connection = connection
     }
 
     func take(_ bytes: Int) -> Bool {
-        guard connection.quota.take(bytes) else { return false }
+        if let connection, !connection.quota.take(bytes) { return false }
         guard holding.takeBytes(bytes) != nil else { return true }
-        connection.quota.release(bytes)
+        connection?.quota.release(bytes)
         return false
     }
 
     func release(_ bytes: Int) {
-        connection.quota.release(bytes)
+        connection?.quota.release(bytes)
         holding.releaseBytes(bytes)
     }
 }

@@ -16,6 +16,7 @@ final class ClientCall: @unchecked Sendable {
     let deadline: UInt64
     /// Whether the deadline is that of `ServerLimits.clientCallTimeout`.
     let isLimit: Bool
+    private let traceparent: String?
     /// Set when the caller's task is cancelled, which may be before the call is started.
     let isCancelled = Atomic<Bool>(false)
     /// The connection that it goes over; nil while it waits for one.
@@ -24,7 +25,11 @@ final class ClientCall: @unchecked Sendable {
     var wasSent = false
     private var continuation: CheckedContinuation<[UInt8]?, any Error>?
 
-    init(number: UInt64, actor: String, target: String, request: CallRequest, deadline: UInt64, isLimit: Bool) {
+    init(
+        number: UInt64, actor: String, target: String, request: CallRequest, deadline: UInt64, isLimit: Bool,
+        traceparent: String?
+    ) {
+        self.traceparent = traceparent
         self.number = number
         self.actor = actor
         self.target = target
@@ -45,7 +50,7 @@ final class ClientCall: @unchecked Sendable {
         let left = deadline > now ? deadline - now : 0
         return InvocationMessage(
             number: number, actorID: actor, target: target, request: request,
-            timeoutMilliseconds: Int((left + 999_999) / 1_000_000)
+            timeoutMilliseconds: Int((left + 999_999) / 1_000_000), traceparent: traceparent
         ).bytes
     }
 

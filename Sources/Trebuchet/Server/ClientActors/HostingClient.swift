@@ -115,18 +115,31 @@ final class HostingClient: @unchecked Sendable {
         }
         let own = now &+ limits.clientCallTimeout.nanoseconds
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+        let traced = TraceContext.current.map { TracedCall(of: $0, isTold: clients.events.wants(.spans)) }
         let call = ClientCall(
             number: number, actor: actor, target: target, request: request, deadline: min(own, asked),
-            isLimit: own < asked)
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                call.begin(continuation)
-                reactor.run { self.start(call) }
+            isLimit: own < asked, traceparent: traced?.context.traceparent)
+        do {
+            let result: [UInt8]? = try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    call.begin(continuation)
+                    reactor.run { self.start(call) }
+                }
+            } onCancel: {
+                call.isCancelled.store(true, ordering: .relaxed)
+                reactor.execute { self.giveUp(number, CancellationError()) }
             }
-        } onCancel: {
-            call.isCancelled.store(true, ordering: .relaxed)
-            reactor.execute { self.giveUp(number, CancellationError()) }
+            if let traced { end(traced, call, nil) }
+            return result
+        } catch {
+            if let traced { end(traced, call, error) }
+            throw error
         }
+    }
+
+    private func end(_ traced: TracedCall, _ call: ClientCall, _ error: (any Error)?) {
+        guard let span = traced.span(call.target, of: call.actor, error) else { return }
+        clients.events.tell(.spanEnded(span))
     }
 
     private func start(_ call: ClientCall) {

@@ -28,12 +28,14 @@ final class HostingClients: Sendable {
     let limits: ServerLimits
     let shares: ShareBook
     let quotas: ClientCallQuotas
+    let events: ServerEvents
     let methods = RemoteMethods()
     let errors = ErrorTypes(registration: "server.register")
     private let secret = (0..<32).map { _ in UInt8.random(in: 0 ... .max) }
     private let state = Mutex(State())
 
-    init(limits: ServerLimits, shares: ShareBook, quotas: ClientCallQuotas) {
+    init(limits: ServerLimits, shares: ShareBook, quotas: ClientCallQuotas, events: ServerEvents) {
+        self.events = events
         self.limits = limits
         self.shares = shares
         self.quotas = quotas

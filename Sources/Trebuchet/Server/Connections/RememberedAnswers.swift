@@ -32,8 +32,7 @@ final class RememberedAnswers: Sendable {
         storedShares = AnswerShares(limits)
         storedOfConnections = Shares(limit: limits.answerBytesPerConnection)
         let each = Memory.Limits(
-            answersPerConnection: limits.answersPerConnection, bytesPerConnection: limits.answerBytesPerConnection,
-            time: limits.answerTime.nanoseconds)
+            client: limits.ofClient, server: limits.ofServer, time: limits.answerTime.nanoseconds)
         parts = (0..<reactors).map { _ in Part(each, shares) }
     }
 
@@ -41,7 +40,7 @@ final class RememberedAnswers: Sendable {
     func storedRoom(of connection: ConnectionName, _ request: Memory.Request) -> StoredAnswerRoom {
         StoredAnswerRoom(
             AnswerHolding(storedShares, principal: request.principal, host: request.host),
-            storedOfConnections.share(of: connection))
+            request.isOfServer ? nil : storedOfConnections.share(of: connection))
     }
 
     private func part(_ connection: ConnectionName) -> Part { parts[names.reactor(of: connection)] }

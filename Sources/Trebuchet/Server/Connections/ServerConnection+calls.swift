@@ -145,7 +145,7 @@ extension ServerConnection {
     private func callInPlace(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
         let callID = message.callID
         record.life.wasCalled = true
-        if shard.events.wants(.callsOrVersions) { return callTelling(record, method, message) }
+        if shard.events.wants(.callsVersionsOrSpans) { return callTelling(record, method, message) }
         do {
             try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) }
         } catch {
@@ -166,13 +166,13 @@ extension ServerConnection {
             try told.during { try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) } }
         } catch {
             shard.didCall(method.row)
-            told.tell(endAt: shard.events, code(of: error))
-            return fail(callID, error)
+            told?.tell(endAt: shard.events, code(of: error))
+            return fail(callID, error, told)
         }
         let result = shard.reply.pointee.bytes
-        succeed(callID, result.isEmpty ? nil : result)
+        succeed(callID, result.isEmpty ? nil : result, told)
         shard.didCall(method.row)
-        told.tell(endAt: shard.events, nil)
+        told?.tell(endAt: shard.events, nil)
     }
 
     /// The same for an actor whose changes are written before the answer leaves. A call that waits for that alone takes nothing but
@@ -279,6 +279,9 @@ extension ServerConnection {
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ call: RunningCall,
         _ completion: @escaping CallCompletion
     ) {
+        if let kept = call.kept, record.persisted?.earlier.contains(kept) == true {
+            return completion(.failure(BegunEarlier.error))
+        }
         let dates = dates
         call.home = record.home
         guard let home = record.home, home !== shard.states else {
@@ -353,8 +356,8 @@ extension ServerConnection: CallAnswerer {
         call.told?.tell(endAt: shard.events, code(of: outcome))
         guard isOpen else { return }
         switch outcome {
-        case .success(let result): succeed(callID, result.isEmpty ? nil : result)
-        case .failure(let error): fail(callID, error)
+        case .success(let result): succeed(callID, result.isEmpty ? nil : result, call.told)
+        case .failure(let error): fail(callID, error, call.told)
         }
     }
 }

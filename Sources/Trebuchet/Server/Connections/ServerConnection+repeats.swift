@@ -18,7 +18,7 @@ extension ServerConnection {
 
     private func callOnce(
         _ name: RememberedAnswers.Memory.Name, _ method: ActorMethod, of record: ActorRecord?,
-        _ message: borrowing Message, _ call: RunningCall
+        _ message: borrowing Message, _ call: RunningCall, hasLookedUp: Bool = false
     ) {
         let isRepeat = name.connection != self.name
         if !isRepeat { remembers = true }
@@ -52,8 +52,11 @@ extension ServerConnection {
         }
         let kept = isPlaced(ActorName(message.actorName)) ? KeptMessage(message) : nil
         start(.table(method), of: record, message, run) { outcome in
-            if let kept, case .failure(let error) = outcome, ActorMoved.isIt(error) {
-                return shard.reactor.run { shard.beginAgain(run, name, kept) }
+            if let kept, case .failure(let error) = outcome {
+                if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run, name, kept) } }
+                if BegunEarlier.isIt(error), !hasLookedUp {
+                    return shard.reactor.run { shard.askForIt(run, name, kept) }
+                }
             }
             if run.home != nil, shard.reactor.isCurrent { return shard.end(run, name, outcome) }
             shard.deliver(from: run.home) { shard.end(run, name, outcome) }
@@ -137,7 +140,8 @@ extension ServerConnection {
         if mayBeForgotten(name.number, message, of: request.party) {
             return finish(call, .failure(RememberedAnswers.Memory.forgotten))
         }
-        callOnce(name, method, of: record, message, call)
+        note(.table(method), of: record?.type, message, in: call)
+        callOnce(name, method, of: record, message, call, hasLookedUp: hasLookedUp)
     }
 
     /// Answers what the store has of it; where that is nothing, goes on without.
@@ -196,7 +200,10 @@ extension ServerConnection {
     private func take(_ outcome: RememberedAnswers.Memory.Outcome, _ call: RunningCall) {
         if call.repeated != nil { count(outcome) }
         switch outcome {
-        case .waits(let first): call.run = first.call.run
+        case .waits(let first, let dropped):
+            call.run = first.call.run
+            guard let dropped else { return }
+            dropped.connection.deliver(.failure(RememberedAnswers.Memory.dropped), to: dropped.call)
         case .answered(let answer): deliver(answer, to: call)
         case .refused(let error): deliver(.failure(error), to: call)
         case .forgotten: deliver(.failure(RememberedAnswers.Memory.forgotten), to: call)
@@ -258,7 +265,8 @@ extension ServerConnection {
         _ message: borrowing Message, isRepeat: Bool
     ) -> RememberedAnswers.Memory.Request {
         RememberedAnswers.Memory.Request(
-            digest: digest(of: message), principal: caller?.principal?.id, isRepeat: isRepeat, host: link.host)
+            digest: digest(of: message), principal: caller?.principal?.id, isRepeat: isRepeat, host: link.host,
+            isOfServer: isServer)
     }
 }
 
@@ -275,13 +283,25 @@ extension ServerShard {
 
     /// A kept call was not begun, as its actor has gone to another node: it goes there.
     func beginAgain(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ message: KeptMessage) {
+        takeBack(run, name) { connection in message.withMessage { connection.handleAgain($0) } }
+    }
+
+    /// A kept call was begun by an owner before, whose store has what became of it.
+    func askForIt(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ message: KeptMessage) {
+        takeBack(run, name) { connection in message.withMessage { connection.repeatCall(name, $0) } }
+    }
+
+    private func takeBack(
+        _ run: RunningCall, _ name: RememberedAnswers.Memory.Name,
+        _ body: @escaping @Sendable (ServerConnection) -> Void
+    ) {
         guard run.end() else { return }
         for waiting in answers.withdraw(name) {
             let (connection, call) = (waiting.connection, waiting.call)
             connection.shard.reactor.run {
                 guard connection.isOpen, !call.isAnswered else { return }
                 connection.withdraw(call)
-                message.withMessage { connection.handleAgain($0) }
+                body(connection)
             }
         }
     }

@@ -64,27 +64,27 @@ extension ServerConnection {
 
     /// Why no more calls may be under way; nil when the bytes of one more have been taken.
     func refusal(ofBytes bytes: Int) -> TrebuchetError? {
-        let limits = shard.limits
-        if load.count >= limits.callsPerConnection {
+        let limits = limits
+        if load.count >= limits.calls {
             didReach("callsPerConnection")
             return TrebuchetError(
                 .rateLimited,
-                "\(limits.callsPerConnection) calls of this connection are under way already "
+                "\(limits.calls) calls of this connection are under way already "
                     + "(ServerLimits.callsPerConnection)")
         }
-        if load.answered >= limits.callsPerConnection {
+        if load.answered >= limits.calls {
             didReach("callsPerConnection")
             return TrebuchetError(
                 .rateLimited,
                 "\(load.answered) calls of this connection whose time was over, or that were cancelled, still run or are still to be sent "
                     + "(ServerLimits.callsPerConnection)")
         }
-        if load.bytes + bytes > limits.callBytesPerConnection {
+        if load.bytes + bytes > limits.callBytes {
             didReach("callBytesPerConnection")
             return TrebuchetError(
                 .rateLimited,
                 "calls of this connection that are under way have \(load.bytes) bytes already, of "
-                    + "\(limits.callBytesPerConnection) (ServerLimits.callBytesPerConnection)")
+                    + "\(limits.callBytes) (ServerLimits.callBytesPerConnection)")
         }
         do throws(MemoryExcess) {
             try account.take(bytes)
@@ -185,9 +185,12 @@ extension ServerConnection {
             shard.reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
             try result.write?(shard.coder(writing: dates), &shard.reply.pointee)
             let bytes = shard.reply.pointee.bytes
-            call.callID.withUnsafeBytes { succeed($0, result.write == nil ? nil : bytes) }
+            call.callID.withUnsafeBytes { succeed($0, result.write == nil ? nil : bytes, call.told) }
         } catch {
-            if let stream = call.stream { refuse(stream, call.callID, error) } else { fail(call.callID, error) }
+            guard let stream = call.stream else {
+                return call.callID.withUnsafeBytes { fail($0, error, call.told) }
+            }
+            refuse(stream, call.callID, error)
         }
     }
 

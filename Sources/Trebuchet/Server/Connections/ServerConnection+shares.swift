@@ -61,15 +61,24 @@ final class StreamStake: HeldPlace, @unchecked Sendable {
 
 /// A stream counts for its connection here, where that costs no memory, and for all others in the book.
 extension ServerConnection {
+    /// What it may have at once.
+    var limits: ConnectionLimits { isServer ? shard.parts.limitsOfServer : shard.parts.limitsOfClient }
+
+    /// Whose shares it uses.
+    var parties: Parties {
+        if isServer { return .server }
+        return Parties(connection: name.number, principal: caller?.principal?.id, host: link.host)
+    }
+
     /// Throws when there is no room.
     func stake(filtered: Bool) throws(TrebuchetError) -> StreamStake {
         guard !isDraining else {
             throw TrebuchetError(.unavailable, "the server is shutting down and begins no streams")
         }
-        let (limits, shares) = (shard.limits, shard.parts.shares)
+        let (limits, shares) = (limits, shard.parts.shares)
         let connection = Party.connection(name.number)
-        guard use.streams < limits.streamsPerConnection else { throw shares.refusal(.streams, connection) }
-        guard !filtered || use.filtered < limits.filtersPerConnection else {
+        guard use.streams < limits.streams else { throw shares.refusal(.streams, connection) }
+        guard !filtered || use.filtered < limits.filters else {
             throw shares.refusal(.filters, connection)
         }
         moveStreams(to: parties.principal)

@@ -199,7 +199,7 @@ extension ServerConnection {
             if let error = request.stake.refusal { refuse(request, error) }
             return
         }
-        guard running[request.key] == nil, load.count < shard.limits.callsPerConnection else {
+        guard running[request.key] == nil, load.count < limits.calls else {
             return refuse(request, TrebuchetError(.unavailable, "the actor was let go of just now; try again"))
         }
         let call = RunningCall(callID: request.key, after: shard.limits.callTimeout, on: shard.reactor, byteCount: 0)

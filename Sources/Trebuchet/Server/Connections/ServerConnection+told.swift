@@ -1,6 +1,7 @@
 internal import Networking
 internal import Platform
 internal import TrebuchetActors
+internal import TrebuchetWire
 
 /// What a connection counts, and tells those who listen.
 extension ServerConnection {
@@ -16,10 +17,10 @@ extension ServerConnection {
 
     // MARK: The connection
 
-    // One of another node's is counted there.
+    // One of another node's is counted there, and one of the server's to itself is none that anybody asks for.
 
     func didOpen() {
-        guard upstream == nil else { return }
+        guard upstream == nil, !isServer else { return }
         shard.counts.count(.connectionsOpened)
         guard events.wants(.connections) else { return }
         events.tell(.connectionOpened(peer))
@@ -35,7 +36,7 @@ extension ServerConnection {
     }
 
     func didClose() {
-        guard upstream == nil else { return }
+        guard upstream == nil, !isServer else { return }
         shard.counts.count(.connectionsClosed)
         guard events.wants(.connections) else { return }
         events.tell(
@@ -55,13 +56,24 @@ extension ServerConnection {
     /// Of arguments that are longer nobody is shown anything.
     private static let longestArguments = 2_048
 
-    func told(_ method: String, isRedacted: Bool, _ type: ActorType, _ message: borrowing Message) -> ToldCall {
+    /// Nil for a call that only those might want to hear of who trace, and that is not traced.
+    func told(_ method: String, isRedacted: Bool, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
+        let (trace, parent) = trace(of: message)
+        guard trace != nil || events.wants(.callsOrVersions) else { return nil }
         let call = ServerEvent.Call(
             number: events.nextCall(), peer: peer, actor: message.actorName, type: type.name, method: method,
+            trace: trace,
             arguments: events.wants(.arguments)
                 ? isRedacted || !type.isInspectable ? .redacted : Self.arguments(of: message) : nil)
         events.tell(.callBegan(call))
-        return ToldCall(call)
+        return ToldCall(call, parent: parent)
+    }
+
+    /// The span of a call and the one that it is a child of. Where nobody hears of spans, that of the caller, for the log.
+    private func trace(of message: borrowing Message) -> (TraceContext?, parent: UInt64?) {
+        let isTraced = events.wants(.spans)
+        if let caller = message.trace { return (isTraced ? caller.child : caller, caller.span) }
+        return isTraced && events.sampling.next() ? (TraceContext(), nil) : (nil, nil)
     }
 
     private static func arguments(of message: borrowing Message) -> ServerEvent.Call.Arguments {
@@ -79,7 +91,7 @@ extension ServerConnection {
 
     @inline(__always)
     func toldIfWanted(_ method: ActorMethod, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
-        events.wants(.callsOrVersions) ? told(method.name, isRedacted: method.isRedacted, type, message) : nil
+        events.wants(.callsVersionsOrSpans) ? told(method.name, isRedacted: method.isRedacted, type, message) : nil
     }
 
     /// Notes where the time of a call is counted, and tells that it begins.
@@ -87,7 +99,7 @@ extension ServerConnection {
     /// - Parameter type: nil while the actor is not made.
     func note(_ method: CalledMethod, of type: ActorType?, _ message: borrowing Message, in call: RunningCall) {
         call.row = method.row
-        guard events.wants(.callsOrVersions),
+        guard events.wants(.callsVersionsOrSpans),
             let type = type ?? shard.directory.type(of: ActorName(message.actorName))
         else { return }
         call.told = told(method.shownName, isRedacted: method.isRedacted, type, message)
@@ -108,6 +120,38 @@ extension ServerConnection {
     /// Nobody is there any more to be answered.
     func didAbandon(_ call: RunningCall) {
         if !call.isAnswered { call.told?.tell(endAt: events, .cancelled) }
+    }
+
+    /// The same as without `told`; who has sent a trace along is told the span of its call.
+    @inline(__always)
+    func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?, _ told: ToldCall?) {
+        guard let told, let traceparent = told.traceparent else { return succeed(callID, result) }
+        succeed(callID, result, traceparent)
+    }
+
+    @inline(never)
+    private func succeed(
+        _ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?, _ traceparent: String
+    ) {
+        // More than the member takes.
+        let count = EnvelopeWriter.responseCount(callID: callID.count, result: result?.count ?? 0) + 80
+        // Without it, it may be small enough.
+        guard count <= largestMessage else { return succeed(callID, result) }
+        if shard.states.hasMarked { catchUpStreams() }
+        link.send { EnvelopeWriter.response(callID: callID, result: result, traceparent: traceparent, into: &$0) }
+    }
+
+    func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error, _ told: ToldCall?) {
+        guard isOpen else { return }
+        if shard.states.hasMarked { catchUpStreams() }
+        let failure = failure(error, of: "the method")
+        let traceparent = told?.traceparent
+        link.send {
+            EnvelopeWriter.failure(
+                callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
+                retryAfterMilliseconds: failure.retryAfterMilliseconds,
+                traceparent: traceparent, into: &$0)
+        }
     }
 
     /// What a client is told of an error that a call or stream has ended with.
@@ -162,7 +206,12 @@ extension ServerConnection {
 extension ToldCall {
     /// Runs the method of the call: what it changes is its doing.
     func during<Result>(_ body: () throws -> Result) rethrows -> Result {
-        try ServerEvents.$currentCall.withValue(call.number, operation: body)
+        guard let trace = call.trace else {
+            return try ServerEvents.$currentCall.withValue(call.number, operation: body)
+        }
+        return try TraceContext.with(trace) {
+            try ServerEvents.$currentCall.withValue(call.number, operation: body)
+        }
     }
 }
 

@@ -52,6 +52,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Whether its calls have to be looked at before they are made.
     private(set) var isGuarded: Bool
     private var isRevoked = false { didSet { look() } }
+    /// Whether the server itself is at the other end, for its actors or those of another node.
+    let isServer: Bool
     /// Whether what is in hand is not the client's doing, or was counted before.
     var isCounted = false
     /// Whether its calls may have to stand behind others that are at another node.
@@ -92,6 +94,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         self.name = name
         self.largestMessage = UInt32(clamping: min(largestMessage, shard.limits.clientMessageSize))
         self.caller = caller
+        isServer = caller?.isServer == true
         self.link = link
         self.dates = dates
         self.shard = shard
@@ -105,7 +108,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         caller.connection.endsStreams { self.endStreams(of: $0, $1) }
         caller.connection.followsRights { self.shard.reactor.run { self.rightsDidChange() } }
         // One of another node's has been greeted there.
-        if upstream == nil { shard.onConnect?(caller.connection) }
+        if upstream == nil, !isServer { shard.onConnect?(caller.connection) }
     }
 
     // MARK: Messages in
@@ -189,7 +192,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         let ping = shard.limits.pingInterval.map { Int($0.nanoseconds / 1_000_000) }
         link.send {
             EnvelopeWriter.hello(
-                session: shard.answers.names.text(name), terms: shard.limits.terms, pingIntervalMilliseconds: ping,
+                session: shard.answers.names.text(name), terms: shard.limits.terms(for: limits),
+                pingIntervalMilliseconds: ping,
                 into: &$0)
         }
     }
@@ -214,6 +218,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     /// Why a call or stream may not begin; nil when it may.
     func refusal(of target: String, _ actorID: String) -> TrebuchetError? {
+        if isServer { return nil }
         if let revocation = revocation(of: actorID) { return revocation }
         if let mayCall = shard.mayCall, !mayCall(caller, actorID, target) {
             let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
@@ -238,11 +243,6 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
                 .rateLimited, "too many \(what); try again in \(wait) ms", retryAfter: .milliseconds(wait))
         }
         return nil
-    }
-
-    /// Whose shares it uses.
-    var parties: Parties {
-        Parties(connection: name.number, principal: caller?.principal?.id, host: link.host)
     }
 
     // MARK: Messages out
@@ -277,16 +277,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         callID.withUnsafeBytes { fail($0, error) }
     }
 
-    func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error) {
-        guard isOpen else { return }
-        if shard.states.hasMarked { catchUpStreams() }
-        let failure = failure(error, of: "the method")
-        link.send {
-            EnvelopeWriter.failure(
-                callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
-                retryAfterMilliseconds: failure.retryAfterMilliseconds, into: &$0)
-        }
-    }
+    func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error) { fail(callID, error, nil) }
 
     /// Sends the states that a call changed before its answer: a caller reads its own writes.
     func catchUpStreams() {

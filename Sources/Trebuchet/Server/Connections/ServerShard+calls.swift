@@ -48,9 +48,7 @@ extension ServerShard {
         _ call: RunningCall, _ completion: @escaping CallCompletion
     ) -> Bool {
         guard let told = call.told else { return runUntold(method, of: record, message, dates, call, completion) }
-        return ServerEvents.$currentCall.withValue(told.call.number) {
-            runUntold(method, of: record, message, dates, call, completion)
-        }
+        return told.during { runUntold(method, of: record, message, dates, call, completion) }
     }
 
     private func runUntold(
@@ -65,10 +63,11 @@ extension ServerShard {
             completion(.failure(refusal))
             return true
         }
+        let told = call.told
         let completion: CallCompletion = { outcome in
             life.leave()
-            guard let kept else { return record.whenWritten(outcome, completion) }
-            record.whenWritten(outcome, of: kept, { self.answer(of: $0) }, completion)
+            guard let kept else { return record.whenWritten(outcome, told, completion) }
+            record.whenWritten(outcome, of: kept, told, { self.answer(of: $0) }, completion)
         }
         do {
             switch method {

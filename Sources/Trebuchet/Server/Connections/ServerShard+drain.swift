@@ -24,18 +24,21 @@ extension ServerShard {
         }
     }
 
+    /// All but the server's own, over which actors that still have to end call others.
+    private var clients: [ServerConnection] { connections.values.filter { !$0.isServer } }
+
     private func drain(for limit: Duration, _ done: @escaping () -> Void) {
         let deadline = reactor.now &+ limit.nanoseconds
         // Half of the time for telling them: the last ones' calls get the other half.
-        let plan = DrainPlan(clients: connections.count, within: limit / 2)
+        let plan = DrainPlan(clients: clients.count, within: limit / 2)
         inBatches(plan) { connection in
             connection.drain(reconnectAfterMilliseconds: Int.random(in: 0..<plan.spreadMilliseconds))
         } done: {
             // What a client sent before it knew is done too; what it sends later is refused.
             let heard = min(deadline, self.reactor.now &+ Self.hearing.nanoseconds)
-            self.wait(until: heard, { !self.connections.values.contains(where: \.isLeaving) }) {
-                for connection in self.connections.values { connection.dismiss() }
-                self.wait(until: deadline, { self.connections.values.allSatisfy(\.hasNoCalls) }) {
+            self.wait(until: heard, { !self.clients.contains(where: \.isLeaving) }) {
+                for connection in self.clients { connection.dismiss() }
+                self.wait(until: deadline, { self.clients.allSatisfy(\.hasNoCalls) }) {
                     self.close(done)
                 }
             }
@@ -43,18 +46,18 @@ extension ServerShard {
     }
 
     private func close(_ done: @escaping () -> Void) {
-        inBatches(DrainPlan(clients: connections.count, within: Self.closing)) { connection in
+        inBatches(DrainPlan(clients: clients.count, within: Self.closing)) { connection in
             connection.close(.goingAway, reason: "server is shutting down")
         } done: {
             let deadline = self.reactor.now &+ Self.closing.nanoseconds
-            self.wait(until: deadline, { self.connections.isEmpty }, done)
+            self.wait(until: deadline, { self.clients.isEmpty }, done)
         }
     }
 
     /// Does something with all connections that are there now, one batch in each interval, as far as they are still there.
     private func inBatches(_ plan: DrainPlan, _ body: @escaping (ServerConnection) -> Void, done: @escaping () -> Void)
     {
-        next(Array(connections.values)[...], plan.batch, body, done)
+        next(clients[...], plan.batch, body, done)
     }
 
     private func next(

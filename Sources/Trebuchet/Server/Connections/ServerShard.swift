@@ -57,6 +57,8 @@ final class ServerShard: @unchecked Sendable {
     /// Streams of actors of this reactor that other nodes take for their clients; one for each of their lines.
     var feeds: [NodeFeeds] = []
     /// At one of several nodes, from the first question on.
+    /// Of its connections, those of servers: of this one, and of nodes.
+    private var serverCount = 0
     var slotQueues: SlotQueues?
     var idleWatch = IdleWatch()
     var isWatchingIdle = false
@@ -105,9 +107,12 @@ final class ServerShard: @unchecked Sendable {
     /// The shard of the same server on another reactor.
     func sibling(on states: SystemShard) -> ServerShard? { siblings.first { $0.states === states } }
 
-    func add(_ connection: ServerConnection) { connections[connection.name.number] = connection }
+    func add(_ connection: ServerConnection) {
+        if connection.isServer { serverCount += 1 }
+        connections[connection.name.number] = connection
+    }
     func remove(_ connection: ServerConnection) {
-        connections[connection.name.number] = nil
+        if connections.removeValue(forKey: connection.name.number)?.isServer == true { serverCount -= 1 }
         streamsMayShow(connection)
     }
 
@@ -130,6 +135,9 @@ final class ServerShard: @unchecked Sendable {
         wholeSecondsCoder = ValueCoder()
         states.takeApart()
     }
+
+    /// Connections but those of servers.
+    var clientCount: Int { connections.count - serverCount }
 
     /// Calls and streams that wait for an actor to be made.
     var waitingCount: Int { waiting.values.reduce(0) { $0 + $1.count } }
@@ -254,6 +262,8 @@ enum ActorPlace {
 /// What all reactors of a server share.
 final class ServerParts: Sendable {
     let limits: ServerLimits
+    let limitsOfClient: ConnectionLimits
+    let limitsOfServer: ConnectionLimits
     let directory: ActorDirectory
     /// The actors that were made in the server's system, exposed or not.
     let locals = LocalActors()
@@ -283,6 +293,8 @@ final class ServerParts: Sendable {
         reactors: Int, limits: ServerLimits, showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void
     ) {
         self.limits = limits
+        limitsOfClient = limits.ofClient
+        limitsOfServer = limits.ofServer
         // Here for all: names and texts of peers are in many of them.
         let events = events
         let plainLog: @Sendable (String) -> Void = { log(LogLine.of($0)) }
@@ -301,6 +313,6 @@ final class ServerParts: Sendable {
         principalMemory = PrincipalMemory(limit: limits.heldBytesPerPrincipal ?? limits.heldBytes / 4)
         hosting = HostingClients(
             limits: limits, shares: shares,
-            quotas: ClientCallQuotas(limits, memory: memory, principalMemory: principalMemory))
+            quotas: ClientCallQuotas(limits, memory: memory, principalMemory: principalMemory), events: events)
     }
 }

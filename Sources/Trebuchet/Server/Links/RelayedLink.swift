@@ -50,12 +50,8 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         let name = carried.name
         // What has come over the line before is all that will.
         shard.connections[name.number]?.linkDidClose()
-        let caller =
-            client.isCaller
-            ? Caller(connection: CallerConnection(principal: client.knownPrincipal, remoteAddress: client.address))
-            : nil
         let connection = ServerConnection(
-            self, name: name, shard: shard, caller: caller, largestMessage: client.largestMessage,
+            self, name: name, shard: shard, caller: client.caller, largestMessage: client.largestMessage,
             dates: client.wholeSeconds ? .wholeSeconds : .milliseconds,
             upstream: Upstream(carried: carried, streams: client.streams) { [weak self] in self?.leave($0, $1) })
         connection.remembers = shard.answers.reopen(name)

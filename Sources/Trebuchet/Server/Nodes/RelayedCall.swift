@@ -88,8 +88,8 @@ extension Message {
             arguments: envelope.pointee.arguments.map { Array(bytes($0)) },
             genericSubstitutions: envelope.pointee.genericSubstitutions.map { text($0) },
             timeoutMilliseconds: envelope.pointee.timeoutMilliseconds,
-            session: envelope.pointee.session.isAbsent ? nil : text(envelope.pointee.session), isRepeat: true,
-            into: &buffer)
+            session: envelope.pointee.session.isAbsent ? nil : text(envelope.pointee.session),
+            traceparent: trace?.traceparent, isRepeat: true, into: &buffer)
         return Array(buffer.bytes)
     }
 }
@@ -106,4 +106,17 @@ enum ActorMoved {
         guard let error = error as? TrebuchetError else { return false }
         return error.code == .unavailable && error.type == type
     }
+}
+
+/// What becomes of a call that comes as if for the first time, and that an owner before has begun all the same: the log is asked what it
+/// was answered. One of which the log says nothing any more ends so.
+enum BegunEarlier {
+    private static let type = "BegunEarlier"
+
+    static let error = TrebuchetError(
+        .unknownOutcome,
+        "the call had begun at another node, and what became of it is not kept any more: look at what it would have changed",
+        type: type)
+
+    static func isIt(_ error: any Error) -> Bool { (error as? TrebuchetError)?.type == type }
 }

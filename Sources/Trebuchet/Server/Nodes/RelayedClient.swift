@@ -12,6 +12,8 @@ struct RelayedClient: Codable {
     var streams: String
     /// Whether its node asks who calls.
     var isCaller: Bool
+    /// Whether the node itself calls, for its actors; nil from nodes that have no such.
+    var isServer: Bool?
     var principal: RelayedPrincipal?
     var host: String?
     var port: Int?
@@ -39,6 +41,7 @@ struct RelayedClient: Codable {
         self.session = session
         self.streams = streams
         isCaller = caller != nil
+        isServer = caller?.isServer
         principal = caller?.principal.map {
             RelayedPrincipal(id: $0.id, roles: $0.roles.sorted(), claims: $0.claims)
         }
@@ -66,6 +69,13 @@ struct RelayedClient: Codable {
             .internal,
             "who is signed in has roles and claims of more than \(NodeExchange.partBytes) bytes, which nodes do not tell each "
                 + "other: actors that live on other nodes cannot be reached")
+    }
+
+    /// Who calls, at a node that asks.
+    var caller: Caller? {
+        if isServer == true { return Caller(connection: CallerConnection(ofServer: ())) }
+        guard isCaller else { return nil }
+        return Caller(connection: CallerConnection(principal: knownPrincipal, remoteAddress: address))
     }
 
     var knownPrincipal: Principal? {

@@ -48,6 +48,8 @@ final class ServerNodes: Sendable {
     func start(
         on reactors: ReactorGroup, release: @escaping @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void
     ) async throws {
+        // A server that could not listen may be started again.
+        guard running.withLock({ $0.isEmpty }) else { return }
         watch.release(by: release)
         if let address {
             let entrance = try DirectEntrance(at: address, self, on: reactors)
@@ -57,7 +59,13 @@ final class ServerNodes: Sendable {
             member.tell(NodeAnnouncement(reached, key: key).bytes)
             exchange.use(links)
         }
-        try await exchange.start()
+        do {
+            try await exchange.start()
+        } catch {
+            // Its port is free before it is started again.
+            if let entrance = closeLinks() { await entrance.close() }
+            throw error
+        }
         running.withLock { running in
             running.append(Task { await self.run() })
             running.append(Task { await self.lookWhoLives() })
@@ -102,7 +110,7 @@ final class ServerNodes: Sendable {
     func end() {
         for task in running.withLock({ $0 }) { task.cancel() }
         exchange.close()
-        closeLinks()
+        if let entrance = closeLinks() { Task { await entrance.close() } }
     }
 
     /// For tests.
@@ -111,13 +119,14 @@ final class ServerNodes: Sendable {
     /// For tests: as if the network had cut them.
     func cutLinks() { direct.withLock { $0?.links }?.cut() }
 
-    private func closeLinks() {
+    /// - Returns: what still is to be closed.
+    private func closeLinks() -> DirectEntrance? {
         let direct = direct.withLock { direct in
             defer { direct = nil }
             return direct
         }
         direct?.links.close()
-        if let entrance = direct?.entrance { Task { await entrance.close() } }
+        return direct?.entrance
     }
 }
 

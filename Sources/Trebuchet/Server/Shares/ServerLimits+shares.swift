@@ -2,10 +2,10 @@ internal import TrebuchetWire
 
 extension ServerLimits {
     /// What clients are told of.
-    var terms: ServerTerms {
+    func terms(for connection: ConnectionLimits) -> ServerTerms {
         ServerTerms(
-            callsPerConnection: callsPerConnection, callBytesPerConnection: callBytesPerConnection,
-            streamsPerConnection: streamsPerConnection, messageSize: messageSize,
+            callsPerConnection: connection.calls, callBytesPerConnection: connection.callBytes,
+            streamsPerConnection: connection.streams, messageSize: messageSize,
             clientActorsPerClient: clientActorsPerClient, clientAnswerSize: clientAnswerSize)
     }
 

@@ -21,12 +21,16 @@ enum SharedResource: Int, CaseIterable, Sendable {
 /// Who is behind a connection, as far as shares go: the connection, its principal when it has one, and its host unless that is
 /// this machine, where a proxy may stand for many.
 struct Parties: Sendable {
-    let connection: UInt64
+    /// Nil for the server itself.
+    let connection: UInt64?
     let principal: String?
     let host: AddressKey?
 
+    /// The server's actors, whose use counts for all alone.
+    static let server = Parties(connection: nil, principal: nil, host: nil)
+
     /// The narrowest first.
-    var all: [Party] { [.connection(connection)] + wider }
+    var all: [Party] { (connection.map { [.connection($0)] } ?? []) + wider }
 
     /// All but the connection, and the server with them.
     var beyondConnection: [Party] { wider + [.server] }

@@ -63,6 +63,8 @@ protocol StateKeeper: AnyObject {
     func didRefuse(_ error: TrebuchetError)
     /// Whether everything that has changed is kept.
     var isAtRest: Bool { get }
+    /// Whether others may go on with the state: then all that those who observe have seen has to be kept.
+    var hasSuccessors: Bool { get }
     /// Runs `update`, which shows the versions up to now, when they are kept.
     ///
     /// - Parameter isWanted: whether anybody would still see it; streams may come and go meanwhile. Nil for what was captured, and is

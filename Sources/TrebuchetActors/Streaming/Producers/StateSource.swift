@@ -25,6 +25,8 @@ final class StateSource: StreamHub, @unchecked Sendable {
     /// Who writes a persisted state, and the last version that it was given. Such a state is sent when it is written.
     var persistence: (any StateKeeper)?
     var captured: UInt64 = 0
+    /// Whether the store has it, or was given it.
+    var isInLog = false
     /// The last version that those who observe a persisted state were sent.
     var shown: UInt64 = 0
     /// The form in which it is persisted.
@@ -114,6 +116,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
     override func first(for broadcaster: Broadcaster) {
         let event = first()
         guard let persistence else { return broadcaster.send(event) }
+        keepFirstVersion()
         persistence.show(while: { [weak self] in self?.has(broadcaster) == true }) { broadcaster.send(event) }
     }
 

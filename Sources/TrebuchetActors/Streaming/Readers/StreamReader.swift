@@ -46,7 +46,7 @@ extension StreamOrigin {
         _ actor: A, _ name: String, filter: StreamFilter? = nil, reading: StreamReading = .latest,
         kept: (any KeptState<Value>)? = nil
     ) -> Self where A.ActorSystem == TrebuchetActorSystem {
-        guard let server = actor.id.remote ?? actor.actorSystem.server else {
+        guard let server = actor.actorSystem.server(of: actor.id) else {
             return .failed(actor.actorSystem.unreachable(actor.id))
         }
         let target = StreamTarget(actorID: actor.id.id, name: name, filter: filter)

@@ -1,0 +1,136 @@
+internal import Synchronization
+
+/// Which trace something is part of, and which span of it: what the field `traceparent` of the W3C says.
+///
+///     try await TraceContext.with(TraceContext(traceparent)) { try await todos.addTodo(title: "Milk") }
+///
+/// Calls that are made within `with` are part of the trace; so is what they lead to at the server, as far as that traces.
+public struct TraceContext: Sendable, Hashable {
+    private let high: UInt64
+    private let low: UInt64
+    /// Of the span.
+    package let span: UInt64
+    /// Whether what happens is to be kept. Who makes the trace decides that, for all who have a part in it.
+    public let isSampled: Bool
+
+    private init(high: UInt64, low: UInt64, span: UInt64, isSampled: Bool) {
+        (self.high, self.low, self.span) = (high, low, span)
+        self.isSampled = isSampled
+    }
+
+    /// The beginning of a new trace.
+    public init(isSampled: Bool = true) {
+        self.init(high: .random(in: 1 ... .max), low: Self.newSpan, span: Self.newSpan, isSampled: isSampled)
+    }
+
+    /// What a `traceparent` says, as `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`; nil where it is none.
+    public init?(_ traceparent: String) {
+        var text = traceparent
+        guard let context = text.withUTF8({ Self(UnsafeRawBufferPointer($0)) }) else { return nil }
+        self = context
+    }
+
+    /// The same of bytes.
+    package init?(_ bytes: UnsafeRawBufferPointer) {
+        let dash = UInt8(ascii: "-")
+        guard bytes.count >= 55, bytes[2] == dash, bytes[35] == dash, bytes[52] == dash,
+            let version = Self.number(bytes, 0..<2), version != 0xFF,
+            // Later versions may say more, behind what this one says.
+            bytes.count == 55 || version > 0 && bytes[55] == dash,
+            let high = Self.number(bytes, 3..<19), let low = Self.number(bytes, 19..<35), high | low != 0,
+            let span = Self.number(bytes, 36..<52), span != 0, let flags = Self.number(bytes, 53..<55)
+        else { return nil }
+        self.init(high: high, low: low, span: span, isSampled: flags & 1 == 1)
+    }
+
+    /// As the field is written.
+    public var traceparent: String { "00-\(traceID)-\(spanID)-\(isSampled ? "01" : "00")" }
+
+    /// 32 hexadecimal digits, the same for all that is part of the trace.
+    public var traceID: String { Self.digits(high) + Self.digits(low) }
+
+    /// 16 hexadecimal digits.
+    public var spanID: String { Self.digits(span) }
+
+    /// A new span of the same trace.
+    package var child: TraceContext {
+        TraceContext(high: high, low: low, span: Self.newSpan, isSampled: isSampled)
+    }
+
+    private static var newSpan: UInt64 { .random(in: 1 ... .max) }
+
+    private static func number(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> UInt64? {
+        var value: UInt64 = 0
+        for byte in bytes[range] {
+            let digit: UInt8
+            switch byte {
+            case 0x30...0x39: digit = byte - 0x30
+            // No capitals.
+            case 0x61...0x66: digit = byte - 0x61 + 10
+            default: return nil
+            }
+            value = value << 4 | UInt64(digit)
+        }
+        return value
+    }
+
+    package static func digits(_ value: UInt64) -> String {
+        let text = String(value, radix: 16)
+        return String(repeating: "0", count: 16 - text.count) + text
+    }
+
+    // MARK: The one of now
+
+    @TaskLocal private static var bound: TraceContext?
+    /// Whether any was ever set: a program that does not trace never looks for one.
+    private static let isUsed = Atomic<Bool>(false)
+
+    /// Written once: who reads it on another core does so from its own memory then.
+    private static func noteUse() {
+        if !isUsed.load(ordering: .relaxed) { isUsed.store(true, ordering: .relaxed) }
+    }
+
+    /// That of the task: what calls made now are part of. Nil for none. In a method at a server that traces, that of its call.
+    public static var current: TraceContext? { isUsed.load(ordering: .relaxed) ? bound : nil }
+
+    /// Makes what `body` does part of a trace; of none when it is nil.
+    public static func with<Result>(
+        _ context: TraceContext?, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        noteUse()
+        return try await $bound.withValue(context, operation: body, isolation: isolation)
+    }
+
+    /// The same for what does not wait, and for tasks that it starts.
+    public static func with<Result>(_ context: TraceContext?, _ body: () throws -> Result) rethrows -> Result {
+        noteUse()
+        return try $bound.withValue(context, operation: body)
+    }
+}
+
+/// Which of many begin a trace.
+package final class TraceSampling: Sendable {
+    /// Below which a random number has to be; 0 for none.
+    private let threshold = Atomic<UInt64>(0)
+    private let state = Atomic<UInt64>(.random(in: 0 ... .max))
+
+    package init(ratio: Double = 0) { set(ratio) }
+
+    /// - Parameter ratio: from 0, none, to 1, all.
+    package func set(_ ratio: Double) {
+        threshold.store(
+            ratio >= 1 ? .max : ratio > 0 ? UInt64(ratio * 0x1p64) : 0, ordering: .relaxed)
+    }
+
+    /// Whether this one does.
+    package func next() -> Bool {
+        let threshold = threshold.load(ordering: .relaxed)
+        guard threshold > 0 else { return false }
+        guard threshold < .max else { return true }
+        // No questions to the system: it is asked at each call.
+        var mixed = state.wrappingAdd(0x9E37_79B9_7F4A_7C15, ordering: .relaxed).newValue
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31) < threshold
+    }
+}

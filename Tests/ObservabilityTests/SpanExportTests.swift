@@ -1,0 +1,194 @@
+import Foundation
+import Platform
+import Synchronization
+import TestSupport
+import Testing
+import TrebuchetTesting
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+
+/// Spans on their way to a collector, whatever that does.
+@Suite(.timeLimit(.minutes(1))) struct SpanExportTests {
+    /// What an exporter says, whose times are short.
+    private final class Said: Sendable {
+        private let texts = Mutex<[String]>([])
+
+        var lines: [String] { texts.withLock { $0 } }
+
+        func exporter(_ url: String, _ change: (inout OTLPExporter.Pace) -> Void = { _ in }) throws -> OTLPExporter {
+            var pace = OTLPExporter.Pace()
+            (pace.gathering, pace.afterFailure) = (.milliseconds(10), .milliseconds(20))
+            change(&pace)
+            return try OTLPExporter(url: url, pace: pace) { line in self.texts.withLock { $0.append(line) } }
+        }
+
+        /// How many spans its lines speak of.
+        var count: Int { lines.reduce(0) { $0 + (Int($1.prefix { $0.isNumber }) ?? 0) } }
+    }
+
+    private var span: TraceSpan {
+        TraceSpan("a", .internal, TraceContext(), of: nil, beganAt: 1, took: 1, attributes: [], error: nil)
+    }
+
+    @Test("a collector gets the spans as OTLP in JSON")
+    func otlp() async throws {
+        let collector = try Collector()
+        defer { collector.stop() }
+        let exporter = try OTLPExporter(url: collector.url, service: "a \"service\"", log: { _ in })
+        try await withTraced(exporter) { client, _ async throws in
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            try await TraceContext.with(TraceContext(TraceTests.traceparent)) {
+                _ = try await shelf.put("a")
+                await #expect(throws: TrebuchetError.self) { try await shelf.refuse("b") }
+            }
+        }
+        await exporter.flush()
+        let counts = exporter.counts
+        #expect(counts.sent == 2 && counts.leftOut == 0)
+        #expect(collector.requests.allSatisfy { $0.hasPrefix("POST /v1/traces HTTP/1.1\r\n") })
+        #expect(collector.requests.allSatisfy { $0.contains("\r\nContent-Type: application/json\r\n") })
+        let spans = collector.spans
+        #expect(spans.count == 2)
+        let (put, refuse) = (spans.first, spans.last)
+        #expect(put?["traceId"] as? String == "4bf92f3577b34da6a3ce929d0e0e4736")
+        #expect(put?["parentSpanId"] as? String == "00f067aa0ba902b7")
+        #expect((put?["spanId"] as? String)?.count == 16)
+        #expect(put?["name"] as? String == "ObservabilityTests.Shelf/put(_:)" && put?["kind"] as? Int == 2)
+        let began = UInt64(put?["startTimeUnixNano"] as? String ?? "") ?? 0
+        let ended = UInt64(put?["endTimeUnixNano"] as? String ?? "") ?? 0
+        let now = UInt64(Date().timeIntervalSince1970 * 1e9)
+        #expect(began < ended && ended <= now + 1_000_000_000 && began > now - 300_000_000_000)
+        #expect(Collector.attributes(put)["rpc.system"] == "trebuchet" && put?["status"] == nil)
+        #expect(Collector.attributes(refuse)["error.type"] == "application")
+        #expect((refuse?["status"] as? [String: Any])?["code"] as? Int == 2)
+    }
+
+    @Test("what there is no room for is left out, counted and said, and the rest is sent")
+    func slow() async throws {
+        let gate = ThreadSemaphore()
+        let collector = try Collector(gate: gate)
+        defer { collector.stop() }
+        let said = Said()
+        let exporter = try said.exporter(collector.url)
+        for _ in 0..<10_000 { exporter.add(span) }
+        let left = exporter.counts.leftOut
+        // 4,096 wait, and those of one batch may be on their way.
+        #expect((10_000 - 4_096 - 512...10_000 - 4_096).contains(left), "\(left)")
+        for _ in 0..<20 { gate.signal() }
+        await exporter.flush(within: .seconds(60))
+        let counts = exporter.counts
+        #expect(counts.sent + counts.leftOut == 10_000 && counts.leftOut == left)
+        #expect(collector.spans.count == counts.sent && said.count == left)
+        #expect(said.lines.allSatisfy { $0.hasSuffix("they came faster than it takes them") })
+    }
+
+    @Test("a collector that is away or refuses costs the spans, and lines say so", arguments: [true, false])
+    func away(isAway: Bool) async throws {
+        let collector = try Collector(.answers(503))
+        if isAway { collector.stop() }
+        defer { if !isAway { collector.stop() } }
+        let said = Said()
+        let exporter = try said.exporter(collector.url)
+        try await withTraced(exporter, sampling: 1) { client, _ async throws in
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            for number in 1...2_000 { #expect(try await shelf.put("a") == number) }
+        }
+        await exporter.flush(within: .seconds(60))
+        let counts = exporter.counts
+        #expect(counts.sent == 0 && counts.leftOut == 2_000 && said.count == 2_000)
+        #expect(said.lines.allSatisfy { $0.contains(" not sent to http://127.0.0.1:\(collector.port)/v1/traces: ") })
+        if !isAway { #expect(said.lines.allSatisfy { $0.hasSuffix("it answers 503") }) }
+    }
+
+    @Test("who is away is not asked again and again, and the log is not filled")
+    func pause() async throws {
+        let collector = try Collector(.answers(503))
+        defer { collector.stop() }
+        let said = Said()
+        let exporter = try said.exporter(collector.url) { $0.afterFailure = .seconds(3_600) }
+        exporter.add(span)
+        #expect(await eventually { said.count == 1 })
+        for _ in 0..<10_000 { exporter.add(span) }
+        #expect(exporter.counts.leftOut == 1 + 10_000 - 4_096)
+        await exporter.flush(within: .seconds(60))
+        #expect(exporter.counts.leftOut == 10_001 && said.count == 10_001)
+        #expect(collector.requests.count == 2 && said.lines.count == 2)
+    }
+
+    @Test(
+        "a collector that takes what it is sent and does not get on with its answer, or never ends it, costs a batch",
+        arguments: [Collector.Manner.silent, .trickles, .floods])
+    func hanging(manner: Collector.Manner) async throws {
+        let collector = try Collector(manner)
+        defer { collector.stop() }
+        let said = Said()
+        let exporter = try said.exporter(collector.url) { $0.answer = .milliseconds(300) }
+        try await withTraced(exporter, sampling: 1) { client, _ async throws in
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            for number in 1...100 { #expect(try await shelf.put("a") == number) }
+        }
+        await exporter.flush(within: .seconds(60))
+        #expect(exporter.counts.sent == 0 && exporter.counts.leftOut == 100 && said.count == 100)
+        let reason =
+            switch manner {
+            case .floods: "the answer is no HTTP/1.1"
+            default: "it did not answer within"
+            }
+        #expect(said.lines.allSatisfy { $0.contains(reason) && $0.utf8.count < 300 }, "\(said.lines)")
+    }
+
+    @Test("who ends does not wait for a collector longer than it wants to")
+    func end() async throws {
+        let collector = try Collector(.silent)
+        defer { collector.stop() }
+        let said = Said()
+        let exporter = try said.exporter(collector.url) { $0.answer = .seconds(30) }
+        for _ in 0..<3_000 { exporter.add(span) }
+        #expect(await eventually { collector.requests.count == 1 })
+        let began = ContinuousClock.now
+        await exporter.flush(within: .milliseconds(50))
+        #expect(ContinuousClock.now - began < .seconds(20))
+        #expect(exporter.counts.leftOut == 3_000 && said.count == 3_000)
+        #expect(said.lines.last?.hasSuffix("it took too long at the end") == true)
+    }
+
+    @Test("to an https: collector nothing goes that has not been encrypted, nor to one that nobody vouches for")
+    func encrypted() async throws {
+        let collector = try Collector()
+        defer { collector.stop() }
+        let said = Said()
+        let exporter = try said.exporter("https://127.0.0.1:\(collector.port)") { $0.answer = .milliseconds(300) }
+        exporter.add(span)
+        await exporter.flush(within: .seconds(60))
+        #expect(exporter.counts.leftOut == 1 && said.lines.first?.hasPrefix("1 span was not sent to https:") == true)
+        // The first message of TLS.
+        #expect(collector.firstBytes.first?.starts(with: [0x16, 0x03]) == true && collector.requests.isEmpty)
+    }
+
+    @Test(
+        "what is no address of a collector is refused, and a password in it is not shown",
+        arguments: [
+            "", "localhost:4318", "ftp://a", "http://", "http://ada:hidden@localhost:4318", "http://a/#hidden",
+            "http://a/\r\nhidden: 1", "https://ada:hid@den@b/", "http://[::1/", "http://a:70000",
+            "http://a/" + String(repeating: "a", count: 3_000),
+        ])
+    func address(url: String) {
+        let error = #expect(throws: TransportError.self) { try OTLPExporter(url: url) }
+        #expect(error?.code == .addressInvalid && error?.message.utf8.count ?? 0 < 400)
+        let message = error?.message ?? ""
+        #expect(!url.contains("@") || !message.contains("hid"), "\(message)")
+    }
+
+    @Test("a key in the query of its URL is sent to the collector, and to no log")
+    func query() async throws {
+        let collector = try Collector(.answers(401))
+        defer { collector.stop() }
+        let said = Said()
+        let exporter = try said.exporter(collector.url + "/in?key=hidden")
+        exporter.add(span)
+        await exporter.flush(within: .seconds(60))
+        #expect(collector.requests.first?.hasPrefix("POST /in?key=hidden HTTP/1.1\r\n") == true)
+        #expect(said.lines == ["1 span was not sent to \(collector.url)/in: it answers 401"])
+    }
+}

@@ -1,0 +1,89 @@
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Uses lists, by their names.
+@Trebuchet
+private distributed actor Porter {
+    private let journal: Journal
+
+    init(journal: Journal, actorSystem: TrebuchetActorSystem) {
+        self.journal = journal
+        self.actorSystem = actorSystem
+    }
+
+    distributed func carry(_ title: String, to list: String) async throws -> Int {
+        try await actorSystem.resolve(TodoList.self, id: list).add(title: title)
+    }
+    distributed func read(_ list: String) async throws -> [String] {
+        let states = try await actorSystem.resolve(TodoList.self, id: list).observeState()
+        return await states.first { _ in true }?.items ?? []
+    }
+    func deactivate() async throws {
+        let count = try await actorSystem.resolve(TodoList.self, id: "lists/last").add(title: "goodbye")
+        journal.note("said goodbye: \(count)")
+    }
+}
+
+/// Actors of a server that call and observe others by name.
+@Suite(.timeLimit(.minutes(1))) struct ActorsByNameTests {
+    private let journal = Journal()
+
+    private func expose(_ server: TrebuchetServer) async {
+        let (system, journal) = (server.actorSystem, journal)
+        server.expose(Porter.self, as: "porters/*") { _ in Porter(journal: journal, actorSystem: system) }
+        server.expose(TodoList.self, as: "lists/*", idle: .seconds(3_600)) { _ in TodoList(actorSystem: system) }
+        await server.expose(TodoList(actorSystem: system), as: "fixed")
+    }
+
+    @Test("one that is made on demand is made when another one calls or observes it", arguments: TestLink.allCases)
+    func onDemand(link: TestLink) async throws {
+        try await withTestServer(link: link, reactors: 2) { server in
+            await expose(server)
+        } body: { client, server in
+            let porter = try client.resolve(Porter.self, id: "porters/1")
+            #expect(try await porter.read("lists/1") == [])
+            for list in ["lists/1", "lists/2", "fixed"] {
+                #expect(try await porter.carry("a", to: list) == 1)
+                #expect(try await porter.carry("b", to: list) == 2)
+                #expect(try await porter.read(list) == ["a", "b"])
+                #expect(try await client.resolve(TodoList.self, id: list).add(title: "c") == 3)
+            }
+            let error = await #expect(throws: TrebuchetError.self) { try await porter.carry("a", to: "nowhere") }
+            #expect(error?.code == .actorNotFound)
+            // The server's own connections are none of a client's.
+            #expect(await server.connectionCount == 1)
+        }
+    }
+
+    @Test("deactivate() reaches others while the server ends, and nothing of the server is left")
+    func end() async throws {
+        weak var system: TrebuchetActorSystem?
+        do {
+            let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
+            system = server.actorSystem
+            await expose(server)
+            try await server.start()
+            let client = TrebuchetClient(transport: .local(server))
+            try await client.connect()
+            #expect(try await client.resolve(Porter.self, id: "porters/1").carry("a", to: "lists/1") == 1)
+            await client.close()
+            await server.shutdown(drain: .zero)
+            #expect(journal.entries == ["said goodbye: 1"])
+        }
+        #expect(await eventually { system == nil })
+    }
+
+    @Test("a server that is gone says so")
+    func gone() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        await expose(server)
+        try await server.start()
+        let list = try server.actorSystem.resolve(TodoList.self, id: "lists/1")
+        #expect(try await list.add(title: "a") == 1)
+        await server.shutdown(drain: .zero)
+        let error = await #expect(throws: TrebuchetError.self) { try await list.add(title: "b") }
+        #expect(error?.code == .unavailable)
+    }
+}
