@@ -27,9 +27,11 @@ import TrebuchetTesting
             let last = try #require(shown["last"].count)
             #expect(try await rig.json("/inspect/calls?after=\(last)")["calls"].list.isEmpty)
             #expect(try await rig.json("/inspect/calls?after=\(last - 1)")["calls"].list.count == 1)
-            _ = try await shelf.put("more")
+            let trace = TraceContext()
+            _ = try await TraceContext.with(trace) { try await shelf.put("more") }
             let more = try await rig.json("/inspect/calls?after=\(last)")["calls"].list
             #expect(more.map { $0["method"].text } == ["put(_:)"])
+            #expect(more.first?["trace"].text == trace.traceID && calls.allSatisfy { $0["trace"].text == nil })
         }
     }
 
