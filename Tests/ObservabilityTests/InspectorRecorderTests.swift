@@ -27,9 +27,11 @@ import TrebuchetTesting
             let last = try #require(shown["last"].count)
             #expect(try await rig.json("/inspect/calls?after=\(last)")["calls"].list.isEmpty)
             #expect(try await rig.json("/inspect/calls?after=\(last - 1)")["calls"].list.count == 1)
-            _ = try await shelf.put("more")
+            let trace = TraceContext()
+            _ = try await TraceContext.with(trace) { try await shelf.put("more") }
             let more = try await rig.json("/inspect/calls?after=\(last)")["calls"].list
             #expect(more.map { $0["method"].text } == ["put(_:)"])
+            #expect(more.first?["trace"].text == trace.traceID && calls.allSatisfy { $0["trace"].text == nil })
         }
     }
 
@@ -111,7 +113,7 @@ import TrebuchetTesting
         let clock = TestClock()
         try await InspectorRig.with(clock: clock) { client, _, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
-            _ = try await rig.json("/inspect/actors/shelf")
+            try await rig.follow("shelf")
             _ = try await shelf.put("a")
             await clock.advance(by: .seconds(20))
             #expect(try await rig.json("/inspect/actors/shelf")["recorded"]["versions"].list.count == 1)

@@ -29,6 +29,14 @@ struct InspectorRig {
         return Looked(value: try JSONSerialization.jsonObject(with: Data(Self.body(answer).utf8)))
     }
 
+    /// Looks until the actor has answered: from then on its versions are noted, however much the machine has to do.
+    func follow(_ name: String) async throws {
+        let isFollowed = try await eventually {
+            try await json("/inspect/actors/\(name)")["states"].list.allSatisfy { $0["problem"].text == nil }
+        }
+        #expect(isFollowed)
+    }
+
     /// A server with an actor `shelf`, a client and an inspector.
     static func with(
         reactors: Int = 2, store: (any StateStore)? = nil, clock: TestClock? = nil,

@@ -74,7 +74,9 @@ import TrebuchetTesting
             let stuck = try client.resolve(Stuck.self, id: "stuck")
             let held = Task { try await stuck.hold() }
             await onThread { Stuck.gate.began.wait() }
-            let shown = try await rig.answer("/inspect/actors/stuck")
+            var shown = ""
+            // On a machine that has much to do the connection may end before the answer comes.
+            for _ in 0..<5 where shown.isEmpty { shown = try await rig.answer("/inspect/actors/stuck") }
             #expect(shown.contains("holds it up"), "\(shown)")
             #expect(InspectorRig.status(try await rig.answer("/inspect/calls")) == "200")
             #expect(try await rig.json("/inspect/actors")["all"].count == 2)

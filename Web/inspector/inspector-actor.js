@@ -180,6 +180,7 @@ export class Actor {
             { title: "Call", kind: "right", cell: ({ call }) => String(call) }, { ...callColumns.method, kind: "" }, callColumns.caller,
             { title: "Begun", kind: "short mono", cell: ({ time }) => format.clock(time) }, callColumns.took,
             { title: "To version", kind: "right", cell: ({ time }) => (time ? format.time((version.time - time) / 1000) : "–") },
+            ...(calls.some(({ trace }) => trace) ? [{ title: "Trace", kind: "short mono", cell: ({ trace }) => (trace ? brief(trace, 10) : "–") }] : []),
         ]
         const table = new Table(columns, { key: ({ call }) => call, empty: "No call of a client: the server itself has changed it." })
         table.show(calls)

@@ -171,7 +171,7 @@ extension CallRing.Entry {
             ("time", began > 0 ? .whole(began) : .null),
             ("seconds", took.map { .number($0 / .seconds(1)) } ?? .null),
             ("error", .text(error.map { "\($0)" })),
-        ] + Self.shown(call.arguments)
+        ] + Self.shown(call.arguments) + (call.trace.map { [("trace", .text($0.traceID))] } ?? [])
     }
 
     private static func shown(_ arguments: ServerEvent.Call.Arguments?) -> [(String, InspectorJSON)] {
