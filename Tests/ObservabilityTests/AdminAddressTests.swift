@@ -254,7 +254,7 @@ import TrebuchetTesting
     func crowd() async throws {
         try await withAdmin { client, _, address in
             var crowd: [RawPeer] = []
-            for _ in 0..<400 { crowd.append(try RawPeer(address)) }
+            for _ in 0..<800 { crowd.append(try RawPeer(address)) }
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             for number in 1...20 { #expect(try await shelf.put("a") == number) }
             // Those beyond the limit are ended without a word, without waiting for what they say.

@@ -95,6 +95,20 @@ import TrebuchetCluster
         }
     }
 
+    @Test("no actor changes for the others who the server is")
+    func shared() async throws {
+        var access = AccessPolicy()
+        access.identifiesCallers = true
+        try await withNodes(["a", "b"], access: access) { nodes in
+            let client = try await nodes[0].client()
+            let clerk = try client.resolve(Clerk.self, id: nodes[0].names("clerks")[0])
+            for node in nodes {
+                let names = node.names(2)
+                #expect(try await clerk.mislead(names[0], names[1]) == Array(repeating: "a server", count: 4) + ["0"])
+            }
+        }
+    }
+
     @Test("limits of a client's connection are none of the server's")
     func limits() async throws {
         var limits = ServerLimits()

@@ -29,6 +29,17 @@ distributed actor Clerk {
     distributed func name(to name: String) async throws -> String {
         try await actorSystem.resolve(Tally.self, id: name).caller()
     }
+    /// Has an actor sign the caller in and out, and says what others take this one for then.
+    distributed func mislead(_ name: String, _ other: String) async throws -> [String] {
+        let (tally, next) = (
+            try actorSystem.resolve(Tally.self, id: name), try actorSystem.resolve(Tally.self, id: other)
+        )
+        try await tally.claim("mallory")
+        var seen = [try await tally.caller(), try await next.caller()]
+        try await tally.revoke()
+        seen += [try await tally.caller(), try await next.caller(), "\(try await tally.handlers())"]
+        return seen
+    }
     /// The same of one that it was given.
     distributed func name(of tally: Tally) async throws -> String { try await tally.caller() }
     /// Observes an actor until it has counted to a number, having had something added first.

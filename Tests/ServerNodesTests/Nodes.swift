@@ -83,6 +83,13 @@ distributed actor Tally {
         continuation.finish()
         try Task.checkCancellation()
     }
+    /// What signs somebody in, for whoever calls.
+    distributed func claim(_ name: String) {
+        Caller.current?.connection.principal = Principal(id: name, roles: ["admin"])
+        Caller.current?.connection.onClose {}
+    }
+    distributed func revoke() { Caller.current?.connection.revoke("gone") }
+    distributed func handlers() -> Int { Caller.current?.connection.closeHandlerCount ?? -1 }
     distributed func caller() -> String {
         guard let caller = Caller.current else { return "nobody" }
         return caller.isServer ? "a server" : caller.principal?.id ?? "nobody"

@@ -61,14 +61,17 @@
             let events =
                 UInt32(IN_CLOSE_WRITE) | UInt32(IN_MOVED_TO) | UInt32(IN_MOVED_FROM) | UInt32(IN_DELETE)
                 | UInt32(IN_CREATE) | UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF)
-            var folder = watch.path
+            var (folder, missing, attempts) = (watch.path, "", 0)
             repeat {
-                folder = Self.folder(of: folder)
+                (missing, folder) = (folder, Self.folder(of: folder))
                 let number = inotify_add_watch(descriptor, folder, events)
                 guard number >= 0 else { continue }
                 state.folders[number, default: []].insert(watch.number)
                 watch.armed = (number, folder)
-                return
+                // One that has come since it was looked for is in no event. Another may not be readable, however often it is tried.
+                guard missing != watch.path, access(missing, F_OK) == 0, attempts < 4 else { return }
+                disarm(watch, &state)
+                (folder, attempts) = (watch.path, attempts + 1)
             } while folder != "/" && folder != "."
         }
 

@@ -119,8 +119,10 @@ final class LogQueue: Sendable {
 
     init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
 
-    func append(_ line: String) {
+    /// - Parameter isTaken: writes a line where that needs no wait, if none is waiting; false where it does.
+    func append(_ line: String, at isTaken: (String) -> Bool = { _ in false }) {
         let mustStart = state.withLock { state in
+            if !state.isWriting, isTaken(line) { return false }
             guard state.bytes + line.utf8.count <= Self.mostBytes else {
                 state.left += 1
                 return false

@@ -10,12 +10,22 @@ package enum StandardError {
     /// As long as a program that ends waits for its last lines.
     static let patience = Duration.seconds(1)
 
-    /// Writes a line soon; what was written is there when the program ends in order, unless nobody takes it.
+    /// Writes a line: at once where it is taken at once, else soon. It is there when the program ends in order, unless nobody takes it.
     package static func write(soon line: String) {
         if !isHeld.exchange(true, ordering: .relaxed) {
             atexit { StandardError.lines.flush(within: StandardError.patience) }
         }
-        lines.append(line)
+        lines.append(line) { line in
+            guard isReady(for: line) else { return false }
+            write(line)
+            return true
+        }
+    }
+
+    /// Whether a line is taken without a wait: a pipe that can be written to has room for so many bytes.
+    private static func isReady(for line: String) -> Bool {
+        var state = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+        return line.utf8.count < Int(PIPE_BUF) && poll(&state, 1, 0) == 1 && Int32(state.revents) & POLLOUT != 0
     }
 
     /// Writes a line now, and waits until it is taken; one that nobody will ever take is lost.

@@ -63,6 +63,11 @@ struct OperatorDoor: Sendable {
         return try WebSocketServer(
             host: host, port: port, reactors: reactors, limits: limits, tls: tls, memory: nil,
             check: { request, address in
+                // Parts of other pages, scripts and pictures for instance, come without an Origin.
+                if request.headers["Sec-Fetch-Site"] == "cross-site", request.headers["Sec-Fetch-Mode"] != "navigate" {
+                    let response = HTTPResponse(status: 403, text: "only the page of this address itself may ask")
+                    return refuse(response, address, "a part of a web page of another origin")
+                }
                 guard takesOwnPages || request.headers.values("Origin").isEmpty else {
                     let response = HTTPResponse(status: 403, text: "web pages have no business here")
                     return refuse(response, address, "a web page, by its Origin")

@@ -40,8 +40,9 @@ extension TrebuchetServer {
                 .addressInvalid, "the operators' token has less than \(OperatorDoor.shortestToken) bytes")
         }
         let address = AdminAddress(self, token: token)
-        // Apart from those of the server, so that it answers also while they are held up.
-        let listener = try address.listen(host: host, port: port, tls: tls, on: try ReactorGroup.clients())
+        // Apart from those of the server, so that it answers also while they are held up; those of a test have its time.
+        let reactors = owner == nil ? try ReactorGroup.clients() : ReactorGroup(shards.map(\.reactor))
+        let listener = try address.listen(host: host, port: port, tls: tls, on: reactors)
         // A name may lead elsewhere than it says.
         guard tls != nil && token != nil || OperatorDoor.isLoopback(listener.address) else {
             Task { await listener.shutdown() }

@@ -30,7 +30,7 @@ public final class TrebuchetServer: Sendable {
     let shards: [ServerShard]
     let access: AccessPolicy
     let own: OwnClients
-    private let owner: (any AnyObject & Sendable)?
+    let owner: (any AnyObject & Sendable)?
     private let claim: StoreClaim?
     /// Of what services keep.
     let otherClaims = Mutex<[StoreClaim]>([])

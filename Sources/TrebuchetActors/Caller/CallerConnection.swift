@@ -43,24 +43,31 @@ public final class CallerConnection: Sendable, Hashable {
     /// Whether a server is at the other end: that of an actor which lives in a client, or one whose actors call others by name.
     public let isServer: Bool
 
+    /// Whether many callers have it, actors of one server: then it keeps nothing of any of them, and nobody changes it for the others.
+    private let isShared: Bool
+
     package init(principal: Principal?, remoteAddress: SocketAddress?) {
-        isServer = false
+        (isServer, isShared) = (false, false)
         self.remoteAddress = remoteAddress
         state = Mutex(State(principal: principal))
     }
 
     /// As actors see it that a server calls.
-    package init(ofServer: ()) {
-        isServer = true
+    ///
+    /// - Parameter isShared: whether for all calls of a server's actors to others.
+    package init(ofServer: (), isShared: Bool = false) {
+        (isServer, self.isShared) = (true, isShared)
         remoteAddress = nil
         state = Mutex(State(principal: nil))
     }
 
     /// Who is at the other end: first what the `AccessPolicy` found out, then what a method that signs somebody in or out
-    /// makes of it. It counts from the next call on. Setting it ends what `revoke` has begun.
+    /// makes of it. It counts from the next call on. Setting it ends what `revoke` has begun. Of a server whose actors call others by name it is
+    /// nil for ever: neither this nor `revoke` does anything there.
     public var principal: Principal? {
         get { state.withLock { $0.principal } }
         set {
+            if isShared { return }
             let (changed, observers) = state.withLock { state in
                 defer { (state.principal, state.revocation) = (newValue, nil) }
                 return (
@@ -90,6 +97,7 @@ public final class CallerConnection: Sendable, Hashable {
     ///   - reason: for the client.
     ///   - actor: one that may be called all the same, to sign in again.
     public func revoke(_ reason: String, except actor: String? = nil) {
+        if isShared { return }
         let changed = state.withLock { state in
             state.revocation = Revocation(error: TrebuchetError(.unauthenticated, reason), spared: actor)
             return state.rightsChanged
@@ -118,9 +126,10 @@ public final class CallerConnection: Sendable, Hashable {
     public var isOpen: Bool { state.withLock { $0.isOpen } }
 
     /// Runs a closure once when the connection has gone; at once when it has gone already. It runs on the connection's
-    /// reactor and must not block.
+    /// reactor and must not block. Never for a server whose actors call others by name: that goes on.
     @discardableResult
     public func onClose(_ body: @escaping @Sendable () -> Void) -> CloseHandler {
+        if isShared { return CloseHandler(connection: self, number: 0) }
         let number: UInt64? = state.withLock { state in
             guard state.isOpen else { return nil }
             state.lastHandler += 1

@@ -162,6 +162,7 @@ struct OperatorOptions: Sendable {
             throw UsageError("--admin-token-file \(path): it cannot be read")
         }
         let line = String(decoding: bytes.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self)
+            .trimmingCharacters(in: .whitespaces)
         guard !line.isEmpty else { throw UsageError("--admin-token-file \(path): its first line is empty") }
         return line
     }

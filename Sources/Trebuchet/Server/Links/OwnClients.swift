@@ -55,7 +55,7 @@ private struct OwnTransport: ClientTransport {
     func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
         let connection = LocalConnection(shard, receiver, largestMessage: request.messageSize)
         await shard.reactor.perform {
-            connection.open(shard, caller: Caller(connection: CallerConnection(ofServer: ())))
+            connection.open(shard, caller: Caller(connection: CallerConnection(ofServer: (), isShared: true)))
             receiver.opened(connection.clientEnd)
         }
     }

@@ -73,7 +73,7 @@ struct RelayedClient: Codable {
 
     /// Who calls, at a node that asks.
     var caller: Caller? {
-        if isServer == true { return Caller(connection: CallerConnection(ofServer: ())) }
+        if isServer == true { return Caller(connection: CallerConnection(ofServer: (), isShared: true)) }
         guard isCaller else { return nil }
         return Caller(connection: CallerConnection(principal: knownPrincipal, remoteAddress: address))
     }
