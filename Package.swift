@@ -166,7 +166,7 @@ let package = Package(
             [
                 "Commands", "Benchmarks", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports",
                 "TrebuchetServices", "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "SharedState",
-                "WebSockets",
+                "WebSockets", "Outbound",
                 "Networking", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
         // Floor 10

@@ -2,7 +2,7 @@
 package struct OptionSpec: Sendable {
     /// With its dashes: `--port`.
     package let name: String
-    /// What stands for the value in the help; nil for a flag.
+    /// What stands for the value in the help; nil for a flag. In brackets it may be left out: then the value is empty.
     package let value: String?
     package let help: String
 

@@ -39,6 +39,11 @@ package struct ParsedArguments {
                 values[option.name] = ""
                 continue
             }
+            if placeholder.hasPrefix("["), parts.count == 1 {
+                // What may be left out: only what is no option stands for it.
+                values[option.name] = rest.first.map { $0.hasPrefix("-") } ?? true ? "" : rest.popFirst()
+                continue
+            }
             guard let value = parts.count == 2 ? parts[1] : rest.popFirst() else {
                 throw UsageError("\(option.name) needs a value: \(option.name) \(placeholder)")
             }

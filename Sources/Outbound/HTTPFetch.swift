@@ -6,15 +6,19 @@ internal import WebSockets
 /// Gets a small document, or hands one over. Redirections are not followed: an address that is trusted does not hand that on.
 package enum HTTPFetch {
     /// Of a whole answer, in bytes.
-    static let longestAnswer = 256 << 10
+    package static let longestAnswer = 256 << 10
     /// With the way there, and again from there to the last byte of the answer.
     package static let patience = Duration.seconds(10)
 
-    /// - Parameter trust: whom to trust with `https:`. Default: the roots of the system.
+    /// - Parameters:
+    ///   - trust: whom to trust with `https:`. Default: the roots of the system.
+    ///   - bearer: a token to be shown there, as it goes into a field: without line breaks.
+    ///   - longest: of the whole answer, in bytes; more is an error.
     package static func get(
-        _ address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings()
+        _ address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings(), bearer: String? = nil,
+        longest: Int = longestAnswer
     ) async throws -> HTTPReply {
-        try await ask(address, "GET", body: nil, trust, patience)
+        try await ask(address, "GET", body: nil, bearer: bearer, longest, trust, patience)
     }
 
     /// - Parameter json: what is handed over.
@@ -22,19 +26,21 @@ package enum HTTPFetch {
         _ json: [UInt8], to address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings(),
         patience: Duration = patience
     ) async throws -> HTTPReply {
-        try await ask(address, "POST", body: json, trust, patience)
+        try await ask(address, "POST", body: json, bearer: nil, longestAnswer, trust, patience)
     }
 
     private static func ask(
-        _ address: HTTPAddress, _ method: String, body: [UInt8]?, _ trust: TLSClientSettings,
-        _ patience: Duration
+        _ address: HTTPAddress, _ method: String, body: [UInt8]?, bearer: String?, _ longest: Int,
+        _ trust: TLSClientSettings, _ patience: Duration
     ) async throws -> HTTPReply {
         let reactor = ReactorGroup.client
         let channel = try await Connector.connect(
             host: address.host, port: address.port, on: reactor, timeout: patience)
         if address.isSecure { try channel.secure(with: TLSContext.client(trust), host: address.host) }
         return try await withCheckedThrowingContinuation { continuation in
-            reactor.execute { HTTPQuestion(address, method, body, continuation).start(channel, patience) }
+            reactor.execute {
+                HTTPQuestion(address, method, body, bearer, longest, continuation).start(channel, patience)
+            }
         }
     }
 }
@@ -45,15 +51,18 @@ private final class HTTPQuestion: ByteChannelDelegate {
     private let method: String
     private let body: [UInt8]?
     private var continuation: CheckedContinuation<HTTPReply, any Error>?
-    private var reader = HTTPReplyReader(limit: HTTPFetch.longestAnswer)
+    private let bearer: String?
+    private var reader: HTTPReplyReader
     private var timer: LoopTimer?
 
     init(
-        _ address: HTTPAddress, _ method: String, _ body: [UInt8]?,
+        _ address: HTTPAddress, _ method: String, _ body: [UInt8]?, _ bearer: String?, _ longest: Int,
         _ continuation: CheckedContinuation<HTTPReply, any Error>
     ) {
         (self.method, self.body) = (method, body)
         self.address = address
+        self.bearer = bearer
+        reader = HTTPReplyReader(limit: longest)
         self.continuation = continuation
     }
 
@@ -66,6 +75,7 @@ private final class HTTPQuestion: ByteChannelDelegate {
             }
             var head =
                 "\(method) \(address.target) HTTP/1.1\r\nHost: \(address.authority)\r\nAccept: application/json\r\n"
+                + (bearer.map { "Authorization: Bearer \($0)\r\n" } ?? "")
                 + "User-Agent: trebuchet\r\nConnection: close\r\n"
             if let body { head += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n" }
             channel.write { (buffer: inout ByteBuffer) in

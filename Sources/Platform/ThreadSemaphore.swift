@@ -18,6 +18,12 @@ package final class ThreadSemaphore: @unchecked Sendable {
 
         /// Takes one signal, and waits when there is none.
         package func wait() { semaphore.wait() }
+
+        /// The same, for so long at most; false when none came.
+        @discardableResult
+        package func wait(within patience: Duration) -> Bool {
+            semaphore.wait(timeout: .now() + .nanoseconds(Int(clamping: patience.nanoseconds))) == .success
+        }
     #else
         private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
@@ -32,5 +38,20 @@ package final class ThreadSemaphore: @unchecked Sendable {
 
         /// Takes one signal, and waits when there is none.
         package func wait() { while sem_wait(semaphore) != 0 && errno == EINTR {} }
+
+        /// The same, for so long at most; false when none came.
+        @discardableResult
+        package func wait(within patience: Duration) -> Bool {
+            var end = timespec()
+            // It goes by the time of day, which may be set meanwhile; no other is to be had everywhere.
+            clock_gettime(CLOCK_REALTIME, &end)
+            let nanoseconds = UInt64(end.tv_nsec) + patience.nanoseconds % 1_000_000_000
+            end.tv_sec += Int(clamping: patience.nanoseconds / 1_000_000_000 + nanoseconds / 1_000_000_000)
+            end.tv_nsec = Int(nanoseconds % 1_000_000_000)
+            while sem_timedwait(semaphore, &end) != 0 {
+                if errno != EINTR { return false }
+            }
+            return true
+        }
     #endif
 }

@@ -78,3 +78,10 @@ public macro StreamedEvents(buffer: Int = 256, persisted: Bool = false, keeping:
 /// protocol is not repeated: the protocol does not know of the mark.
 @attached(peer)
 public macro Idempotent() = #externalMacro(module: "TrebuchetMacros", type: "IdempotentMacro")
+
+/// Keeps the arguments of this `distributed func` out of what the inspector shows, which has those of all other calls while somebody
+/// looks: for passwords, codes and what else only the caller is to know. Logs, metrics and listeners never have arguments.
+///
+/// States and results are not kept out by it: `expose(_:as:inspectable:)` shows nothing of an actor.
+@attached(peer)
+public macro Redacted() = #externalMacro(module: "TrebuchetMacros", type: "RedactedMacro")

@@ -11,7 +11,8 @@ package enum CommandLineTool {
         ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, SignInCommand.spec, SignInCommand.signOut,
         AccountCommand.sessions, AccountCommand.account,
         TopicCommand.spec, PresenceCommand.spec, CollectionCommand.spec, RulesCommand.spec,
-        ClusterCommand.spec, AdminCommand.spec, GenerateCommand.spec, BenchCommand.spec,
+        ClusterCommand.spec, AdminCommand.spec, InspectCommand.spec, TopCommand.spec, GenerateCommand.spec,
+        BenchCommand.spec,
     ]
 
     /// Does what the arguments of the process say; exits with 1 after an error and 2 after a wrong use.

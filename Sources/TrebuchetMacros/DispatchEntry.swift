@@ -19,6 +19,7 @@ struct DispatchEntry {
         if !member.generics.isEmpty { head.append("generics: \(member.generics.parameters.count)") }
         if let type = member.errorType { head.append("throwing: \(type).self") }
         if member.isIdempotent { head.append("idempotent: true") }
+        if member.isRedacted { head.append("redacted: true") }
         let closure = isInPlace ? synchronousClosure : asynchronousClosure
         return ".\(isInPlace ? "sync" : "async")(\(head.joined(separator: ", "))) \(closure)"
     }

@@ -24,6 +24,7 @@ struct DistributedMember {
     let errorType: TypeSyntax?
     let returnsValue: Bool
     let isIdempotent: Bool
+    let isRedacted: Bool
 
     init(_ function: FunctionDeclSyntax) throws(DiagnosticsError) {
         let clause = function.signature.parameterClause.parameters
@@ -42,6 +43,7 @@ struct DistributedMember {
         (canThrow, errorType) = Self.errors(effects?.throwsClause)
         returnsValue = function.signature.returnClause.map { !$0.type.isVoid } ?? false
         isIdempotent = function.attributes.attribute(named: IdempotentMacro.attributeName) != nil
+        isRedacted = function.attributes.attribute(named: RedactedMacro.attributeName) != nil
     }
 
     /// Reads a computed property; nil when it has no getter, which is for the compiler to complain about.
@@ -62,6 +64,7 @@ struct DistributedMember {
         (canThrow, errorType) = Self.errors(effects?.throwsClause)
         returnsValue = true
         isIdempotent = false
+        isRedacted = false
     }
 
     /// How a label is written in a call: as it is, but for the few words that need backticks even there.

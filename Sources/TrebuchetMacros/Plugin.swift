@@ -16,7 +16,7 @@ struct Provider: PluginProvider {
         [
             "TrebuchetMacro": TrebuchetMacro.self, "StreamedStateMacro": StreamedStateMacro.self,
             "StreamedEventsMacro": StreamedEventsMacro.self,
-            "IdempotentMacro": IdempotentMacro.self,
+            "IdempotentMacro": IdempotentMacro.self, "RedactedMacro": RedactedMacro.self,
         ]
     }
 

@@ -13,4 +13,20 @@ package enum JSONText {
             }
         }
     }
+    /// The parts of an array, as they stand there; nil of what is none.
+    package static func elements(_ bytes: [UInt8]) -> [[UInt8]]? {
+        guard isValue(bytes) else { return nil }
+        return bytes.withUnsafeBytes { bytes in
+            var cursor = JSONCursor(bytes)
+            var elements: [[UInt8]] = []
+            do throws(EnvelopeError) {
+                try cursor.expect(UInt8(ascii: "["))
+                var isFirst = true
+                while try cursor.hasElement(&isFirst) { elements.append(Array(cursor.bytes(try cursor.value()))) }
+                return elements
+            } catch {
+                return nil
+            }
+        }
+    }
 }

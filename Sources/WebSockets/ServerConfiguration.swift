@@ -19,6 +19,8 @@ final class ServerConfiguration: Sendable {
     let plain: @Sendable (PlainRequest) -> PlainAnswer?
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     let refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?
+    /// Whether requests with POST get to `plain` too; those with a body never do.
+    let takesPost: Bool
 
     init(
         limits: WebSocketLimits, memory shared: MemoryBudget?, proxies: TrustedProxies, subprotocols: [String],
@@ -27,9 +29,10 @@ final class ServerConfiguration: Sendable {
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?,
         plain: @escaping @Sendable (PlainRequest) -> PlainAnswer?,
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
-        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?
+        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?, takesPost: Bool = false
     ) {
         self.refused = refused
+        self.takesPost = takesPost
         self.limits = limits
         memory = ServerMemory(limits, shared: shared)
         times = ConnectionTimes(limits, accounts: memory)

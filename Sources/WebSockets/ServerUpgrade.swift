@@ -199,8 +199,10 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     private func handlePlain(_ request: HTTPRequestHead, _ rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
-        guard request.method == "GET" || request.method == "HEAD" else {
-            throw HTTPRejection(405, "only GET is served here", headers: ["Allow": "GET, HEAD"])
+        guard ["GET", "HEAD"].contains(request.method) || configuration.takesPost && request.method == "POST" else {
+            throw HTTPRejection(
+                405, configuration.takesPost ? "only GET and POST are served here" : "only GET is served here",
+                headers: ["Allow": configuration.takesPost ? "GET, HEAD, POST" : "GET, HEAD"])
         }
         let client = channel.remoteAddress
         let plain = PlainRequest(head: request, remoteAddress: client, isFromProxy: isProxy)

@@ -39,7 +39,7 @@ public final class WebSocketServer: Sendable {
 
     /// The same, which counts what it holds in a budget that it shares with others; nil for `limits.heldBytes` of its own.
     /// Connections that come from `proxies` count for those on whose behalf they come. `plain` answers what asks for no
-    /// WebSocket, with pages too. `refused` is told what peers are answered with a status from 400 on, or would be if they were answered.
+    /// WebSocket, with pages too; also what comes with POST and without a body, where it `takesPost`. `refused` is told what peers are answered with a status from 400 on, or would be if they were answered.
     package init(
         host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
@@ -48,14 +48,14 @@ public final class WebSocketServer: Sendable {
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)? = nil,
         plain: @escaping @Sendable (PlainRequest) -> PlainAnswer? = { _ in nil },
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
-        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)? = nil
+        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)? = nil, takesPost: Bool = false
     ) throws(TransportError) {
         let group: ReactorGroup
         if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
         let configuration = ServerConfiguration(
             limits: limits, memory: memory, proxies: proxies, subprotocols: subprotocols, compression: compression,
             reactors: group.reactors.count, check: check, admit: admit, plain: plain, accept: accept,
-            refused: refused)
+            refused: refused, takesPost: takesPost)
         let identity: TLSServerIdentity?
         if let tls { identity = try TLSServerIdentity(tls) } else { identity = nil }
         self.identity = identity

@@ -15,6 +15,11 @@ import Testing
     }
 
     @Test(
+        "the page of the inspector says which calls made a version, who was sent it, and why somebody is refused",
+        .enabled(if: Browser.path != nil, "there is no Chromium; scripts/bootstrap --web installs it"))
+    func inspector() async throws { try await run(["inspector"]) }
+
+    @Test(
         "a killed node's actors go on at another one before the page of scripts/cluster, and nothing is lost or done twice",
         .enabled(if: Browser.path != nil, "there is no Chromium; scripts/bootstrap --web installs it"),
         .enabled(

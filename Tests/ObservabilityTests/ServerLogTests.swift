@@ -99,13 +99,13 @@ import TrebuchetTesting
         let line = String(repeating: "a", count: 100_000)
         for _ in 0..<30 { queue.append(line) }
         gate.signal()
-        await onThread { queue.flush() }
+        await onThread { queue.flush(within: .seconds(60)) }
         // One more may have been taken out of the queue before it was full.
         let kept = lines.all.count { $0 == line }
         #expect((10...11).contains(kept))
         #expect(lines.all.contains { $0.hasPrefix("\(30 - kept) lines of the log were left out") })
         queue.append("again")
-        await onThread { queue.flush() }
+        await onThread { queue.flush(within: .seconds(60)) }
         #expect(lines.all.last == "again")
     }
 

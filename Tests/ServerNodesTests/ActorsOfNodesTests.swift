@@ -68,6 +68,33 @@ import TrebuchetCluster
         }
     }
 
+    @Test(
+        "a client cannot have the server call for it what it may not: a reference that it sends lends nobody's rights")
+    func given() async throws {
+        var access = AccessPolicy()
+        access.identifiesCallers = true
+        let rule: NodeRule = { _, caller, target in caller?.isServer == true || target != "caller()" }
+        try await withNodes(["a", "b"], access: access, rule: rule) { nodes in
+            let client = try await nodes[0].client()
+            let clerk = try client.resolve(Clerk.self, id: nodes[0].names("clerks")[0])
+            for node in nodes {
+                let tally = try client.resolve(Tally.self, id: node.names(1)[0])
+                // Made or not.
+                for isThere in [false, true] {
+                    if isThere { _ = try await tally.add(1) }
+                    let outcome: String
+                    do {
+                        outcome = try await clerk.name(of: tally)
+                    } catch let error as TrebuchetError {
+                        outcome = "\(error.code)"
+                    }
+                    // What is here is called by whoever has called; what is elsewhere not at all.
+                    #expect(outcome == (isThere && node === nodes[0] ? "nobody" : "unavailable"))
+                }
+            }
+        }
+    }
+
     @Test("limits of a client's connection are none of the server's")
     func limits() async throws {
         var limits = ServerLimits()

@@ -29,6 +29,8 @@ distributed actor Clerk {
     distributed func name(to name: String) async throws -> String {
         try await actorSystem.resolve(Tally.self, id: name).caller()
     }
+    /// The same of one that it was given.
+    distributed func name(of tally: Tally) async throws -> String { try await tally.caller() }
     /// Observes an actor until it has counted to a number, having had something added first.
     distributed func watch(_ name: String, until last: Int) async throws -> [Int] {
         let tally = try actorSystem.resolve(Tally.self, id: name)

@@ -26,7 +26,7 @@ enum FolderPlan {
             ["Server/ClientActors"],
             ["Server/DirectLinks"], ["Server/Nodes"],
             ["Server/Actors"], ["Server/Answers"], ["Server/Calls"], ["Server/Connections"], ["Server/Links"],
-            ["Server"],
+            ["Server"], ["Inspector"],
         ],
         // What can go wrong and what things are called, who calls, what an actor shows and what is kept of it; then what a call is
         // made of, the actor system, how calls reach its actors, and who reads what those show.
@@ -36,7 +36,7 @@ enum FolderPlan {
             ["Invocations"], ["ActorSystem"], ["Dispatch"], ["Calls"], ["Streaming/Readers"], ["."],
         ],
         "TrebuchetCLI": [
-            ["Torment"], ["Demo"], ["Commands"], ["Admin"], ["."],
+            ["Torment"], ["Demo"], ["Commands"], ["Admin"], ["Inspect"], ["."],
         ],
         "TrebuchetClient": [
             ["Hosting"], ["."], ["Observed"],

@@ -14,9 +14,17 @@ import Testing
         private(set) var url = ""
         private(set) var admin = ""
 
-        init(_ arguments: String...) async throws {
-            process = try ChildProcess(
-                ServeProcess.tool, ["serve", "--port", "0", "--admin", "127.0.0.1:0"] + arguments, error: .merged)
+        convenience init(_ arguments: String...) async throws { try await self.init(arguments) }
+
+        /// - Parameter script: of a shell that starts it, which gets its command as arguments.
+        init(_ arguments: [String], startedBy script: String? = nil) async throws {
+            let all = ["serve", "--port", "0", "--admin", "127.0.0.1:0"] + arguments
+            process =
+                if let script {
+                    try ChildProcess("/bin/sh", ["-c", script, "sh", ServeProcess.tool] + all, error: .merged)
+                } else {
+                    try ChildProcess(ServeProcess.tool, all, error: .merged)
+                }
             while let line = await process.nextLine() {
                 if let found = line.firstMatch(of: /wss?:\/\/\S+/), url.isEmpty { url = String(found.0) }
                 if let found = line.firstMatch(of: /^operators: (https?:\/\/[^\/]+)/) { admin = String(found.1) }
@@ -40,6 +48,35 @@ import Testing
 
     private func trebuchet(_ arguments: String...) async throws -> ChildProcess.Outcome {
         try await ChildProcess(ServeProcess.tool, arguments, error: .captured).finish()
+    }
+
+    /// What becomes of a server's standard error.
+    enum Reader: String, CaseIterable {
+        /// A pipe that is full, and that nobody reads.
+        case stopped = "exec 3<>\"$FIFO\"; head -c 65536 /dev/zero >&3; exec \"$@\" 2>&3"
+        /// A pipe whose reader has gone.
+        case gone = "exec 3<>\"$FIFO\"; exec 4>\"$FIFO\"; exec 3>&-; exec \"$@\" 2>&4 4>&-"
+    }
+
+    @Test(
+        "who does not read the log, or has gone, holds nobody up, also not the end of the server",
+        arguments: Reader.allCases, [[], ["--log-level", "debug"]])
+    func unread(reader: Reader, options: [String]) async throws {
+        let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let start = "FIFO='\(folder)/log'; mkfifo \"$FIFO\"; "
+        let server = try await Server(["--services", "none", "--demo"] + options, startedBy: start + reader.rawValue)
+        let page = try #require(URL(string: server.url.replacing("ws://", with: "http://")))
+        // Each is a line at least.
+        for _ in 0..<20 {
+            var request = URLRequest(url: page)
+            request.setValue("https://elsewhere.example", forHTTPHeaderField: "Origin")
+            let (_, answer) = try await URLSession.shared.data(for: request)
+            #expect((answer as? HTTPURLResponse)?.statusCode == 403)
+            #expect(try await server.get("/livez").status == 200)
+        }
+        #expect(await server.stop().status == 0)
     }
 
     @Test("a log in JSON is JSON in each line, and says why somebody was not signed in, whom nobody tells")

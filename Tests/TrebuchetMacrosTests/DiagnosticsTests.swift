@@ -142,6 +142,25 @@ struct DiagnosticsTests {
         #expect(!expansion.contains("idempotent: true"))
     }
 
+    @Test("@Redacted on what is not a distributed method, and outside of the body of a @Trebuchet actor")
+    func redacted() throws {
+        for (source, message) in [
+            (
+                "@Trebuchet distributed actor A {\n    @Redacted func f() {}\n}",
+                "'@Redacted' can only be attached to a 'distributed func': of nothing else arguments are shown"
+            ),
+            (
+                "extension A {\n    @Redacted distributed func f()\n}",
+                "'@Redacted' works only in the body of a distributed actor marked '@Trebuchet'"
+            ),
+        ] {
+            #expect(Expansion(source).findings.map(\.message) == [message])
+        }
+        let marked = Expansion(
+            "@Trebuchet distributed actor A {\n    @Redacted distributed func f(_ code: String) {}\n}")
+        #expect(marked.findings.isEmpty && marked.contains("redacted: true"))
+    }
+
     @Test(
         "an @Idempotent method outside of the body of a @Trebuchet actor",
         arguments: ["distributed actor A", "extension A", "@Resolvable protocol A"])

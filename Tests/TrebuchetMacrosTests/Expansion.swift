@@ -31,6 +31,7 @@ struct Expansion {
             "StreamedState": MacroSpec(type: StreamedStateMacro.self),
             "StreamedEvents": MacroSpec(type: StreamedEventsMacro.self),
             "Idempotent": MacroSpec(type: IdempotentMacro.self),
+            "Redacted": MacroSpec(type: RedactedMacro.self),
         ]
         let expanded = file.expand(macroSpecs: specs) { node in
             BasicMacroExpansionContext(sharingWith: context, lexicalContext: node.allMacroLexicalContexts())

@@ -134,6 +134,8 @@ import Testing
             (WebFiles.offline, "Web/dist/trebuchet-offline.js"),
             (WebFiles.exact, "Web/dist/trebuchet-exact.js"), (WebFiles.dom, "Web/dist/dom.js"),
             (WebFiles.svelte, "Web/dist/svelte.js"), (WebFiles.start, "Web/start/index.html"),
+            (WebFiles.inspectorPage, "Web/inspector/index.html"),
+            (WebFiles.inspectorStyle, "Web/dist/inspector.css"), (WebFiles.inspector, "Web/dist/inspector.js"),
         ] {
             let file = (try? Data(contentsOf: root.appending(path: path))) ?? Data()
             #expect(text.withUTF8Buffer { Data($0) } == file, "\(path) has changed: run scripts/embed")

@@ -165,7 +165,9 @@ struct LogRecord {
     // MARK: Formats
 
     func text(at time: String) -> String {
-        var line = "\(time) \(level.rawValue) \(message)"
+        // What others have written in it is not to be taken for fields.
+        let isPlain = message.utf8.allSatisfy { $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "=") }
+        var line = "\(time) \(level.rawValue) \(isPlain ? message : Self.quoted(message))"
         for (name, value) in fields {
             switch value {
             case .number(let number): line += " \(name)=\(Self.number(number))"

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Platform
 internal import Synchronization
 public import TrebuchetActors
@@ -23,11 +22,10 @@ public final class ServerLog: ServerListener {
         case json
     }
 
-    /// A line on standard error, without time and level; what a server writes by default.
+    /// A line on standard error, without time and level; what a server writes by default. It does not wait: lines are written by a thread
+    /// of their own, as those of a `ServerLog` are, and a program that ends in order waits for the last ones, for a second at most.
     public static let standardError: @Sendable (String) -> Void = { line in
-        let text = "trebuchet: \(line)\n"
-        // In one call, so that lines of several threads stay whole.
-        _ = Array(text.utf8).withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        StandardError.write(soon: "trebuchet: \(line)")
     }
 
     /// What it is told of, by its level.
@@ -48,10 +46,7 @@ public final class ServerLog: ServerListener {
     ) {
         self.level = level
         self.format = format
-        lines = LogQueue(
-            write ?? { line in
-                _ = Array("\(line)\n".utf8).withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
-            })
+        lines = LogQueue(write ?? { StandardError.write($0) })
         var kinds: ServerEvent.Kinds = [.server, .refusals, .limits, .store]
         if level <= .info { kinds.insert(.connections) }
         if level <= .debug { kinds.formUnion([.calls, .streams, .actors]) }
@@ -76,8 +71,10 @@ public final class ServerLog: ServerListener {
         write(LogRecord(level, LogLine.of(text)))
     }
 
-    /// Returns when all lines so far are written. It blocks; for the end of a program.
-    public func flush() { lines.flush() }
+    /// Returns when all lines so far are written, or `patience` is over: who reads them may have stopped. It blocks; for the end of a program.
+    ///
+    /// - Parameter patience: a second by default.
+    public func flush(within patience: Duration = .seconds(1)) { lines.flush(within: patience) }
 
     private func write(_ entry: LogRecord) {
         let time = LogTime.now
@@ -133,7 +130,8 @@ final class LogQueue: Sendable {
             defer { state.isWriting = true }
             return !state.isWriting
         }
-        if mustStart { BlockingThreads.shared.run { self.writeAll() } }
+        // One of its own, as it may be held up for ever.
+        if mustStart { startThread(named: "log") { self.writeAll() } }
     }
 
     private func writeAll() {
@@ -158,12 +156,13 @@ final class LogQueue: Sendable {
         }
     }
 
-    func flush() {
+    /// Waits until all lines so far are written, for so long at most.
+    func flush(within patience: Duration) {
         let done = ThreadSemaphore()
         let mustWait = state.withLock { state in
             if state.isWriting { state.waiting.append(done) }
             return state.isWriting
         }
-        if mustWait { done.wait() }
+        if mustWait { done.wait(within: patience) }
     }
 }

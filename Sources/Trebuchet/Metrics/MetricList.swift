@@ -82,17 +82,8 @@ struct MetricList {
         text.add(
             "trebuchet_calls_waiting", .gauge, "Of these, calls and streams that wait for an actor to be made.",
             now.callsWaiting)
-        // Two types may have the same name; each series is to be there once.
-        var times: [String: (type: String, method: String, times: TimeCount)] = [:]
-        for row in rows {
-            guard let count = counts.times(row: row.number) else { continue }
-            times["\(row.type) \(row.method)", default: (row.type, row.method, TimeCount())].times.add(count)
-        }
-        var samples: [(MetricsText.Labels, TimeCount)] = times.sorted { $0.key < $1.key }.map {
-            (["type": $0.value.type, "method": $0.value.method], $0.value.times)
-        }
-        if let other = counts.times(row: TimedWork.otherCalls.rawValue) {
-            samples.append((["type": "other", "method": "other"], other))
+        let samples: [(MetricsText.Labels, TimeCount)] = callTimes(rows).map {
+            (["type": $0.type, "method": $0.method], $0.times)
         }
         text.add(
             "trebuchet_call_duration_seconds",
@@ -118,6 +109,18 @@ struct MetricList {
         text.add(
             "trebuchet_refusals_total", .counter, "Refusals because of a limit, by the setting in ServerLimits.",
             counts.limits.sorted { $0.key < $1.key }.map { (["limit": $0.key], Double($0.value)) })
+    }
+
+    /// How long calls took, by method; those of methods that no dispatch table has come last, as `other`.
+    func callTimes(_ rows: [MethodRows.Row] = MethodRows.all) -> [(type: String, method: String, times: TimeCount)] {
+        // Two types may have the same name; each series is to be there once.
+        var times: [String: (type: String, method: String, times: TimeCount)] = [:]
+        for row in rows {
+            guard let count = counts.times(row: row.number) else { continue }
+            times["\(row.type) \(row.method)", default: (row.type, row.method, TimeCount())].times.add(count)
+        }
+        let other = counts.times(row: TimedWork.otherCalls.rawValue).map { ("other", "other", $0) }
+        return times.sorted { $0.key < $1.key }.map(\.value) + [other].compactMap { $0 }
     }
 
     private func addStreams(to text: inout MetricsText) {

@@ -49,7 +49,7 @@ struct PagePath: Equatable {
     }
 
     /// Once: what was encoded twice stays encoded.
-    private static func decode(_ encoded: ArraySlice<UInt8>) throws(Refusal) -> [UInt8] {
+    static func decode(_ encoded: ArraySlice<UInt8>) throws(Refusal) -> [UInt8] {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(encoded.count)
         var at = encoded.startIndex

@@ -14,7 +14,7 @@ extension TrebuchetServer {
     /// - `/healthz`: 200 from when it serves until its end, else 503
     ///
     /// It is for programs: requests of web pages (with `Origin`) are refused, and at a loopback address so are names that are not this
-    /// machine's own. It takes 64 connections at a time, apart from those of clients.
+    /// machine's own. It takes 512 connections at a time, apart from those of clients.
     ///
     /// - Parameters:
     ///   - host: an address of this machine alone, unless `tls` and `token` are given.
@@ -35,20 +35,21 @@ extension TrebuchetServer {
                 "others reach '\(host)': the operators' address is one of this machine alone, as 127.0.0.1, unless it has TLS and a token"
             )
         }
-        guard token?.utf8.count ?? AdminAddress.shortestToken >= AdminAddress.shortestToken else {
+        guard token?.utf8.count ?? OperatorDoor.shortestToken >= OperatorDoor.shortestToken else {
             throw TransportError(
-                .addressInvalid, "the operators' token has less than \(AdminAddress.shortestToken) bytes")
+                .addressInvalid, "the operators' token has less than \(OperatorDoor.shortestToken) bytes")
         }
         let address = AdminAddress(self, token: token)
-        let listener = try address.listen(host: host, port: port, tls: tls, on: ReactorGroup(shards.map(\.reactor)))
+        // Apart from those of the server, so that it answers also while they are held up.
+        let listener = try address.listen(host: host, port: port, tls: tls, on: try ReactorGroup.clients())
         // A name may lead elsewhere than it says.
-        guard tls != nil && token != nil || AdminAddress.isLoopback(listener.address) else {
+        guard tls != nil && token != nil || OperatorDoor.isLoopback(listener.address) else {
             Task { await listener.shutdown() }
             throw TransportError(.addressInvalid, "others reach '\(host)', which is \(listener.address)")
         }
-        let isFirst = adminListener.withLock { admin in
-            guard admin == nil, !isStopping else { return false }
-            admin = listener
+        let isFirst = operatorListeners.withLock { listeners in
+            guard listeners.admin == nil, !isStopping else { return false }
+            listeners.admin = listener
             return true
         }
         guard isFirst else {
@@ -58,69 +59,44 @@ extension TrebuchetServer {
         return listener.address
     }
 
-    func closeAdmin() async {
-        let listener = adminListener.withLock { admin in
-            defer { admin = nil }
-            return admin
+    /// The addresses that are not for clients.
+    struct OperatorListeners {
+        var admin: WebSocketServer?
+        var inspector: WebSocketServer?
+        /// Lets go of what was noted for who looked.
+        var endInspection: @Sendable () -> Void = {}
+    }
+
+    func closeOperatorListeners() async {
+        let closed = operatorListeners.withLock { listeners in
+            defer { listeners = OperatorListeners() }
+            return listeners
         }
-        guard let listener else { return }
-        await listener.stopAccepting()
-        await listener.refuseUpgrades()
-        await listener.endPages(within: .seconds(1))
+        closed.endInspection()
+        for listener in [closed.admin, closed.inspector].compactMap({ $0 }) {
+            await listener.stopAccepting()
+            await listener.refuseUpgrades()
+            await listener.endPages(within: .seconds(1))
+        }
     }
 }
 
 /// Answers operators.
 struct AdminAddress: Sendable {
-    static let shortestToken = 16
-    private static let connections = 64
-    private static let heldBytes = 64 << 20
+    private let door: OperatorDoor
 
-    /// `@unchecked Sendable`: never changed.
-    private final class Server: @unchecked Sendable {
-        weak let server: TrebuchetServer?
-        init(_ server: TrebuchetServer) { self.server = server }
-    }
-
-    private let holder: Server
-    /// Of the token; all have the same length.
-    private let digest: [UInt8]?
-    private let refusals: RefusalLog
-
-    init(_ server: TrebuchetServer, token: String?) {
-        holder = Server(server)
-        digest = token.map { Digest.sha256(Array($0.utf8)) }
-        refusals = RefusalLog(server.parts.log)
-    }
+    init(_ server: TrebuchetServer, token: String?) { door = OperatorDoor(server, name: "admin", token: token) }
 
     func listen(
         host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup
     ) throws(TransportError) -> WebSocketServer {
-        var limits = WebSocketLimits()
-        limits.connections = Self.connections
-        limits.connectionsPerAddress = Self.connections
-        limits.heldBytes = Self.heldBytes
-        limits.heldBytesPerAddress = Self.heldBytes
-        limits.pages.patience = .seconds(10)
-        let origins = try OriginRule(nil)
-        return try WebSocketServer(
-            host: host, port: port, reactors: reactors, limits: limits, tls: tls, memory: nil,
-            check: { request, address in
-                guard request.headers.values("Origin").isEmpty else {
-                    return HTTPResponse(status: 403, text: "web pages have no business here")
-                }
-                return address.map { Self.isLoopback($0) } == true ? origins.refusal(of: request, at: address) : nil
-            },
-            plain: { answer($0.head, from: $0.remoteAddress) },
-            accept: { _ in .reject(HTTPResponse(status: 404, text: "there are no WebSockets here")) })
+        try door.listen(host: host, port: port, tls: tls, on: reactors) { answer($0, from: $1) }
     }
-
-    static func isLoopback(_ address: SocketAddress) -> Bool { HostAndPort("\(address)")?.isLoopback == true }
 
     private func answer(_ request: HTTPRequestHead, from address: SocketAddress?) -> PlainAnswer {
         switch (request.path, request.query) {
         case ("/metrics", _):
-            if let refusal = refusal(of: request, from: address) { return .last(refusal) }
+            if let refusal = door.refusal(of: request, from: address) { return .last(refusal) }
             return ask { server in
                 do throws(TrebuchetError) {
                     return Self.page(try await server.metrics(), "text/plain; version=0.0.4; charset=utf-8")
@@ -134,7 +110,7 @@ struct AdminAddress: Sendable {
                 return HTTPResponse(status: check.problem == nil ? 200 : 503, text: check.problem ?? "ok")
             }
         case ("/readyz", "verbose"), ("/readyz", "verbose="):
-            if let refusal = refusal(of: request, from: address) { return .last(refusal) }
+            if let refusal = door.refusal(of: request, from: address) { return .last(refusal) }
             return ask { server in
                 let checks = await server.readiness()
                 let lines = checks.map { "[\($0.problem == nil ? "+" : "-")] \($0.name): \($0.problem ?? "ok")" }
@@ -147,7 +123,7 @@ struct AdminAddress: Sendable {
                 return Self.answer(checks, failed.isEmpty ? "ok" : "not ready: \(failed.joined(separator: ", "))")
             }
         case ("/healthz", _):
-            let isServing = holder.server?.status == .serving
+            let isServing = door.server?.status == .serving
             return .last(HTTPResponse(status: isServing ? 200 : 503, text: isServing ? "ok" : "it does not serve"))
         default:
             return .last(
@@ -156,10 +132,7 @@ struct AdminAddress: Sendable {
     }
 
     private func ask(_ question: @escaping @Sendable (TrebuchetServer) async -> HTTPResponse) -> PlainAnswer {
-        .ask { [holder] in
-            guard let server = holder.server else { return PageReply(HTTPResponse(status: 503, text: "it has ended")) }
-            return PageReply(await question(server))
-        }
+        door.ask { PageReply(await question($0)) }
     }
 
     private static func answer(_ checks: [TrebuchetServer.Check], _ text: String) -> HTTPResponse {
@@ -168,17 +141,5 @@ struct AdminAddress: Sendable {
 
     private static func page(_ text: String, _ type: String) -> HTTPResponse {
         HTTPResponse(status: 200, headers: ["Content-Type": type], body: Array(text.utf8))
-    }
-
-    /// Nil for who has shown the token, in whatever time that takes.
-    private func refusal(of request: HTTPRequestHead, from address: SocketAddress?) -> HTTPResponse? {
-        guard let digest else { return nil }
-        if let token = request.bearerToken, Digest.areEqual(digest, Digest.sha256(Array(token.utf8))) { return nil }
-        refusals.note(
-            "admin: \(address.map { "\($0)" } ?? "somebody") was refused \(request.path): "
-                + (request.bearerToken == nil ? "no token" : "a wrong token"))
-        return HTTPResponse(
-            status: 401, headers: ["WWW-Authenticate": "Bearer", "Content-Type": "text/plain; charset=utf-8"],
-            body: Array("the operators' token is needed\n".utf8))
     }
 }

@@ -27,6 +27,14 @@ extension TrebuchetServer: LocalServer {
                     cause: UnexpectedStatus(response.status))
             }
         }
+        try await connectLocally(request, receiver, as: caller)
+    }
+
+    /// As whom it is known already.
+    func connectLocally(
+        _ request: ConnectionRequest, _ receiver: ConnectionReceiver, as caller: Caller?
+    ) async throws {
+        guard !isStopping else { throw TransportError(.closed, "the server was shut down") }
         let index = nextLocal.wrappingAdd(1, ordering: .relaxed).oldValue
         let shard = shards[index % shards.count]
         let connection = LocalConnection(shard, receiver, largestMessage: request.messageSize)

@@ -25,6 +25,11 @@ extension TrebuchetServer {
     ///
     /// Throws `unavailable` when a reactor does not answer within 2 seconds: numbers without its own would be wrong.
     public func metrics() async throws(TrebuchetError) -> String {
+        try await metricList().text()
+    }
+
+    /// The same as numbers.
+    func metricList() async throws(TrebuchetError) -> MetricList {
         var list = MetricList()
         let now = MonotonicClock.now
         for shard in shards {
@@ -58,7 +63,7 @@ extension TrebuchetServer {
                 slots: nodes.member.slotCount, nodes: nodes.member.liveNodes.count,
                 isEngineThere: nodes.member.trouble == nil, taken: taken, lost: lost)
         }
-        return list.text()
+        return list
     }
 
     private struct ReactorPart: Sendable {
@@ -72,6 +77,13 @@ extension TrebuchetServer {
     static func ask<Answer: Sendable>(
         _ reactor: Reactor, within limit: Duration, _ question: @escaping @Sendable () -> Answer
     ) async -> Answer? {
+        await answer(within: limit) { answer in reactor.execute { answer(question()) } }
+    }
+
+    /// What `begin` has somebody answer; nil when that is not in time.
+    static func answer<Answer: Sendable>(
+        within limit: Duration, _ begin: (@escaping @Sendable (Answer?) -> Void) -> Void
+    ) async -> Answer? {
         await withCheckedContinuation { continuation in
             let asker = Asker(continuation)
             // Not a timer of the reactor, which may be the one that does not get on.
@@ -79,8 +91,8 @@ extension TrebuchetServer {
                 try? await Task.sleep(for: limit)
                 asker.answer(nil)
             }
-            reactor.execute {
-                asker.answer(question())
+            begin { answer in
+                asker.answer(answer)
                 patience.cancel()
             }
         }

@@ -71,7 +71,7 @@ extension TrebuchetServer {
                 // What is changed from now on was promised to nobody, and the store may be the next server's.
                 await shard.reactor.perform { writer?.abandon() }
             }
-            await closeAdmin()
+            await closeOperatorListeners()
             parts.events.tell(.ended)
             takeApart()
             stopped.update(true)
@@ -91,7 +91,7 @@ extension TrebuchetServer {
             for shard in shards { await shard.reactor.perform {} }
             // Behind the connections: nobody hears from a dead node that it owns nothing any more.
             parts.nodes?.end()
-            await closeAdmin()
+            await closeOperatorListeners()
             takeApart()
             stopped.update(true)
         }.value

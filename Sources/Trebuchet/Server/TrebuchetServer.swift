@@ -43,8 +43,8 @@ public final class TrebuchetServer: Sendable {
     let deactivation = Mutex<Task<Void, Never>?>(nil)
     /// Whether it was told to end, and clients are to go elsewhere.
     let isLeaving = Atomic<Bool>(false)
-    /// Set when it has an address for operators.
-    let adminListener = Mutex<WebSocketServer?>(nil)
+    /// Set when it has addresses for operators.
+    let operatorListeners = Mutex(OperatorListeners())
     /// Counts clients of this process: they are spread over the reactors.
     let nextLocal = Atomic<Int>(0)
 
@@ -171,8 +171,12 @@ public final class TrebuchetServer: Sendable {
     ///
     /// With a store, the actor's persisted states are loaded before this returns. When that fails, calls and streams get
     /// the error; each first tries to load again.
-    public func expose<A: DistributedActor>(_ actor: A, as name: String) async
+    ///
+    /// - Parameter inspectable: whether the inspector shows the actor's states, and the arguments of its calls. False shows neither, of all
+    ///   actors of its type in the process.
+    public func expose<A: DistributedActor>(_ actor: A, as name: String, inspectable: Bool = true) async
     where A.ActorSystem == TrebuchetActorSystem {
+        if !inspectable { ActorTypes.any(A.self).hide() }
         guard locals.mustLoad(A.self) else {
             let old = directory.record(ActorName(name))
             directory.insert(locals.record(of: actor, name: name, holding: true, in: actorSystem))
@@ -219,13 +223,15 @@ public final class TrebuchetServer: Sendable {
     ///     default: it stays then.
     ///   - placement: whether each server has its own, the default, or one node of a cluster has it for all. Then the others send it
     ///     there what their clients ask of it, and all nodes expose the same.
+    ///   - inspectable: as where one actor is exposed. True by default.
     ///   - make: makes the actor for the whole name (`lists/42`). What it throws, the caller gets.
     public func expose<A: DistributedActor>(
         _ type: A.Type, as pattern: String, idle: Duration? = nil, discarding: Bool = false,
-        placement: ActorPlacement = .node,
+        placement: ActorPlacement = .node, inspectable: Bool = true,
         _ make: @escaping @Sendable (_ id: String) async throws -> A
     ) where A.ActorSystem == TrebuchetActorSystem {
         precondition(pattern.utf8.last == UInt8(ascii: "*"), "pattern '\(pattern)' must end in *, as lists/*")
+        if !inspectable { ActorTypes.any(A.self).hide() }
         let isPlaced = placement == .cluster && parts.nodes != nil
         directory.insert(
             prefix: String(pattern.dropLast()),

@@ -50,26 +50,28 @@ public struct _DispatchMethod<A: DistributedActor>: Sendable {
     let errorType: (any Error.Type)?
     /// Whether a client may send it again when it does not know what became of it.
     let isIdempotent: Bool
+    /// Whether its arguments are shown to nobody.
+    let isRedacted: Bool
     let body: Body
 
     /// A synchronous method: it runs in place, on the actor's reactor.
     public static func sync(
         _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil, idempotent: Bool = false,
-        _ body: @escaping InPlace
+        redacted: Bool = false, _ body: @escaping InPlace
     ) -> Self {
         Self(
             name: name, arguments: arguments, generics: generics, errorType: throwing, isIdempotent: idempotent,
-            body: .inPlace(body))
+            isRedacted: redacted, body: .inPlace(body))
     }
 
     /// A method that may suspend: its arguments are decoded first, then the operation runs in a task.
     public static func async(
         _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil, idempotent: Bool = false,
-        _ prepare: @escaping Prepare
+        redacted: Bool = false, _ prepare: @escaping Prepare
     ) -> Self {
         Self(
             name: name, arguments: arguments, generics: generics, errorType: throwing, isIdempotent: idempotent,
-            body: .suspending(prepare))
+            isRedacted: redacted, body: .suspending(prepare))
     }
 }
 

@@ -36,6 +36,14 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
         loop = nil
     }
 
+    /// One that came to a server in a message: what it leads to is called on behalf of whoever sent it.
+    private init(given id: String, server: UInt64) {
+        self.id = id
+        self.server = server
+        route = .given
+        loop = nil
+    }
+
     /// A server's reference to an actor that lives in a client.
     init(_ reference: any ClientActor) {
         id = reference.description
@@ -78,7 +86,11 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
             }
             id = try members.decode(String.self, forKey: .id)
         }
-        self.init(id, at: system?.server, server: system?.serverNumber ?? 0)
+        if system?.host != nil {
+            self.init(given: id, server: system?.serverNumber ?? 0)
+        } else {
+            self.init(id, at: system?.server)
+        }
     }
 
     /// A reference to an actor that lives in a client, where none is expected.
@@ -112,8 +124,10 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
 
 /// How an actor that lives elsewhere is reached.
 enum ActorRoute: Sendable {
-    /// Through the system that its reference belongs to, if that is of a client; and of actors that live here.
+    /// Through the system that its reference belongs to; and of actors that live here.
     case unknown
+    /// Nowhere but to the actor of its name, if that is here: its name came in a message, and a server lends nobody its own rights.
+    case given
     /// Through a client, at its server.
     case server(any RemoteServer)
     /// Through a server, in one of its clients.

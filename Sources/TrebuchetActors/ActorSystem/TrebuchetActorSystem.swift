@@ -49,7 +49,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     package func server(of id: ActorID) -> (any RemoteServer)? {
         switch id.route {
         case .server(let server): server
-        case .client: nil
+        case .client, .given: nil
         case .unknown: serverNumber == 0 ? heldServer : heldHost?.way(to: id.id)
         }
     }
@@ -66,6 +66,12 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
             return TrebuchetError(.methodNotFound, text)
         }
         guard serverNumber == 0 else {
+            if case .given = id.route {
+                let text =
+                    "a reference to '\(id)' that came in a message leads to an actor that is here, and none is: have its name sent, "
+                    + "look whether the caller may use it, and find it with actorSystem.resolve(_:id:)"
+                return TrebuchetError(.unavailable, text)
+            }
             return TrebuchetError(.unavailable, "actor '\(id)' cannot be reached: the server has shut down")
         }
         let text =
@@ -123,7 +129,8 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         // Whatever a client has called its actor, it is none of the actors here.
         if case .client = id.route { return nil }
         let name = ActorName(id.id)
-        if heldHost?.mayGo(name) == true { return nil }
+        // One that was given is called on behalf of the caller, who may not be who may call others by name.
+        if case .given = id.route {} else if heldHost?.mayGo(name) == true { return nil }
         let found = locals.actor(name) ?? heldHost?.actor(name)
         guard let found else { return nil }
         guard let actor = found as? Act else {

@@ -63,6 +63,12 @@ package class ActorType: @unchecked Sendable {
         return .unknown(identifier)
     }
 
+    private let isHidden = Atomic<Bool>(false)
+    /// Whether who looks inside is shown states of its actors, and arguments of their calls.
+    package final var isInspectable: Bool { !isHidden.load(ordering: .relaxed) }
+    /// Shows nobody what its actors have, from now on and in all servers of the process.
+    package final func hide() { isHidden.store(true, ordering: .relaxed) }
+
     private let hasStayed = Atomic<Bool>(false)
     /// Whether none of the type has stayed before that was to go; true once.
     package final var isFirstToStay: Bool { !hasStayed.exchange(true, ordering: .relaxed) }
@@ -93,7 +99,8 @@ final class TypedActorType<A: TrebuchetActor>: ActorType, @unchecked Sendable {
         let methods = table.methods.enumerated().map { index, method in
             ActorMethod(
                 name: method.name, actor: "\(A.self)", type: type, index: index, arguments: method.arguments,
-                generics: method.generics, isIdempotent: method.isIdempotent, body: Self.body(method))
+                generics: method.generics, isIdempotent: method.isIdempotent,
+                isRedacted: method.isRedacted, body: Self.body(method))
         }
         super.init(A.self, methods: methods, streamNames: table.streams.map(\.name))
     }

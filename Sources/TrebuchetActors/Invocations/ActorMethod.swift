@@ -16,12 +16,14 @@ package final class ActorMethod: Sendable {
     package let generics: Int
     /// Whether its answers are kept for clients that ask for it.
     package let isIdempotent: Bool
+    /// Whether its arguments are shown to nobody.
+    package let isRedacted: Bool
     /// Set when it is synchronous and may run in place.
     let body: Body?
 
     init(
         name: String, actor: String, type: String, index: Int, arguments: Int, generics: Int, isIdempotent: Bool,
-        body: Body?
+        isRedacted: Bool = false, body: Body?
     ) {
         self.name = name
         row = MethodRows.add(name, of: type)
@@ -30,6 +32,7 @@ package final class ActorMethod: Sendable {
         self.arguments = arguments
         self.generics = generics
         self.isIdempotent = isIdempotent
+        self.isRedacted = isRedacted
         self.body = body
     }
 

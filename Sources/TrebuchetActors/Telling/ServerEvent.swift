@@ -86,6 +86,8 @@ public enum ServerEvent: Sendable {
         package static var callsOrVersions: Kinds { Kinds(rawValue: 1 << 1 | 1 << 2) }
         /// Those for which it is looked at a call more closely.
         package static var callsVersionsOrSpans: Kinds { Kinds(rawValue: 1 << 1 | 1 << 2 | 1 << 10) }
+        /// The arguments of calls, beside these: for the inspector alone.
+        package static var arguments: Kinds { Kinds(rawValue: 1 << 11) }
         /// All of them.
         public static let all = Kinds(rawValue: .max)
     }
@@ -142,11 +144,22 @@ public enum ServerEvent: Sendable {
         public let method: String
         /// Which trace it is part of; nil for none.
         public let trace: TraceContext?
+        /// Nil where nobody has asked for them.
+        package let arguments: Arguments?
+
+        /// What a method was called with, as far as it may be known.
+        package enum Arguments: Sendable, Equatable {
+            /// A list, in JSON.
+            case json([UInt8])
+            case tooLong(bytes: Int)
+            case redacted
+        }
 
         package init(
-            number: UInt64, peer: Peer, actor: String, type: String, method: String, trace: TraceContext? = nil
+            number: UInt64, peer: Peer, actor: String, type: String, method: String, trace: TraceContext? = nil,
+            arguments: Arguments? = nil
         ) {
-            self.trace = trace
+            (self.trace, self.arguments) = (trace, arguments)
             self.number = number
             self.peer = peer
             self.actor = actor

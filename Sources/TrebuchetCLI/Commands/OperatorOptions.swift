@@ -28,6 +28,13 @@ struct OperatorOptions: Sendable {
             "--trace-sample", "RATIO",
             "which part of the calls that come without a trace begin one, 0 to 1 (0.01)"),
         OptionSpec(
+            "--inspector", "[PORT]",
+            "show who develops it the server from inside, in a page at 127.0.0.1 and for the token of the link that is printed (off; a free port)"
+        ),
+        OptionSpec(
+            "--inspector-write", nil,
+            "who looks may also call methods, as anybody, and cut connections; goes with --inspector"),
+        OptionSpec(
             "--drain-delay", "SECONDS",
             "how long at shutdown /readyz says no before clients are sent away, for load balancers to hear of it (0)"),
         OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
@@ -45,6 +52,9 @@ struct OperatorOptions: Sendable {
     let admin: Admin?
     let spans: OTLPExporter?
     private let sampling: Double
+    /// The port of the inspector; nil without one.
+    let inspector: Int?
+    private let inspectorWrites: Bool
     let drainDelay: Duration
     let drain: Duration
 
@@ -73,13 +83,21 @@ struct OperatorOptions: Sendable {
         spans = try arguments.string("--otlp").map { url throws(UsageError) in
             do throws(TransportError) {
                 return try OTLPExporter(url: url) { line in
-                    if let log { log.line(.warning, line) } else { Console.error("trebuchet serve: \(line)") }
+                    if let log {
+                        log.line(.warning, line)
+                    } else {
+                        StandardError.write(soon: "trebuchet serve: \(line)")
+                    }
                 }
             } catch {
                 throw UsageError("--otlp: \(error.message)")
             }
         }
         if ratio != nil, spans == nil { throw UsageError("--trace-sample belongs to --otlp") }
+        let port = arguments.string("--inspector")
+        inspector = try port?.isEmpty == true ? 0 : arguments.int("--inspector", in: 0...65_535)
+        inspectorWrites = arguments.has("--inspector-write")
+        guard inspector != nil || !inspectorWrites else { throw UsageError("--inspector-write belongs to --inspector") }
     }
 
     /// Where the server writes lines itself: nowhere, when the log is told all of them.
@@ -90,19 +108,29 @@ struct OperatorOptions: Sendable {
 
     /// A line of `serve` itself.
     func say(_ line: String) {
-        if let log { log.line(.notice, line) } else { Console.error("trebuchet serve: \(line)") }
+        if let log { log.line(.notice, line) } else { StandardError.write(soon: "trebuchet serve: \(line)") }
     }
 
-    /// Has a server tell its log, and shows it to operators. Returns where.
-    func open(on server: TrebuchetServer) throws -> String? {
+    /// Has a server tell its log, and shows it to operators. Returns what is to be said of that.
+    func open(on server: TrebuchetServer) throws -> [String] {
         if let log { server.addListener(log) }
         if let spans {
             server.addListener(spans)
             server.sampleTraces(sampling)
         }
-        guard let admin else { return nil }
-        let address = try server.openAdmin(host: admin.host, port: admin.port, tls: admin.tls, token: admin.token)
-        return "\(admin.tls == nil ? "http" : "https")://\(address)/metrics"
+        var lines: [String] = []
+        if let admin {
+            let address = try server.openAdmin(host: admin.host, port: admin.port, tls: admin.tls, token: admin.token)
+            let scheme = admin.tls == nil ? "http" : "https"
+            lines.append("operators: \(scheme)://\(address)/metrics, and /livez, /readyz there")
+        }
+        if let inspector {
+            lines.append("inspector: \(try server.openInspector(port: inspector, writes: inspectorWrites).link)")
+            lines.append(
+                "           for a browser, trebuchet inspect --url and trebuchet top --url; who has it sees every state"
+                    + (inspectorWrites ? ", and may call every method as anybody" : ""))
+        }
+        return lines
     }
 
     private static func admin(_ arguments: ParsedArguments, tls: TLSServerSettings?) throws -> Admin? {

@@ -193,7 +193,7 @@ enum ServeCommand {
         try addPages(arguments, withStart: hostsExamples, to: server)
         let admin = try services.openAdminSocket(arguments, on: server, data: file?.path)
         defer { admin?.close() }
-        let metrics = try operators.open(on: server)
+        let operatorLines = try operators.open(on: server)
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let site = "\(tls == nil ? "http" : "https")://\(address)/"
@@ -210,7 +210,7 @@ enum ServeCommand {
         }
         for line in services.inForce { print(line) }
         if let admin { print("admin: at \(admin.path), for 'trebuchet admin' on this machine") }
-        if let metrics { print("operators: \(metrics), and /livez, /readyz there") }
+        for line in operatorLines { print(line) }
         if let folder = arguments.string("--static") { print("pages: those of \(folder), at \(site)") }
         if hostsExamples {
             print("open: \(site) in a browser")

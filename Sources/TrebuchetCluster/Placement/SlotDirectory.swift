@@ -60,7 +60,9 @@ public final class SlotDirectory: Sendable {
             do throws(ClusterEngineError) {
                 if let owner = try await owner(of: slot) { return owner }
             } catch {
-                guard error.code == .unavailable, MonotonicClock.now < end else { throw error }
+                // Who asks changes nothing: where it is not known whether the engine has heard the question, it is asked again.
+                let mayPass = [.unavailable, .unknownOutcome, .overloaded].contains(error.code)
+                guard mayPass, MonotonicClock.now < end else { throw error }
             }
             failures += 1
             let now = MonotonicClock.now

@@ -42,7 +42,8 @@ final class Player: Sendable {
         options.reconnect.initialDelay = .milliseconds(5)
         options.reconnect.maximumDelay = .milliseconds(100)
         options.reconnect.retriesFirstConnection = true
-        options.callTimeout = .seconds(60)
+        // Longer than nodes wait for an engine, and than sentinels take to give a new primary its replica.
+        options.callTimeout = .seconds(120)
         return options
     }
 

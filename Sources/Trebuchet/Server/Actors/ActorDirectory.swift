@@ -132,6 +132,18 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
+    /// All that there is: those that stand ready, those that have to be loaded first, and how the names begin of those that are made on
+    /// demand.
+    var all: (ready: [ActorRecord], unloaded: [(String, ActorType)], patterns: [(prefix: String, type: ActorType)]) {
+        contents.withLock { contents in
+            (
+                Array(contents.records.values),
+                contents.loading.filter { contents.records[$0.key] == nil }.map { ($0.key.text, $0.value.type) },
+                contents.patterns.map { ($0.prefix, $0.registration.type) }
+            )
+        }
+    }
+
     /// Actors for names that begin with `prefix` are made when they are first called. The longest prefix wins.
     func insert(prefix: String, _ registration: Registration) {
         contents.withLock { contents in

@@ -10,6 +10,13 @@ enum CalledMethod: Sendable {
         }
     }
 
+    var isRedacted: Bool {
+        switch self {
+        case .table(let method): method.isRedacted
+        case .program: false
+        }
+    }
+
     /// Where its calls are counted.
     var row: Int {
         switch self {

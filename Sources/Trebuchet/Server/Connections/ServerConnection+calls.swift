@@ -161,7 +161,7 @@ extension ServerConnection {
     @inline(never)
     private func callTelling(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
         let callID = message.callID
-        let told = told(method.name, record.type, message)
+        let told = told(method.name, isRedacted: method.isRedacted, record.type, message)
         do {
             try told.during { try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) } }
         } catch {
@@ -193,7 +193,7 @@ extension ServerConnection {
         load.count += 1
         load.bytes += weight
         shard.counts.count(.callsBegun)
-        let told = toldIfWanted(method.name, record.type, message)
+        let told = toldIfWanted(method, record.type, message)
         let began = shard.beginsNow()
         let limit = timeLimit(of: message)
         let deadline = shard.reactor.now &+ limit.nanoseconds

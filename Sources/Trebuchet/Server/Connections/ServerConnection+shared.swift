@@ -38,19 +38,20 @@ extension ServerConnection {
             let text = "the server is shutting down and begins no streams"
             return fail(stream.callID, TrebuchetError(.unavailable, text))
         }
-        let streamID = nextStreamID()
+        let (streamID, isFirst) = (nextStreamID(), stream.streamID.isEmpty)
         stream.begin(as: streamID, epoch: epoch, position: position)
-        let request = StreamRequest(
+        var request = StreamRequest(
             name: AskedStream(
                 actor: ActorName(stream.actor), target: stream.target, resumed: nil, knownAs: streamID),
             streamID: streamID, callID: stream.callID, filter: nil,
             seen: StreamRequest.Seen(epoch: epoch, sequence: stream.sequence), stake: stake)
+        request.isFirst = isFirst
         tellStart(of: streamID, request, epoch: epoch, sequence: position)
         beginning[streamID] = request
         mayAwaitStreams = true
         let connection = self
         let key = SharedStreams.Key(actor: stream.actor, target: stream.target)
-        nodes.shared.join(key, at: node, behind: (epoch, stream.sequence)) { shared, answer in
+        nodes.shared.join(key, at: node, behind: (epoch, stream.sequence)) { [request] shared, answer in
             // Behind what the reactor has been told before: who owns the slot no more, say.
             connection.shard.reactor.execute {
                 connection.begin(request, with: answer)
@@ -101,7 +102,7 @@ extension ServerConnection {
         placed[streamID] = request.placed
         let label = ServerEvent.Stream(
             actor: request.name.actor.text, type: typeName(of: request.name.actor), target: request.name.target)
-        didBegin(label, goesOn ? .inPlace : .anew)
+        didBegin(label, request.isFirst ? .first : goesOn ? .inPlace : .anew)
         shard.states.subscribe(to: mirror, as: label) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self, isFiltered: request.stake.isFiltered)

@@ -9,7 +9,7 @@ extension ServerConnection {
 
     private var events: ServerEvents { shard.events }
 
-    private var peer: ServerEvent.Peer {
+    var peer: ServerEvent.Peer {
         ServerEvent.Peer(
             connection: name.number, address: caller?.connection.remoteAddress ?? link.remoteAddress,
             principal: caller?.principal?.id)
@@ -53,13 +53,18 @@ extension ServerConnection {
 
     // MARK: Calls
 
+    /// Of arguments that are longer nobody is shown anything.
+    private static let longestArguments = 2_048
+
     /// Nil for a call that only those might want to hear of who trace, and that is not traced.
-    func told(_ method: String, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
+    func told(_ method: String, isRedacted: Bool, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
         let (trace, parent) = trace(of: message)
         guard trace != nil || events.wants(.callsOrVersions) else { return nil }
         let call = ServerEvent.Call(
             number: events.nextCall(), peer: peer, actor: message.actorName, type: type.name, method: method,
-            trace: trace)
+            trace: trace,
+            arguments: events.wants(.arguments)
+                ? isRedacted || !type.isInspectable ? .redacted : Self.arguments(of: message) : nil)
         events.tell(.callBegan(call))
         return ToldCall(call, parent: parent)
     }
@@ -71,9 +76,22 @@ extension ServerConnection {
         return isTraced && events.sampling.next() ? (TraceContext(), nil) : (nil, nil)
     }
 
+    private static func arguments(of message: borrowing Message) -> ServerEvent.Call.Arguments {
+        let ranges = message.envelope.pointee.arguments
+        let bytes = ranges.reduce(2) { $0 + Int($1.count) + 1 }
+        guard bytes <= longestArguments else { return .tooLong(bytes: bytes) }
+        var json = [UInt8(ascii: "[")]
+        for (place, range) in ranges.enumerated() {
+            if place > 0 { json.append(UInt8(ascii: ",")) }
+            json += message.bytes(range)
+        }
+        json.append(UInt8(ascii: "]"))
+        return .json(json)
+    }
+
     @inline(__always)
-    func toldIfWanted(_ method: String, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
-        events.wants(.callsVersionsOrSpans) ? told(method, type, message) : nil
+    func toldIfWanted(_ method: ActorMethod, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
+        events.wants(.callsVersionsOrSpans) ? told(method.name, isRedacted: method.isRedacted, type, message) : nil
     }
 
     /// Notes where the time of a call is counted, and tells that it begins.
@@ -84,7 +102,7 @@ extension ServerConnection {
         guard events.wants(.callsVersionsOrSpans),
             let type = type ?? shard.directory.type(of: ActorName(message.actorName))
         else { return }
-        call.told = told(method.shownName, type, message)
+        call.told = told(method.shownName, isRedacted: method.isRedacted, type, message)
     }
 
     func tellRefusal(of message: borrowing Message, _ error: any Error) {
@@ -140,7 +158,7 @@ extension ServerConnection {
     func failure(_ error: any Error, of what: String) -> CallFailure {
         let failure = CallFailure(error, of: what, coder: shard.coder(writing: dates), shard.parts.disclosure)
             .fitting(Int(largestMessage))
-        shard.counts.count(.error(failure.code.rawValue))
+        if !isServer { shard.counts.count(.error(failure.code.rawValue)) }
         return failure
     }
 

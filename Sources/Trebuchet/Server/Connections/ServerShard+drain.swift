@@ -50,7 +50,14 @@ extension ServerShard {
             connection.close(.goingAway, reason: "server is shutting down")
         } done: {
             let deadline = self.reactor.now &+ Self.closing.nanoseconds
-            self.wait(until: deadline, { self.clients.isEmpty }, done)
+            self.wait(until: deadline, { self.clients.isEmpty }) {
+                // Those that have not answered end all the same.
+                for connection in self.clients {
+                    connection.link.abort()
+                    connection.linkDidClose()
+                }
+                done()
+            }
         }
     }
 

@@ -57,8 +57,8 @@ final class ServerShard: @unchecked Sendable {
     /// Streams of actors of this reactor that other nodes take for their clients; one for each of their lines.
     var feeds: [NodeFeeds] = []
     /// At one of several nodes, from the first question on.
-    /// Of its connections, those of servers: of this one, and of nodes.
-    private var serverCount = 0
+    /// Of its connections, those of this server to itself, and those of clients at other nodes.
+    private var foreignCount = 0
     var slotQueues: SlotQueues?
     var idleWatch = IdleWatch()
     var isWatchingIdle = false
@@ -108,11 +108,15 @@ final class ServerShard: @unchecked Sendable {
     func sibling(on states: SystemShard) -> ServerShard? { siblings.first { $0.states === states } }
 
     func add(_ connection: ServerConnection) {
-        if connection.isServer { serverCount += 1 }
+        if connection.isServer || connection.upstream != nil { foreignCount += 1 }
         connections[connection.name.number] = connection
     }
     func remove(_ connection: ServerConnection) {
-        if connections.removeValue(forKey: connection.name.number)?.isServer == true { serverCount -= 1 }
+        if let removed = connections.removeValue(forKey: connection.name.number),
+            removed.isServer || removed.upstream != nil
+        {
+            foreignCount -= 1
+        }
         streamsMayShow(connection)
     }
 
@@ -136,8 +140,8 @@ final class ServerShard: @unchecked Sendable {
         states.takeApart()
     }
 
-    /// Connections but those of servers.
-    var clientCount: Int { connections.count - serverCount }
+    /// Connections of clients that have come here.
+    var clientCount: Int { connections.count - foreignCount }
 
     /// Calls and streams that wait for an actor to be made.
     var waitingCount: Int { waiting.values.reduce(0) { $0 + $1.count } }

@@ -35,11 +35,13 @@ public distributed actor AuthService {
     ///
     /// A guest becomes that user and keeps the id, if the address is new. If it belongs to another user already, the
     /// connection is that one from now on; the guest's session ends, and the guest is gone with the last of its sessions.
+    @Redacted
     public distributed func verifyMagicCode(email: String, code: String) async throws(AuthError) -> SessionGrant {
         try await accounts.verifyMagicCode(email: email, code: code, on: try connection())
     }
 
     /// Renews a session and signs the connection in. Each token does so once; using one again ends the session.
+    @Redacted
     public distributed func refresh(_ refreshToken: String) async throws(AuthError) -> SessionGrant {
         try await accounts.refresh(refreshToken, on: try connection())
     }
@@ -54,6 +56,7 @@ public distributed actor AuthService {
     ///   - provider: its name at the server.
     ///   - nonce: what was given to the provider for this token; required when the token has one. Its claim is this text,
     ///     or the SHA-256 of it in hexadecimal digits.
+    @Redacted
     public distributed func signIn(
         idToken: String, provider: String, nonce: String?
     ) async throws(AuthError) -> SessionGrant {
@@ -62,6 +65,7 @@ public distributed actor AuthService {
 
     /// Ends the session of a token. The connection that asks, if it is one of the session's, goes on as nobody; all others
     /// lose their rights and are told.
+    @Redacted
     public distributed func signOut(_ refreshToken: String) async throws(AuthError) {
         try await accounts.signOut(refreshToken, on: try connection())
     }
@@ -96,6 +100,7 @@ public distributed actor AuthService {
 
     /// Makes an address that of the caller's account, with the code that was sent there. The address of before is told by
     /// mail, and is free.
+    @Redacted
     public distributed func changeAddress(to email: String, code: String) async throws(AuthError) -> User {
         try await accounts.changeAddress(to: email, code: code, on: try connection())
     }
@@ -104,6 +109,7 @@ public distributed actor AuthService {
     ///
     /// - Parameter code: one that `sendMagicCode` has sent to the account's address. Nil is enough for a guest, and for who
     ///   has signed in within the last 10 minutes (`AuthLimits.freshSignIn`).
+    @Redacted
     public distributed func deleteAccount(code: String?) async throws(AuthError) {
         try await accounts.deleteAccount(code: code, on: try connection())
     }

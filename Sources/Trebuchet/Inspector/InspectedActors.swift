@@ -1,0 +1,111 @@
+internal import TrebuchetActors
+
+/// Which actors are shown: `?type=Demo.List&search=lists/&page=2&size=100`.
+struct ActorsLook {
+    let page: InspectedPage
+    /// The whole name of a type, or what stands behind its module.
+    let type: String?
+    /// What names have in them, byte for byte.
+    let search: [UInt8]?
+
+    init(_ query: InspectorQuery) throws(InspectorQuery.Refused) {
+        page = try InspectedPage(query)
+        type = query.text("type")
+        search = query.text("search").map { Array($0.utf8) }
+    }
+
+    func takes(type name: String) -> Bool {
+        guard let type else { return true }
+        return name == type || name.utf8.count > type.utf8.count && name.hasSuffix("." + type)
+    }
+
+    func takes(name: String) -> Bool {
+        guard let search, let first = search.first else { return true }
+        var name = name
+        return name.withUTF8 { bytes in
+            guard bytes.count >= search.count else { return false }
+            return (0...bytes.count - search.count).contains { start in
+                bytes[start] == first && bytes[start..<start + search.count].elementsEqual(search)
+            }
+        }
+    }
+}
+
+/// The first of many, by their names, without an order among the others.
+struct FirstByName<Element> {
+    private let most: Int
+    private var kept: [(name: String, element: Element)] = []
+    /// The last name that may still be among them.
+    private var last: String?
+    private(set) var count = 0
+
+    init(_ most: Int) { self.most = most }
+
+    mutating func add(_ name: String, _ element: Element) {
+        count += 1
+        if let last, name >= last { return }
+        kept.append((name, element))
+        if kept.count >= max(2 * most, 1_000) { cut() }
+    }
+
+    private mutating func cut() {
+        kept.sort { $0.name < $1.name }
+        guard kept.count > most else { return }
+        kept.removeLast(kept.count - most)
+        last = kept.last?.name
+    }
+
+    /// In their order.
+    mutating func take() -> [Element] {
+        cut()
+        return kept.map(\.element)
+    }
+}
+
+extension TrebuchetServer {
+    func inspectedActors(_ look: ActorsLook) -> InspectorJSON {
+        let (ready, unloaded, patterns) = directory.all
+        var types: [ObjectIdentifier: (type: ActorType, actors: Int, isTaken: Bool)] = [:]
+        func isTaken(_ type: ActorType) -> Bool {
+            let isTaken = types[ObjectIdentifier(type)]?.isTaken ?? look.takes(type: type.name)
+            types[ObjectIdentifier(type), default: (type, 0, isTaken)].actors += 1
+            return isTaken
+        }
+        var first = FirstByName<(name: String, type: ActorType, record: ActorRecord?)>(look.page.end)
+        for record in ready where isTaken(record.type) && look.takes(name: record.name) {
+            first.add(record.name, (record.name, record.type, record))
+        }
+        for (name, type) in unloaded where isTaken(type) && look.takes(name: name) {
+            first.add(name, (name, type, nil))
+        }
+        let found = first.count
+        let shown = look.page.of(first.take()).map { name, type, record in
+            InspectorJSON.object([
+                ("name", .text(name)), ("type", .text(type.name)), ("ready", .flag(record != nil)),
+                ("onDemand", .flag(record?.stake != nil)), ("placed", .flag(record?.isPlaced == true)),
+                ("reactor", .text(record.flatMap { reactorName(of: $0) })),
+            ])
+        }
+        return .object(
+            look.page.head(found: found) + [
+                ("all", .count(ready.count + unloaded.count)),
+                (
+                    "types",
+                    .list(
+                        types.values.sorted { $0.type.name < $1.type.name }.map {
+                            .object([("type", .text($0.type.name)), ("actors", .count($0.actors))])
+                        })
+                ),
+                (
+                    "patterns",
+                    .list(
+                        patterns.map { .object([("names", .text($0.prefix + "*")), ("type", .text($0.type.name))]) })
+                ),
+                ("actors", .list(shown)),
+            ])
+    }
+
+    func reactorName(of record: ActorRecord) -> String? {
+        shards.first { $0.states === record.home }?.reactor.name
+    }
+}

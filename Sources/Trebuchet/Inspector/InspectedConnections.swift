@@ -1,0 +1,57 @@
+internal import Bytes
+internal import Networking
+internal import Platform
+internal import TrebuchetActors
+
+extension ServerConnection {
+    /// On its reactor.
+    var inspected: [(String, InspectorJSON)] {
+        let peer = peer
+        return [
+            ("connection", .count(peer.connection)), ("address", .text(peer.address.map { "\($0)" })),
+            ("principal", .text(peer.principal)), ("protocol", .count(dates == .milliseconds ? 3 : 2)),
+            ("reactor", .text(shard.reactor.name)),
+            ("seconds", .seconds(MonotonicClock.now &- opened)), ("streams", .count(streams.count)),
+            ("calls", .count(running.count)), ("heldBytes", .count(link.memory?.heldBytes ?? 0)),
+            ("writable", .flag(isWritable)), ("draining", .flag(isDraining)),
+            ("ofNode", .flag(upstream != nil)),
+        ]
+    }
+}
+
+extension TrebuchetServer {
+    /// The oldest first. Reactors are asked for the numbers of theirs, and then for what is on the page alone.
+    ///
+    /// - Parameter errors: the last of each, by its number.
+    func inspectedConnections(
+        _ page: InspectedPage, errors: [UInt64: InspectorJSON]
+    ) async throws(TrebuchetError) -> InspectorJSON {
+        var numbers: [(number: UInt64, shard: Int)] = []
+        for (place, shard) in shards.enumerated() {
+            let own = try await asked(shard) { Array(shard.connections.keys) }
+            numbers += own.map { ($0, place) }
+        }
+        let found = numbers.count
+        numbers.sort { $0.number < $1.number }
+        var shown: [(number: UInt64, members: [(String, InspectorJSON)])] = []
+        for (place, part) in Dictionary(grouping: page.of(numbers), by: \.shard) {
+            let shard = shards[place]
+            // One that has gone meanwhile is left out.
+            shown += try await asked(shard) {
+                part.compactMap { entry in shard.connections[entry.number].map { (entry.number, $0.inspected) } }
+            }
+        }
+        shown.sort { $0.number < $1.number }
+        let list = shown.map { InspectorJSON.object($0.members + [("lastError", errors[$0.number] ?? .null)]) }
+        return .object(page.head(found: found) + [("connections", .list(list))])
+    }
+
+    private func asked<Answer: Sendable>(
+        _ shard: ServerShard, _ question: @escaping @Sendable () -> Answer
+    ) async throws(TrebuchetError) -> Answer {
+        guard let answer = await Self.ask(shard.reactor, within: Self.answerTime, question) else {
+            throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not answer")
+        }
+        return answer
+    }
+}

@@ -1,0 +1,310 @@
+internal import Bytes
+internal import Glibc
+internal import Networking
+internal import Platform
+internal import Synchronization
+internal import Transports
+internal import TrebuchetActors
+
+/// Milliseconds since 1970, for people to read.
+enum WallTime {
+    static var milliseconds: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec / 1_000_000)
+    }
+}
+
+/// Notes what happens at a server while somebody looks: calls, and of each actor that is looked at its versions. Who looks asks again now
+/// and then; half a minute after the last time nothing is noted any more, what was is gone, and nothing of it costs anything.
+final class InspectorRecorder: Sendable {
+    static let lookTime = Duration.seconds(30)
+    /// Actors that are followed at a time; for another one that which was looked at longest ago is let go.
+    static let mostActors = 16
+
+    /// Two of them: who looks at calls alone has nobody tell of versions.
+    private final class Ear: ServerListener {
+        let kinds: ServerEvent.Kinds
+        private let told: @Sendable (ServerEvent) -> Void
+
+        init(_ kinds: ServerEvent.Kinds, _ told: @escaping @Sendable (ServerEvent) -> Void) {
+            self.kinds = kinds
+            self.told = told
+        }
+
+        func hear(_ event: ServerEvent) { told(event) }
+    }
+
+    private struct State {
+        /// By the reactor's clock; 0 while nobody looks.
+        var until: UInt64 = 0
+        var hasEnded = false
+        var ears: [Ear] = []
+        var calls = CallRing()
+        var budget: NoteBudget
+        var actors: [String: InspectedActor] = [:]
+    }
+
+    private static let callKinds: ServerEvent.Kinds = [.calls, .arguments]
+
+    private let events: ServerEvents
+    private let reactor: Reactor
+    private let state: Mutex<State>
+
+    /// - Parameter shard: by whose reactor's clock looking ends.
+    init(_ events: ServerEvents, on shard: ServerShard, budget: NoteBudget = NoteBudget()) {
+        self.events = events
+        state = Mutex(State(budget: budget))
+        reactor = shard.reactor
+    }
+
+    // MARK: Looking
+
+    /// Calls that ended after the one of that number in the ring, the newest first.
+    func calls(after: UInt64, limit: Int) async -> InspectorJSON {
+        await look()
+        // Without the lock, behind which calls wait.
+        let (calls, pauses) = state.withLock { ($0.calls, $0.budget.pauses) }
+        return calls.json(after: after, limit: limit, pauses: pauses)
+    }
+
+    /// An actor is looked at: notes its versions from now on.
+    ///
+    /// - Parameter follow: called when it was not looked at before, for each state that it has.
+    /// - Throws: `unavailable` when what it is to be noted on does not get on.
+    func look(
+        at record: ActorRecord, follow: @escaping @Sendable (InspectedActor, String) -> Void
+    ) async throws(TrebuchetError) -> InspectedActor? {
+        let now = reactor.now
+        let (actor, isNew, gone) = state.withLock { state -> (InspectedActor?, Bool, [InspectedActor]) in
+            guard !state.hasEnded else { return (nil, false, []) }
+            if let found = state.actors[record.name], found.isOf(record) {
+                found.looked = now
+                return (found, false, [])
+            }
+            let made = InspectedActor(record, looked: now, follow: follow)
+            var gone = [state.actors.updateValue(made, forKey: record.name)].compactMap { $0 }
+            if state.actors.count > Self.mostActors,
+                let oldest = state.actors.values.filter({ $0 !== made }).min(by: { $0.looked < $1.looked })
+            {
+                state.actors[oldest.name] = nil
+                gone.append(oldest)
+            }
+            return (made, true, gone)
+        }
+        for actor in gone { actor.leave() }
+        // Before anything is followed: what that makes is noted.
+        guard await asked({ self.goOn() }) else {
+            throw TrebuchetError(.unavailable, "\(reactor.name) does not answer: something holds it up")
+        }
+        if isNew { actor?.goOn() }
+        return actor
+    }
+
+    /// What is noted of an actor, the newest version first.
+    func versions(of actor: InspectedActor, _ look: ActorLook) -> InspectorJSON {
+        let (kept, shown, earlier, calls) = state.withLock { state in
+            let shown = Array(actor.versions.suffix(look.versions))
+            return (actor.versions.count, shown, look.wantsEarlier ? actor.earlier(than: shown) : nil, state.calls)
+        }
+        return .object(
+            [
+                ("since", .whole(actor.since)), ("kept", .count(kept)),
+                ("versions", .list(shown.reversed().map { $0.json(calls) })),
+            ] + (earlier.map { [("earlier", $0)] } ?? []))
+    }
+
+    /// Those of one actor that have ended, the newest first.
+    func calls(of actor: String) -> InspectorJSON {
+        let calls = state.withLock { $0.calls }
+        return .list(calls.shown(after: 0, limit: 200) { $0.actor == actor })
+    }
+
+    /// The last error of each connection, as far as it is known.
+    func lastErrors() async -> [UInt64: InspectorJSON] {
+        await look()
+        let calls = state.withLock { $0.calls }
+        return calls.lastErrors
+    }
+
+    /// What one of its states was sent as.
+    func note(_ taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) {
+        state.withLock { state in
+            // Of the version itself nothing was noted either.
+            if !state.budget.isUsedUp { actor.note(taken, of: stream) }
+        }
+    }
+
+    /// What one of its states is now.
+    func note(whole taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) {
+        state.withLock { _ in actor.note(whole: taken, of: stream) }
+    }
+
+    /// Whether the reactor got to it in time.
+    private func asked(_ question: @escaping @Sendable () -> Void) async -> Bool {
+        await TrebuchetServer.ask(reactor, within: TrebuchetServer.answerTime, question) != nil
+    }
+
+    /// Where the reactor does not get on it begins later, and what is known is shown meanwhile.
+    private func look() async { _ = await asked { self.goOn() } }
+
+    /// Notes for half a minute from now. On the reactor.
+    private func goOn() {
+        let until = reactor.now &+ UInt64(Self.lookTime.nanoseconds)
+        let isNew = state.withLock { state in
+            guard !state.hasEnded else { return false }
+            defer { state.until = until }
+            return state.until == 0
+        }
+        if isNew { wait(Self.lookTime) }
+        listen()
+    }
+
+    /// On the reactor.
+    private func wait(_ time: Duration) {
+        reactor.schedule(after: time) { [weak self] in self?.endIfNobodyLooks() }
+    }
+
+    private func endIfNobodyLooks() {
+        let now = reactor.now
+        let (rest, gone) = state.withLock { state -> (UInt64, [InspectedActor]) in
+            let since = now &- min(now, UInt64(Self.lookTime.nanoseconds))
+            let isOver = state.until <= now
+            let gone = state.actors.values.filter { isOver || $0.looked <= since }
+            for actor in gone { state.actors[actor.name] = nil }
+            guard !isOver else {
+                state.until = 0
+                state.calls = CallRing()
+                return (0, gone)
+            }
+            return (state.until - now, gone)
+        }
+        for actor in gone { actor.leave() }
+        if rest > 0 { wait(.nanoseconds(Int64(rest))) }
+        listen()
+    }
+
+    /// The server has ended.
+    func end() {
+        let gone = state.withLock { state in
+            state.hasEnded = true
+            state.until = 0
+            defer { state.actors = [:] }
+            return Array(state.actors.values)
+        }
+        for actor in gone { actor.leave() }
+        reactor.run { self.listen() }
+    }
+
+    /// Whether anything is noted.
+    var isOn: Bool { state.withLock { !$0.ears.isEmpty } }
+
+    /// Has the server tell what is wanted now, and nothing else. On the reactor, so that one comes behind the other.
+    private func listen() {
+        let (old, new) = state.withLock { state -> ([Ear], [Ear]) in
+            let wantsCalls = state.until > 0
+            let wanted: [ServerEvent.Kinds] =
+                !wantsCalls || state.budget.isUsedUp
+                ? [] : state.actors.isEmpty ? [Self.callKinds] : [Self.callKinds, [.versions, .deliveries]]
+            guard wanted.count != state.ears.count else { return ([], []) }
+            if wanted.count > state.ears.count {
+                let added = wanted[state.ears.count...].map { kinds in
+                    Ear(kinds) { [weak self] event in self?.hear(event) }
+                }
+                state.ears += added
+                return ([], Array(added))
+            }
+            let removed = state.ears[wanted.count...]
+            state.ears.removeLast(removed.count)
+            return (Array(removed), [])
+        }
+        for ear in old { events.remove(ear) }
+        for ear in new { events.add(ear) }
+    }
+
+    // MARK: What happens
+
+    private func hear(_ event: ServerEvent) {
+        let now = MonotonicClock.now
+        let rest = state.withLock { state -> UInt64? in
+            // What is told until nobody listens any more.
+            guard !state.budget.isUsedUp else { return nil }
+            let rest = state.budget.take(event, at: now)
+            note(event, in: &state)
+            if rest != nil { for actor in state.actors.values { actor.leaveGap() } }
+            return rest
+        }
+        guard let rest else { return }
+        reactor.execute { [weak self] in
+            guard let self else { return }
+            let actors = actors
+            listen()
+            for actor in actors { actor.leave(forGood: false) }
+            reactor.schedule(after: .nanoseconds(Int64(rest))) { [weak self] in
+                guard let self else { return }
+                state.withLock { $0.budget.renew() }
+                listen()
+                for actor in self.actors { actor.goOn() }
+            }
+        }
+    }
+
+    private var actors: [InspectedActor] { state.withLock { Array($0.actors.values) } }
+
+    private func note(_ event: ServerEvent, in state: inout State) {
+        switch event {
+        case .callBegan(let call): state.calls.begin(call)
+        case .callEnded(let call, let took, let error): state.calls.end(call, took, error)
+        case .callRefused(let peer, let actor, let target, let error, let reason):
+            state.calls.refuse(peer, actor, target, error, reason)
+        case .versionMade(let version):
+            guard let actor = state.actors[version.stream.actor] else { return }
+            actor.add(version, calls: version.calls.map { state.calls[$0] })
+        case .delivered(let delivery):
+            // Of readers in this process nobody wants to know, and this is one.
+            guard delivery.connection != 0 else { return }
+            state.actors[delivery.stream.actor]?.count(delivery)
+        case .skipped(let stream, let connection, let from, let to):
+            guard connection != 0 else { return }
+            state.actors[stream.actor]?.countSkipped(stream.target, from, to)
+        default: break
+        }
+    }
+}
+
+/// How much is noted in a tenth of a second: what is beyond that costs nothing, and is not noted. So who looks does not slow down a server
+/// that has much to do, and of one that has little sees all.
+struct NoteBudget {
+    private static let window: UInt64 = 100_000_000
+    static let most = 2_000
+    /// Of one call, from its beginning to its end: it is looked at from many sides.
+    private static let callCost = 5
+
+    private var began: UInt64 = 0
+    private let all: Int
+    private var left: Int
+    private(set) var isUsedUp = false
+    /// How often it was.
+    private(set) var pauses: UInt64 = 0
+
+    init(_ all: Int = NoteBudget.most) { (self.all, left) = (all, all) }
+
+    /// - Returns: when it is used up with this, how long it is until there is more, in nanoseconds.
+    mutating func take(_ event: ServerEvent, at now: UInt64) -> UInt64? {
+        if now &- began >= Self.window { (began, left) = (now, all) }
+        switch event {
+        case .delivered, .skipped: left -= 1
+        case .versionMade(let version): left -= Self.callCost + version.calls.count / 8
+        default: left -= Self.callCost
+        }
+        guard left <= 0 else { return nil }
+        isUsedUp = true
+        pauses += 1
+        return max(1, Self.window - min(Self.window, now &- began))
+    }
+
+    mutating func renew() {
+        (left, isUsedUp) = (all, false)
+        began = 0
+    }
+}

@@ -1,0 +1,104 @@
+internal import Networking
+internal import Platform
+internal import Transports
+internal import TrebuchetActors
+internal import TrebuchetClient
+internal import TrebuchetWire
+internal import WebSockets
+
+/// A call that is made for who looks: `?method=add(_:)&arguments=[1]&principal=ada`.
+struct InspectorCall: Sendable {
+    let actor: String
+    let method: String
+    /// JSON, one each.
+    let arguments: [[UInt8]]
+    let principal: String?
+
+    init(_ actor: String, _ query: InspectorQuery) throws(InspectorQuery.Refused) {
+        guard let method = query.text("method") else { throw InspectorQuery.Refused(text: "method is missing") }
+        self.actor = actor
+        self.method = method
+        principal = query.text("principal")
+        guard let arguments = JSONText.elements(Array((query.text("arguments") ?? "[]").utf8)) else {
+            throw InspectorQuery.Refused(text: "arguments are a list, in JSON")
+        }
+        self.arguments = arguments
+    }
+}
+
+/// What the inspector changes, where it was opened for that.
+extension TrebuchetServer {
+    private static let callTime = Duration.seconds(10)
+
+    /// Calls a method as a client of this process does, who is whom the call says.
+    ///
+    /// - Parameter who: for the log.
+    func call(_ call: InspectorCall, for who: String) async throws(TrebuchetError) -> InspectorJSON {
+        parts.log(
+            LogLine.of(
+                "inspector: \(who) calls \(call.method) of \(call.actor)"
+                    + (call.principal.map { " as \($0)" } ?? "")))
+        let guest = InspectorGuest(self, call.principal)
+        var options = TrebuchetClient.Options()
+        options.callTimeout = Self.callTime
+        let client = TrebuchetClient(transport: TrebuchetTransport(kind: .local(guest)), options: options)
+        let began = MonotonicClock.now
+        do {
+            try await client.connect()
+            let result = try await client.call(actor: call.actor, target: call.method, arguments: call.arguments)
+            let took = MonotonicClock.now &- began
+            await client.close()
+            return .object([
+                ("seconds", .seconds(took)), ("result", result.map { .written($0) } ?? .null), ("error", .null),
+            ])
+        } catch {
+            await client.close()
+            let told = error as? TrebuchetError
+            return .object([
+                ("seconds", .seconds(MonotonicClock.now &- began)), ("result", .null),
+                (
+                    "error",
+                    .object([
+                        ("code", .text(told.map { "\($0.code)" } ?? "internal")),
+                        ("message", .text(told?.message ?? "\(error)")),
+                    ])
+                ),
+            ])
+        }
+    }
+
+    /// Nil when there is no such connection any more.
+    func cut(connection number: UInt64, for who: String) async throws(TrebuchetError) -> InspectorJSON? {
+        for shard in shards {
+            let isCut = await Self.ask(shard.reactor, within: Self.answerTime) { () -> Bool in
+                guard let connection = shard.connections[number] else { return false }
+                connection.close(.policyViolation, reason: "an operator has cut it")
+                return true
+            }
+            guard let isCut else {
+                throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not answer: something holds it up")
+            }
+            guard isCut else { continue }
+            parts.log("inspector: \(who) has cut connection \(number)")
+            return .object([("cut", .count(number))])
+        }
+        return nil
+    }
+}
+
+/// The way in for a client that is whom somebody says. It asks no `AccessPolicy`, but what the policy allows its principal counts.
+private final class InspectorGuest: LocalServer {
+    private let server: TrebuchetServer
+    private let principal: String?
+
+    init(_ server: TrebuchetServer, _ principal: String?) {
+        self.server = server
+        self.principal = principal
+    }
+
+    func connectLocally(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
+        let caller = Caller(
+            connection: CallerConnection(principal: principal.map { Principal(id: $0) }, remoteAddress: nil))
+        try await server.connectLocally(request, receiver, as: caller)
+    }
+}

@@ -1,0 +1,114 @@
+import Commands
+import Foundation
+import Outbound
+import Trebuchet
+
+/// A server's inspector, as `inspect` and `top` ask it.
+struct InspectorClient: Sendable {
+    static let options = [
+        OptionSpec(
+            "--url", "URL", "the inspector, as 'serve --inspector' has printed it; the token may stand behind #token="),
+        OptionSpec(
+            "--token", "TOKEN",
+            "what it asks for; others on the machine can see it here, so rather set TREBUCHET_INSPECTOR_TOKEN"),
+    ]
+    /// Of an answer, in bytes: a state of an actor is in it.
+    private static let longest = 64 << 20
+
+    struct Refused: Error, CustomStringConvertible { let description: String }
+
+    private let base: String
+    private let token: String
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        guard let url = arguments.string("--url") else {
+            throw UsageError("name the inspector: --url URL, as 'trebuchet serve --inspector' has printed it")
+        }
+        let parts = url.split(separator: "#", maxSplits: 1).map(String.init)
+        let inLink = parts.count > 1 && parts[1].hasPrefix("token=") ? String(parts[1].dropFirst(6)) : nil
+        guard
+            let token = arguments.string("--token") ?? inLink
+                ?? ProcessInfo.processInfo.environment["TREBUCHET_INSPECTOR_TOKEN"],
+            !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else {
+            throw UsageError("the inspector asks for a token: --token, TREBUCHET_INSPECTOR_TOKEN, or the whole link")
+        }
+        var base = parts.first ?? ""
+        while base.hasSuffix("/") { base.removeLast() }
+        do {
+            _ = try HTTPAddress(base + "/")
+        } catch {
+            throw UsageError("--url: \(error)")
+        }
+        self.base = base
+        self.token = token
+    }
+
+    /// What it says, as it says it.
+    ///
+    /// - Parameter query: names and values; those without a value are left out.
+    func get(_ path: String, _ query: [(name: String, value: String?)] = []) async throws -> [UInt8] {
+        let parts = query.compactMap { entry in entry.value.map { "\(entry.name)=\(Self.encoded($0))" } }
+        let target = "/inspect/\(path)" + (parts.isEmpty ? "" : "?" + parts.joined(separator: "&"))
+        let reply = try await HTTPFetch.get(HTTPAddress(base + target), bearer: token, longest: Self.longest)
+        guard reply.status == 200 else {
+            let reason = Shown(reply.body)?["error"].text ?? String(decoding: reply.body.prefix(512), as: UTF8.self)
+            throw Refused(description: "the inspector says \(reply.status): \(LogLine.of(reason.trimmed))")
+        }
+        return reply.body
+    }
+
+    func shown(_ path: String, _ query: [(name: String, value: String?)] = []) async throws -> Shown {
+        guard let shown = Shown(try await get(path, query)) else {
+            throw Refused(description: "the inspector answers what is no JSON; is it of another version?")
+        }
+        return shown
+    }
+
+    /// All but what stands for itself in every part of a URL.
+    static func encoded(_ text: String) -> String {
+        text.utf8.map { byte in
+            let isPlain = Character(UnicodeScalar(byte)).isASCIIWord || "-._~".utf8.contains(byte)
+            let digits = String(byte, radix: 16, uppercase: true)
+            return isPlain ? String(UnicodeScalar(byte)) : "%" + (digits.count < 2 ? "0" : "") + digits
+        }.joined()
+    }
+}
+
+extension Character {
+    fileprivate var isASCIIWord: Bool { isASCII && (isLetter || isNumber) }
+}
+
+extension String {
+    fileprivate var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
+}
+
+/// JSON that somebody else has written: what is not there, or something else, is nothing.
+struct Shown {
+    private let value: Any?
+
+    init?(_ json: [UInt8]) {
+        guard let value = try? JSONSerialization.jsonObject(with: Data(json)) else { return nil }
+        self.value = value
+    }
+
+    private init(value: Any?) { self.value = value }
+
+    subscript(name: String) -> Shown { Shown(value: (value as? [String: Any])?[name]) }
+
+    var text: String? { value as? String }
+    var number: Double { value as? Double ?? (value as? Int).map { Double($0) } ?? 0 }
+    var count: Int { Int(exactly: number.rounded()) ?? 0 }
+    var isThere: Bool { value != nil && !(value is NSNull) }
+    var isTrue: Bool { (value as? Bool) == true }
+    var list: [Shown] { (value as? [Any])?.map { Shown(value: $0) } ?? [] }
+    var names: [String] { (value as? [String: Any])?.keys.sorted() ?? [] }
+
+    /// As JSON, on one line.
+    var json: String {
+        guard let value, !(value is NSNull) else { return "null" }
+        let options: JSONSerialization.WritingOptions = [.fragmentsAllowed, .sortedKeys, .withoutEscapingSlashes]
+        let data = try? JSONSerialization.data(withJSONObject: value, options: options)
+        return data.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+}

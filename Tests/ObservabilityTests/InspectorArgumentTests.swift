@@ -1,0 +1,131 @@
+import TestSupport
+import Testing
+import Transports
+import TrebuchetTesting
+
+@testable import Trebuchet
+
+/// What calls were made with: shown, unless somebody has said that it is not to be; and how much is noted.
+@Suite(.timeLimit(.minutes(1))) struct InspectorArgumentTests {
+    @Test("arguments are shown, but those of @Redacted methods, of types that are not inspectable, and long ones")
+    func arguments() async throws {
+        try await InspectorRig.with { server in
+            await server.expose(Safe(actorSystem: server.actorSystem), as: "safe")
+            await server.expose(Closed(actorSystem: server.actorSystem), as: "closed", inspectable: false)
+        } _: { client, _, rig async throws in
+            _ = try await rig.json("/inspect/calls")
+            let safe = try client.resolve(Safe.self, id: "safe")
+            let closed = try client.resolve(Closed.self, id: "closed")
+            try await safe.put("shown", 2)
+            try await safe.open(with: "hidden-1")
+            try await safe.openLater(with: "hidden-2")
+            try await closed.put("hidden-3")
+            try await safe.put(String(repeating: "a", count: 5_000), 3)
+            let answer = try await rig.answer("/inspect/calls")
+            #expect(!answer.contains("hidden") && !answer.contains("aaaa"))
+            let calls = try await rig.json("/inspect/calls")["calls"].list
+            #expect(
+                calls.map { $0["method"].text } == [
+                    "put(_:_:)", "put(_:)", "openLater(with:)", "open(with:)", "put(_:_:)",
+                ])
+            #expect(calls.map { $0["redacted"].flag } == [nil, true, true, true, nil])
+            #expect((calls[0]["argumentBytes"].count ?? 0) > 5_000 && calls[0]["arguments"].value == nil)
+            #expect(calls[4]["arguments"].list.map { $0.text ?? "\($0.count ?? 0)" } == ["shown", "2"])
+            // Nothing of its state either, in any form.
+            let hidden = try await rig.answer("/inspect/actors/closed?earlier=1")
+            #expect(hidden.contains(#""hidden":true"#) && !hidden.contains("hidden-3"), "\(hidden)")
+            let shown = try await rig.json("/inspect/actors/safe?earlier=1")
+            #expect(shown["states"].list.first?["value"].count == 2)
+        }
+    }
+
+    @Test("the value that the versions follow from is shown, also when many have gone, and all others follow from it")
+    func earlier() async throws {
+        try await InspectorRig.with { client, _, rig async throws in
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            _ = try await shelf.put("before")
+            let first = try await rig.json("/inspect/actors/shelf?earlier=1")["recorded"]["earlier"].list
+            #expect(first.map { $0["value"].texts } == [["before"]])
+            for number in 0..<300 {
+                _ = try await shelf.put("\(number)")
+                if number % 20 == 0 { _ = try await rig.json("/inspect/actors/shelf") }
+            }
+            let shown = try await rig.json("/inspect/actors/shelf?earlier=1&versions=200")["recorded"]
+            let versions = shown["versions"].list
+            let earlier = try #require(shown["earlier"].list.first)
+            let known = try #require(earlier["version"].count)
+            #expect(versions.count == 200)
+            let bases = versions.compactMap { $0["base"].count }
+            #expect(bases.contains(known) || versions.contains { $0["version"].count == known })
+            #expect(earlier["value"].texts.first == "before" && known - (bases.min() ?? 0) < 60)
+        }
+    }
+
+    @Test("of very many calls at once some are noted, the rest is not, and later ones are again")
+    func budget() throws {
+        var budget = NoteBudget()
+        let peer = ServerEvent.Peer(connection: 1, address: nil, principal: nil)
+        let call = ServerEvent.Call(number: 1, peer: peer, actor: "a", type: "A", method: "f()")
+        var (taken, rest): (Int, UInt64?) = (0, nil)
+        while rest == nil, taken < 10_000 {
+            rest = budget.take(.callBegan(call), at: 1_000_000_000)
+            taken += 1
+        }
+        #expect(taken == 400 && rest == 100_000_000 && budget.isUsedUp && budget.pauses == 1)
+        budget.renew()
+        #expect(!budget.isUsedUp && budget.take(.callBegan(call), at: 1_000_000_001) == nil)
+        // Less than that goes on for ever.
+        for time in 1...50 {
+            for _ in 0..<399 { #expect(budget.take(.callBegan(call), at: UInt64(time) * 2_000_000_000) == nil) }
+        }
+        #expect(budget.pauses == 1)
+    }
+
+    @Test("a server that has too much to do to note all of it says so, and notes what comes later")
+    func pauses() async throws {
+        try await InspectorRig.with { client, server, _ async throws in
+            // So little that a slow machine has more to do, too.
+            let recorder = InspectorRecorder(server.parts.events, on: server.shards[0], budget: NoteBudget(60))
+            func look(_ name: String) async throws -> Looked {
+                let look = try ActorLook(name, InspectorQuery("versions=200"))
+                return try Looked(try #require(try await server.inspectedActor(look, recorder)))
+            }
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            _ = try await look("shelf")
+            let isPaused = try await eventually {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<50 { group.addTask { _ = try await shelf.put("") } }
+                    try await group.waitForAll()
+                }
+                return try Looked(await recorder.calls(after: 0, limit: 1))["pauses"].count ?? 0 > 0
+            }
+            #expect(isPaused)
+            let isNoted = try await eventually {
+                _ = try await shelf.putLater("later")
+                let calls = try await look("shelf")["calls"].list
+                return calls.first?["method"].text == "putLater(_:)"
+            }
+            #expect(isNoted)
+            let versions = try await look("shelf")["recorded"]["versions"].list
+            #expect(versions.contains { $0["partial"].flag == true })
+            #expect(try Looked(await recorder.calls(after: 0, limit: 2_000))["kept"].count ?? 0 < 2_000)
+            recorder.end()
+        }
+    }
+}
+
+@Trebuchet
+distributed actor Safe {
+    @StreamedState var times: Int = 0
+
+    distributed func put(_ what: String, _ times: Int) { self.times = times == 2 ? 2 : self.times }
+    @Redacted distributed func open(with code: String) {}
+    @Redacted distributed func openLater(with code: String) async { await Task.yield() }
+}
+
+@Trebuchet
+distributed actor Closed {
+    @StreamedState var things: [String] = []
+
+    distributed func put(_ thing: String) { things.append(thing) }
+}

@@ -1,0 +1,154 @@
+import TestSupport
+import Testing
+import Transports
+import Trebuchet
+import TrebuchetTesting
+
+/// What is noted while somebody looks, and that it is while somebody looks alone.
+@Suite(.timeLimit(.minutes(1))) struct InspectorRecorderTests {
+    @Test("calls are noted from the first look on, with who made them and how they ended, and followed by their places")
+    func calls() async throws {
+        try await InspectorRig.with { client, _, rig async throws in
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            _ = try await shelf.put("before anybody looks")
+            #expect(try await rig.json("/inspect/calls")["calls"].list.isEmpty)
+            try await shelf.signIn(as: "ada")
+            _ = try await shelf.put("secret")
+            await #expect(throws: TrebuchetError.self) { try await shelf.refuse("secret") }
+            let shown = try await rig.json("/inspect/calls")
+            let calls = shown["calls"].list
+            #expect(calls.map { $0["method"].text } == ["refuse(_:)", "put(_:)", "signIn(as:)"])
+            #expect(calls.map { $0["error"].text } == ["application", nil, nil])
+            #expect(calls.prefix(2).allSatisfy { $0["principal"].text == "ada" })
+            #expect(calls.allSatisfy { $0["actor"].text == "shelf" && ($0["seconds"].value as? Double ?? 0) > 0 })
+            // What they were made with, and nothing of what they were answered with.
+            #expect(calls.prefix(2).map { $0["arguments"].texts } == [["secret"], ["secret"]])
+            #expect(calls.allSatisfy { $0["result"].value == nil })
+            let last = try #require(shown["last"].count)
+            #expect(try await rig.json("/inspect/calls?after=\(last)")["calls"].list.isEmpty)
+            #expect(try await rig.json("/inspect/calls?after=\(last - 1)")["calls"].list.count == 1)
+            let trace = TraceContext()
+            _ = try await TraceContext.with(trace) { try await shelf.put("more") }
+            let more = try await rig.json("/inspect/calls?after=\(last)")["calls"].list
+            #expect(more.map { $0["method"].text } == ["put(_:)"])
+            #expect(more.first?["trace"].text == trace.traceID && calls.allSatisfy { $0["trace"].text == nil })
+        }
+    }
+
+    @Test("of very many calls the last are kept")
+    func ring() async throws {
+        try await InspectorRig.with { client, _, rig async throws in
+            _ = try await rig.json("/inspect/calls")
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            // Of those that come too fast not each is noted.
+            while try await rig.json("/inspect/calls?limit=1")["last"].count ?? 0 < 2_100 {
+                for _ in 0..<500 { _ = try await shelf.put("") }
+            }
+            let shown = try await rig.json("/inspect/calls?limit=2000")
+            let last = try #require(shown["last"].count)
+            #expect(shown["kept"].count == 2_000)
+            #expect(shown["calls"].list.map { $0["place"].count } == (last - 1_999...last).reversed().map { $0 })
+        }
+    }
+
+    @Test(
+        "an actor is shown with its state, and each version with its patch, the calls that made it and who was sent it")
+    func versions() async throws {
+        try await InspectorRig.with { client, server, rig async throws in
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            let long = String(repeating: "a", count: 200)
+            _ = try await shelf.put(long)
+            let first = try await rig.json("/inspect/actors/shelf")
+            #expect(first["type"].text == "ObservabilityTests.Shelf")
+            #expect(first["states"].list.first?["stream"].text == "observeBooks")
+            #expect(first["states"].list.first?["value"].texts == [long])
+            #expect(first["states"].list.first?["subscribers"].count == 0)
+            #expect(first["recorded"]["versions"].list.isEmpty)
+            // Nobody observes it but who looks.
+            try await shelf.signIn(as: "ada")
+            _ = try await shelf.put("alone")
+            let port = try #require(server.address).port
+            let other = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: port))
+            try await other.connect()
+            var seen = try await other.resolve(Shelf.self, id: "shelf").observeBooks().makeAsyncIterator()
+            #expect(await seen.next()?.count == 2)
+            _ = try await shelf.putLater("seen")
+            #expect(await seen.next()?.count == 3)
+            let shown = try await rig.json("/inspect/actors/shelf")
+            #expect(shown["states"].list.first?["value"].texts == [long, "alone", "seen"])
+            #expect(shown["states"].list.first?["subscribers"].count == 1)
+            let versions = shown["recorded"]["versions"].list
+            #expect(versions.map { $0["calls"].list.map { $0["method"].text } } == [["putLater(_:)"], ["put(_:)"]])
+            #expect(versions.allSatisfy { $0["calls"].list.allSatisfy { $0["principal"].text == "ada" } })
+            #expect(versions.map { $0["delivered"]["patch"].count } == [1, 0])
+            #expect(versions.map { $0["patch"].list.count } == [1, 1], "\(versions)")
+            #expect(versions[0]["base"].count == versions[1]["version"].count)
+            #expect(versions[0]["version"].count == shown["states"].list.first?["version"].count)
+            #expect(try await rig.json("/inspect/actors/shelf?versions=1")["recorded"]["versions"].list.count == 1)
+            await other.close()
+        }
+    }
+
+    @Test("each of very many calls at once is named by the version that it has a part in")
+    func merged() async throws {
+        try await InspectorRig.with { client, _, rig async throws in
+            _ = try await rig.json("/inspect/actors/shelf")
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                // Larger than what a turn sends at once, so that some become one version.
+                for _ in 0..<40 { group.addTask { _ = try await shelf.put(String(repeating: "a", count: 20_000)) } }
+                try await group.waitForAll()
+            }
+            let looked = try await eventually {
+                let versions = try await rig.json("/inspect/actors/shelf?versions=200")["recorded"]["versions"].list
+                let calls = versions.flatMap { $0["calls"].list.compactMap { $0["call"].count } }
+                return calls.count == 40 && Set(calls).count == 40
+            }
+            #expect(looked)
+        }
+    }
+
+    @Test("half a minute after the last look nothing is noted, and what was is gone")
+    func forgotten() async throws {
+        let clock = TestClock()
+        try await InspectorRig.with(clock: clock) { client, _, rig async throws in
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            try await rig.follow("shelf")
+            _ = try await shelf.put("a")
+            await clock.advance(by: .seconds(20))
+            #expect(try await rig.json("/inspect/actors/shelf")["recorded"]["versions"].list.count == 1)
+            // Looking goes on from the last look.
+            await clock.advance(by: .seconds(20))
+            _ = try await shelf.put("b")
+            #expect(try await rig.json("/inspect/actors/shelf")["recorded"]["versions"].list.count == 2)
+            #expect(try await rig.json("/inspect/calls")["last"].count == 2)
+            let made = try #require(try await rig.json("/inspect/overview")["versions"].count)
+            await clock.advance(by: .seconds(31))
+            _ = try await shelf.put("c")
+            // None was made, as nobody is there to be sent it.
+            #expect(try await rig.json("/inspect/overview")["versions"].count == made)
+            #expect(try await rig.json("/inspect/calls")["last"].count == 0)
+            #expect(try await rig.json("/inspect/actors/shelf")["recorded"]["versions"].list.isEmpty)
+            _ = try await shelf.put("d")
+            #expect(try await rig.json("/inspect/calls")["last"].count == 1)
+        }
+    }
+
+    @Test("an actor that was replaced is followed anew, and one that is gone is not there")
+    func replaced() async throws {
+        try await InspectorRig.with { client, server, rig async throws in
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            _ = try await rig.json("/inspect/actors/shelf")
+            _ = try await shelf.put("old")
+            await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
+            let anew = try await rig.json("/inspect/actors/shelf")
+            #expect(anew["states"].list.first?["value"].texts == [] && anew["recorded"]["versions"].list.isEmpty)
+            _ = try await shelf.put("new")
+            let shown = try await rig.json("/inspect/actors/shelf")
+            #expect(shown["states"].list.first?["value"].texts == ["new"])
+            #expect(shown["recorded"]["versions"].list.count == 1)
+            await server.unexpose("shelf")
+            #expect(InspectorRig.status(try await rig.answer("/inspect/actors/shelf")) == "404")
+        }
+    }
+}

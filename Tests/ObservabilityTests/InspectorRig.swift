@@ -1,0 +1,79 @@
+import Foundation
+import TestSupport
+import Testing
+import Transports
+import TrebuchetTesting
+
+@testable import Trebuchet
+
+/// An inspector with somebody who looks.
+struct InspectorRig {
+    let inspector: TrebuchetServer.Inspector
+
+    var address: SocketAddress { inspector.address }
+
+    /// The whole answer, with its head.
+    func answer(_ path: String, _ fields: String..., host: String = "localhost") async throws -> String {
+        let fields = ["Authorization: Bearer \(inspector.token)"] + fields
+        return try await RawPeer.get(path, at: address, fields, host: host)
+    }
+
+    static func status(_ answer: String) -> String { String(answer.dropFirst("HTTP/1.1 ".count).prefix(3)) }
+    static func body(_ answer: String) -> String {
+        answer.firstRange(of: "\r\n\r\n").map { String(answer[$0.upperBound...]) } ?? ""
+    }
+
+    func json(_ path: String) async throws -> Looked {
+        let answer = try await answer(path)
+        #expect(Self.status(answer) == "200", "\(path): \(answer.prefix(400))")
+        return Looked(value: try JSONSerialization.jsonObject(with: Data(Self.body(answer).utf8)))
+    }
+
+    /// Looks until the actor has answered: from then on its versions are noted, however much the machine has to do.
+    func follow(_ name: String) async throws {
+        let isFollowed = try await eventually {
+            try await json("/inspect/actors/\(name)")["states"].list.allSatisfy { $0["problem"].text == nil }
+        }
+        #expect(isFollowed)
+    }
+
+    /// A server with an actor `shelf`, a client and an inspector.
+    static func with(
+        reactors: Int = 2, store: (any StateStore)? = nil, clock: TestClock? = nil,
+        writes: Bool = false,
+        prepare: (TrebuchetServer) async throws -> Void = { _ in },
+        _ body: (TrebuchetClient, TrebuchetServer, InspectorRig) async throws -> Void
+    ) async throws {
+        // So that callers are told apart, and can sign in.
+        var access = AccessPolicy.open
+        access.identifiesCallers = true
+        try await withTestServer(
+            reactors: clock == nil ? reactors : nil, access: access, store: store, clock: clock
+        ) { server in
+            await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
+            try await prepare(server)
+        } body: { client, server async throws in
+            try await body(client, server, InspectorRig(inspector: try server.openInspector(writes: writes)))
+        }
+    }
+}
+
+/// A part of what was shown.
+struct Looked {
+    let value: Any?
+
+    init(value: Any?) { self.value = value }
+
+    /// What would be sent.
+    init(_ json: InspectorJSON) throws {
+        value = try JSONSerialization.jsonObject(with: Data(json.bytes))
+    }
+
+    subscript(name: String) -> Looked { Looked(value: (value as? [String: Any])?[name]) }
+
+    var list: [Looked] { (value as? [Any])?.map { Looked(value: $0) } ?? [] }
+    var text: String? { value as? String }
+    var texts: [String] { list.compactMap(\.text) }
+    var count: Int? { (value as? NSNumber)?.intValue }
+    var flag: Bool? { value as? Bool }
+}

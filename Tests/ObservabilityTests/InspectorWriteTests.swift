@@ -1,0 +1,102 @@
+import Platform
+import TestSupport
+import Testing
+import Transports
+import Trebuchet
+import TrebuchetTesting
+
+/// What the inspector changes, where it may, and how long it waits.
+@Suite(.timeLimit(.minutes(1))) struct InspectorWriteTests {
+    private func post(_ path: String, _ rig: InspectorRig, _ fields: String...) async throws -> String {
+        let peer = try RawPeer(rig.address)
+        let token = "Authorization: Bearer \(rig.inspector.token)"
+        peer.say(
+            "POST \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\(([token] + fields).joined(separator: "\r\n"))\r\n\r\n"
+        )
+        return await peer.readAll()
+    }
+
+    @Test(
+        "a method is called as whom somebody says, its outcome is shown, and the log has who asked, without arguments")
+    func call() async throws {
+        let lines = Listener(.server)
+        try await InspectorRig.with(writes: true) { server in
+            server.addListener(lines)
+        } _: { client, _, rig async throws in
+            #expect(try await rig.json("/inspect/overview")["writes"].flag == true)
+            _ = try await rig.json("/inspect/actors/shelf")
+            let path = "/inspect/actors/shelf/call?method=put(_:)&principal=ada&arguments=%5B%22a%20secret%22%5D"
+            let answer = try await post(path, rig)
+            #expect(
+                InspectorRig.status(answer) == "200" && InspectorRig.body(answer).contains(#""result":1"#), "\(answer)")
+            let shown = try await rig.json("/inspect/actors/shelf")
+            #expect(shown["states"].list.first?["value"].texts == ["a secret"])
+            let made = shown["recorded"]["versions"].list.first?["calls"].list.first
+            #expect(made?["principal"].text == "ada" && made?["method"].text == "put(_:)")
+            let failed = try await post("/inspect/actors/shelf/call?method=refuse(_:)&arguments=%5B%22a%22%5D", rig)
+            #expect(InspectorRig.status(failed) == "200" && failed.contains(#""code":"application""#), "\(failed)")
+            let said = lines.events.compactMap { if case .line(_, let text) = $0 { text } else { nil } }
+            #expect(said.contains { $0.hasSuffix("calls put(_:) of shelf as ada") }, "\(said)")
+            #expect(!said.joined().contains("secret"))
+            for path in ["call", "call?method=put(_:)&arguments=%7B%7D", "call?method=put(_:)&arguments=%5B"] {
+                #expect(InspectorRig.status(try await post("/inspect/actors/shelf/\(path)", rig)) == "400")
+            }
+            let foreign = try await post(path, rig, "Origin: https://evil.example")
+            #expect(InspectorRig.status(foreign) == "403")
+            #expect(try await client.resolve(Shelf.self, id: "shelf").put("b") == 2)
+        }
+    }
+
+    @Test("a connection is cut, and its client comes back")
+    func cut() async throws {
+        try await InspectorRig.with(writes: true) { client, _, rig async throws in
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            #expect(try await shelf.put("a") == 1)
+            let number = try #require(
+                try await rig.json("/inspect/connections")["connections"].list.first?["connection"].count)
+            #expect(InspectorRig.status(try await post("/inspect/connections/\(number)/cut", rig)) == "200")
+            let isGone = try await eventually {
+                let left = try await rig.json("/inspect/connections")["connections"].list
+                return !left.contains { $0["connection"].count == number }
+            }
+            #expect(isGone)
+            #expect(InspectorRig.status(try await post("/inspect/connections/\(number)/cut", rig)) == "404")
+            #expect(InspectorRig.status(try await post("/inspect/connections/x/cut", rig)) == "400")
+        }
+    }
+
+    @Test("while a method holds up the actor, it is said so in time, and what is known is shown")
+    func busy() async throws {
+        // On reactors of its own, which nobody else waits for.
+        try await InspectorRig.with(clock: TestClock()) { server in
+            await server.expose(Stuck(actorSystem: server.actorSystem), as: "stuck")
+        } _: { client, _, rig async throws in
+            let stuck = try client.resolve(Stuck.self, id: "stuck")
+            let held = Task { try await stuck.hold() }
+            await onThread { Stuck.gate.began.wait() }
+            var shown = ""
+            // On a machine that has much to do the connection may end before the answer comes.
+            for _ in 0..<5 where shown.isEmpty { shown = try await rig.answer("/inspect/actors/stuck") }
+            #expect(shown.contains("holds it up"), "\(shown)")
+            #expect(InspectorRig.status(try await rig.answer("/inspect/calls")) == "200")
+            #expect(try await rig.json("/inspect/actors")["all"].count == 2)
+            Stuck.gate.end.signal()
+            try await held.value
+            #expect(try await rig.json("/inspect/actors/stuck")["states"].list.first?["value"].count == 1)
+        }
+    }
+}
+
+/// Holds up its reactor, and who else lives there.
+@Trebuchet
+distributed actor Stuck {
+    static let gate = (began: ThreadSemaphore(), end: ThreadSemaphore())
+
+    @StreamedState var times: Int = 0
+
+    distributed func hold() {
+        Self.gate.began.signal()
+        Self.gate.end.wait()
+        times += 1
+    }
+}

@@ -1,0 +1,148 @@
+import Commands
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import TrebuchetCLI
+
+/// `serve --inspector`, and `inspect` and `top` that ask it.
+@Suite(.timeLimit(.minutes(2))) struct InspectCommandTests {
+    private struct DidNotStart: Error {}
+
+    /// A server, and the links that it has printed.
+    private func withServer(_ body: (_ url: String, _ link: String) async throws -> Void) async throws {
+        let process = try ChildProcess(
+            ServeProcess.tool, ["serve", "--port", "0", "--inspector"], error: .merged)
+        var (url, link) = ("", "")
+        while let line = await process.nextLine() {
+            if let found = line.firstMatch(of: /ws:\/\/\S+/), url.isEmpty { url = String(found.0) }
+            if let found = line.firstMatch(of: /^inspector: (\S+)/) { link = String(found.1) }
+            if line.hasPrefix("try: ") { break }
+        }
+        guard !url.isEmpty, !link.isEmpty else { throw DidNotStart() }
+        try await body(url, link)
+        process.signal(SIGTERM)
+        #expect(await process.finish().status == 0)
+    }
+
+    private func trebuchet(_ arguments: [String]) async throws -> ChildProcess.Outcome {
+        try await ChildProcess(ServeProcess.tool, arguments, error: .captured).finish()
+    }
+
+    @Test("what the server has and does is printed as tables and as JSON, by the link or by address and token")
+    func inspect() async throws {
+        try await withServer { url, link in
+            let parts = link.split(separator: "#token=").map(String.init)
+            func inspect(_ words: String..., by link: [String]? = nil) async throws -> String {
+                let outcome = try await trebuchet(
+                    ["inspect"] + words + (link ?? ["--url", parts[0], "--token", parts[1]]))
+                #expect(outcome.status == 0, "\(words): \(outcome)")
+                return outcome.output
+            }
+            let actors = try await inspect("actors", by: ["--url", link])
+            #expect(actors.contains("todos") && actors.contains("4 actors"))
+            #expect(try await inspect("actors", "--search", "count").contains("1 of 4 actors"))
+            #expect(
+                try await inspect("connections")
+                    == "CONNECTION  ADDRESS  PRINCIPAL  AGE  STREAMS  CALLS  HELD\n0 connections\n")
+            #expect(try await inspect("calls").split(separator: "\n").count == 1)
+            _ = try await inspect("actor", "counter")
+            #expect(try await trebuchet(["call", "--url", url, "counter", "add(_:)", "42"]).status == 0)
+            #expect(try await inspect("calls").contains("add(_:)"))
+            let actor = try await inspect("actor", "counter")
+            #expect(actor.contains(#"subscribers: {"count":42}"#), "\(actor)")
+            #expect(actor.contains("add(_:), nobody who is signed in, connection "), "\(actor)")
+            #expect(try await inspect("store").contains("nothing is kept"))
+            #expect(try await inspect("nodes").contains("no node of a cluster"))
+            #expect(try await inspect("overview").contains("actors       4, "))
+            let json = try await inspect("overview", "--json")
+            let object = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
+            #expect(object?["actors"] as? Int == 4)
+            let follower = try ChildProcess(
+                ServeProcess.tool, ["inspect", "calls", "--follow", "--url", link], error: .captured)
+            while let line = await follower.nextLine(), !line.contains("add(_:)") {}
+            #expect(try await trebuchet(["call", "--url", url, "counter", "increment()"]).status == 0)
+            var line = await follower.nextLine()
+            while let text = line, !text.contains("increment()") { line = await follower.nextLine() }
+            #expect(line?.contains("counter") == true)
+            follower.signal(SIGKILL)
+            _ = await follower.finish()
+        }
+    }
+
+    @Test("a wrong token, an actor that is not there and an address that is none end with a reason")
+    func refused() async throws {
+        try await withServer { _, link in
+            let url = String(link.prefix { $0 != "#" })
+            for (arguments, reason) in [
+                (["overview", "--url", url, "--token", "wrong"], "401"),
+                (["actor", "nobody", "--url", link], "404"),
+                (["actors", "--url", url], "asks for a token"),
+                (["actors"], "name the inspector"),
+                (["actors", "--url", "http://192.0.2.1:1/#token=a"], "http is for this machine itself"),
+            ] {
+                let outcome = try await trebuchet(["inspect"] + arguments)
+                #expect(outcome.status != 0 && outcome.error.contains(reason), "\(arguments): \(outcome)")
+            }
+        }
+    }
+
+    @Test("top prints once, or goes on until it is interrupted, and ends with 0")
+    func top() async throws {
+        try await withServer { _, link in
+            let once = try await trebuchet(["top", "--once", "--interval", "0.1", "--url", link])
+            #expect(once.status == 0 && once.output.hasPrefix("serving, up "), "\(once)")
+            #expect(once.output.contains("% busy") && !once.output.contains("\u{1B}"))
+            let top = try ChildProcess(
+                ServeProcess.tool, ["top", "--interval", "0.1", "--url", link], error: .captured)
+            var seen = 0
+            while seen < 2, let line = await top.nextLine() { if line.hasPrefix("serving, up ") { seen += 1 } }
+            top.signal(SIGINT)
+            #expect(seen == 2)
+            #expect(await top.finish().status == 0)
+        }
+    }
+
+    @Test("rates are of the time between two looks, and latencies of the calls in it")
+    func figures() throws {
+        func shown(time: Double, calls: [Int], busy: Double) throws -> Shown {
+            let text = """
+                {"time":\(time),"status":"serving","ready":true,"connectionsOpened":\(Int(time)),
+                 "process":{"started":940,"processorSeconds":\(busy)},"reactors":[{"name":"r1","busySeconds":\(busy)}],
+                 "calls":{"answered":\(calls.reduce(0, +)),"bounds":[5e-05,0.0001],"buckets":\(calls)},
+                 "methods":[{"type":"A\\u001b[2J","method":"b()","calls":\(calls.reduce(0, +)),"seconds":\(busy)}]}
+                """
+            return try #require(Shown(Array(text.utf8)))
+        }
+        let (old, new) = (
+            try shown(time: 1_000, calls: [100, 0, 0], busy: 1), try shown(time: 1_002, calls: [150, 49, 1], busy: 1.5)
+        )
+        let lines = TopFigures.lines(of: new, since: old)
+        #expect(lines[0] == "serving, up 1 min")
+        #expect(
+            lines.contains { $0 == "calls        50/s; 0 active, 0 waiting; half ≤ 50 µs, 99 % ≤ 100 µs" }, "\(lines)")
+        #expect(lines.contains { $0.contains("r1: 25 % busy") })
+        #expect(lines.contains { $0.contains("25 % of a core") })
+        #expect(lines.last?.hasSuffix("50       5 ms") == true, "\(lines)")
+        #expect(!lines.joined().contains("\u{1B}"))
+        #expect(TopFigures.lines(of: new).contains { $0.hasPrefix("calls        200 in all; ") })
+        #expect(
+            TopFigures.bytes(1_536) == "1.5 KiB" && TopFigures.time(2.5) == "2.5 s"
+                && TopFigures.short(1234.5) == "1235")
+    }
+
+    @Test("a value that may be left out is, before an option and at the end")
+    func optionalValue() throws {
+        let spec = CommandSpec(
+            name: "x", summary: "", options: [OptionSpec("--inspector", "[PORT]", ""), OptionSpec("--b", nil, "")],
+            run: { _ in })
+        for (words, wanted) in [
+            (["--inspector"], ""), (["--inspector", "--b"], ""), (["--inspector", "80"], "80"),
+            (["--inspector=80", "--b"], "80"),
+        ] {
+            #expect(try ParsedArguments(words, for: spec).string("--inspector") == wanted)
+        }
+        #expect(try ParsedArguments(["--b"], for: spec).string("--inspector") == nil)
+    }
+}

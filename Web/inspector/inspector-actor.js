@@ -1,0 +1,204 @@
+// One actor: its states as trees, and what made each version of them.
+import { Table, brief, caller, card, format, h, say } from "./inspector-parts.js"
+import { States, Tree } from "./inspector-state.js"
+import { server } from "./inspector-server.js"
+import { swiftTest } from "./inspector-copy.js"
+import { callColumns, values } from "./inspector-views.js"
+import { CallForm } from "./inspector-write.js"
+
+/** A value in the words of a patch, cut where it is long. */
+function operation({ op, path, from, value }) {
+    const what = op === "move" || op === "copy" ? `from ${from}` : op === "remove" ? "" : format.json(value, 2_000)
+    return h("li", {}, h("span", { class: "op" }, op), h("span", { class: "path" }, path || "(all of it)"), h("span", { class: "val" }, what))
+}
+
+const sum = ({ patch, whole, event }) => patch + whole + event
+
+export class Actor {
+    /** The stream and the version that are shown; null for the newest. */
+    stream = null
+    version = null
+    states = new Map()
+
+    constructor({ writes }, _, name) {
+        this.name = name
+        this.facts = h("span", { class: "soft" })
+        this.chips = h("span")
+        this.problem = h("p", { class: "problem", hidden: true })
+        this.streams = h("select", { "aria-label": "State", hidden: true, onchange: () => this.#choose(this.streams.value) })
+        this.tree = new Tree()
+        this.which = h("span", { class: "grow soft" })
+        this.older = h("button", { type: "button", title: "The version before (←)", onclick: () => this.#step(-1) }, "◀")
+        this.newer = h("button", { type: "button", title: "The version after (→)", onclick: () => this.#step(1) }, "▶")
+        this.live = h("button", { type: "button", onclick: () => this.#pick(null) }, "Live")
+        this.count = h("span", { class: "soft grow" })
+        this.detail = h("div", { class: "detail" })
+        this.table = new Table(
+            [
+                { title: "Version", kind: "right", cell: ({ version }) => String(version) },
+                { title: "Made", kind: "short mono", cell: ({ time }) => format.clock(time) },
+                { title: "By", kind: "fit", cell: (row) => this.#causes(row) },
+                { title: "Sent to", kind: "right", cell: ({ delivered }) => format.count(sum(delivered)) },
+                { title: "Skipped", kind: "right", cell: ({ skipped }) => (skipped > 0 ? h("span", { class: "bad" }, format.count(skipped)) : "0") },
+                { title: "Bytes", kind: "right", cell: ({ bytes }) => format.bytes(bytes) },
+            ],
+            { key: ({ stream, version }) => `${stream} ${version}`, empty: "None since somebody looks.", pick: ({ version }) => this.#pick(version) })
+        const { time, method, caller, took, outcome } = callColumns
+        this.calls = new Table([time, method, caller, took, outcome], { key: ({ place }) => place, empty: "None since somebody looks." })
+        this.copied = h("pre", { class: "answer card", hidden: true })
+        this.copy = h("button", { type: "button", title: "A Swift test that makes these calls again", onclick: () => this.#copy() }, "Copy as test")
+        this.form = writes ? new CallForm(name) : null
+        const back = h("a", { href: "#/actors", class: "soft" }, "Actors /")
+        this.element = h(
+            "div", {}, h("div", { class: "head" }, back, h("h1", { class: "mono" }, name), this.facts, this.chips), this.problem,
+            h("div", { class: "actor" },
+                h("div", { class: "card panel" },
+                    h("header", {}, h("h2", {}, "State"), this.streams, this.which, h("span", { class: "step" }, this.older, " ", this.newer, " ", this.live)),
+                    this.tree.element, this.form?.element),
+                h("div", { class: "card panel" },
+                    h("header", {}, h("h2", {}, "Versions"), this.count), h("div", { class: "line" }, this.table.element), this.detail)),
+            h("section", {}, h("div", { class: "tools" }, h("h2", {}, "Calls"), this.copy), this.copied, card(this.calls)))
+        this.keys = (event) => {
+            if (event.target.closest?.("input, textarea, select") || event.altKey || event.metaKey || event.ctrlKey) return
+            if (event.key === "ArrowLeft" || event.key === "ArrowRight") this.#step(event.key === "ArrowLeft" ? -1 : 1)
+        }
+        document.addEventListener("keydown", this.keys)
+    }
+
+    leave() {
+        document.removeEventListener("keydown", this.keys)
+    }
+
+    #causes({ calls, moreCalls }) {
+        const [first] = calls
+        if (!first) return h("span", { class: "soft" }, "the server itself")
+        const more = calls.length - 1 + moreCalls
+        return [first.method ?? `call ${first.call}`, values(first), first.principal ? h("span", { class: "soft" }, " · ", brief(first.principal)) : null, more > 0 ? h("span", { class: "chip" }, `+ ${more}`) : null]
+    }
+
+    #choose(stream) {
+        this.stream = stream
+        this.version = null
+        this.#show()
+    }
+
+    #pick(version) {
+        this.version = version
+        this.#show()
+    }
+
+    #step(by) {
+        const { versions } = this
+        if (!versions?.length) return
+        const at = this.version === null ? 0 : versions.findIndex(({ version }) => version === this.version)
+        const next = at - by
+        if (next < 0) return this.#pick(null)
+        if (next < versions.length) this.#pick(versions[next].version)
+    }
+
+    async look() {
+        const path = `actors/${encodeURIComponent(this.name)}`
+        const isFirst = !this.shown
+        this.shown = await server.look(`${path}?versions=200${isFirst ? "&earlier=1" : ""}`)
+        for (const { stream, version, value } of [...this.shown.states, ...(this.shown.recorded?.earlier ?? [])]) {
+            if (version !== null && value !== null) this.#statesOf(stream).add(version, value)
+        }
+        for (const { stream } of this.shown.states) this.#statesOf(stream).follow(this.#versionsOf(stream))
+        this.form?.methods(this.shown.methods ?? [])
+        this.#show()
+        this.calls.show((this.shown.calls ?? []).slice(0, 50))
+    }
+
+    async #copy() {
+        const { type, calls, recorded } = this.shown
+        const text = swiftTest({ name: this.name, type, calls: calls.toReversed(), versions: recorded?.versions ?? [] })
+        say(this.copied, text)
+        this.copied.hidden = false
+        // Shown as well, where it may not be copied.
+        await navigator.clipboard?.writeText(text).then(() => say(this.copy, "Copied"), () => {})
+    }
+
+    #statesOf(stream) {
+        if (!this.states.has(stream)) this.states.set(stream, new States())
+        return this.states.get(stream)
+    }
+
+    #versionsOf(name) {
+        return (this.shown.recorded?.versions ?? []).filter(({ stream }) => stream === name)
+    }
+
+    #show() {
+        const { type, reactor, onDemand, placed, persisted, states } = this.shown
+        say(this.facts, `${type} · ${reactor ?? "any thread"}`)
+        const chips = [onDemand && "on demand", placed && "placed", persisted && "persisted"].filter(Boolean)
+        say(this.chips, chips.join(" · "))
+        this.chips.className = chips.length ? "chip" : ""
+        this.#showStreams(states)
+        const state = states.find(({ stream }) => stream === this.stream)
+        this.versions = this.#versionsOf(this.stream)
+        const problem = this.shown.hidden ? "Its type was exposed with inspectable: false, so that nothing of it is shown." : state?.problem
+        this.problem.hidden = !problem
+        say(this.problem, problem ?? "")
+        const isLive = this.version === null
+        const version = isLive ? state?.version : this.version
+        const value = isLive && state?.value !== null && state?.value !== undefined ? state.value : this.#statesOf(this.stream).at(version)
+        // A value that is too long is not sent.
+        if (state && !state.problem) this.tree.show(value, isLive && this.treeOf === this.stream)
+        this.treeOf = isLive ? this.stream : null
+        say(this.which, state ? `version ${version ?? "–"} · ${format.bytes(state.bytes)} · ${format.count(state.subscribers)} subscribers` : "no state")
+        this.live.setAttribute("aria-pressed", String(isLive))
+        const at = this.versions.findIndex((each) => each.version === version)
+        this.older.disabled = this.versions.length === 0 || at === this.versions.length - 1
+        this.newer.disabled = isLive
+        this.table.show(this.versions)
+        this.table.select(`${this.stream} ${version}`)
+        const since = this.shown.recorded?.since
+        say(this.count, since ? `${format.count(this.versions.length)} since ${format.clock(since).slice(0, 8)}` : "")
+        this.#showDetail(this.versions[at])
+    }
+
+    #showStreams(states) {
+        this.stream ??= states[0]?.stream ?? null
+        this.streams.hidden = states.length < 2
+        if (this.streams.options.length === states.length) return
+        this.streams.replaceChildren(...states.map(({ stream }) => h("option", { value: stream }, stream)))
+        this.streams.value = this.stream
+    }
+
+    #showDetail(version) {
+        // What is shown already stays, with what somebody has selected in it.
+        const text = JSON.stringify(version ?? null)
+        if (text === this.detailed) return
+        this.detailed = text
+        if (!version) {
+            const waits = "What comes from now on is noted, with the calls that made it. The state as it was before is known as well."
+            return this.detail.replaceChildren(h("p", { class: "note" }, this.versions.length ? "Pick a version." : waits))
+        }
+        const { delivered, skipped, calls, moreCalls, partial } = version
+        const figure = (number, text) => h("div", {}, h("b", {}, format.count(number)), h("span", {}, text))
+        const columns = [
+            { title: "Call", kind: "right", cell: ({ call }) => String(call) }, { ...callColumns.method, kind: "" }, callColumns.caller,
+            { title: "Begun", kind: "short mono", cell: ({ time }) => format.clock(time) }, callColumns.took,
+            { title: "To version", kind: "right", cell: ({ time }) => (time ? format.time((version.time - time) / 1000) : "–") },
+            ...(calls.some(({ trace }) => trace) ? [{ title: "Trace", kind: "short mono", cell: ({ trace }) => (trace ? brief(trace, 10) : "–") }] : []),
+        ]
+        const table = new Table(columns, { key: ({ call }) => call, empty: "No call of a client: the server itself has changed it." })
+        table.show(calls)
+        this.detail.replaceChildren(
+            h("h2", {}, `Version ${version.version}`),
+            h("div", { class: "reach" }, figure(delivered.patch, "sent the difference"), figure(delivered.whole, "sent the whole"), figure(skipped, "skipped it")),
+            h("h2", {}, calls.length > 1 ? `Made by ${format.count(calls.length + moreCalls)} calls` : "Made by"),
+            h("div", { class: "scroll" }, table.element), moreCalls > 0 ? h("p", { class: "soft" }, `and ${format.count(moreCalls)} more`) : "",
+            partial ? h("p", { class: "bad" }, "There was too much to note all of it: others may have a part in it, and more may have been sent it.") : "",
+            h("h2", {}, version.base !== undefined ? `Difference from version ${version.base}` : "Whole value"),
+            h("ul", { class: "ops" }, this.#changes(version)))
+    }
+
+    #changes({ patch, value, base, bytes }) {
+        if (base === undefined && value !== undefined && value !== null) return h("li", {}, h("span", { class: "op" }, "is"), h("span"), h("span", { class: "val" }, format.json(value, 2_000)))
+        if (!patch) return h("li", {}, h("span", { class: "soft" }, `${format.bytes(bytes)}, not kept`))
+        const most = 200
+        const more = patch.length > most ? h("li", {}, h("span", { class: "soft" }, `${patch.length - most} more`)) : null
+        return [patch.slice(0, most).map(operation), more]
+    }
+}

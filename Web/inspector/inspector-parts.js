@@ -1,0 +1,165 @@
+// What views are made of. Whatever comes from the server is put in as text, never as markup.
+
+/** An element with attributes and children: texts, elements, or lists of them; what is null or false is left out. */
+export function h(name, attributes = {}, ...children) {
+    const element = document.createElement(name)
+    for (const [key, value] of Object.entries(attributes)) {
+        if (value === null || value === undefined || value === false) continue
+        if (key.startsWith("on")) element.addEventListener(key.slice(2), value)
+        else if (key === "value" || key === "checked" || key === "disabled" || key === "hidden") element[key] = value
+        else element.setAttribute(key, value === true ? "" : value)
+    }
+    element.append(...flat(children))
+    return element
+}
+
+function flat(children) {
+    return children.flat(9).filter((child) => child !== null && child !== undefined && child !== false)
+}
+
+/** Changes a text only where it is another, so that what somebody has selected stays so. */
+export function say(element, text) {
+    if (element.textContent !== text) element.textContent = text
+}
+
+const count = new Intl.NumberFormat("en", { maximumFractionDigits: 0 })
+
+export const format = {
+    count: (number) => (number === null || number === undefined ? "–" : count.format(number)),
+    rate(number) {
+        if (number === null || number === undefined) return "–"
+        return number >= 100 || number === 0 ? count.format(number) : number.toFixed(number >= 10 ? 1 : 2)
+    },
+    bytes(bytes) {
+        if (bytes === null || bytes === undefined) return "–"
+        let place = 0
+        for (; bytes >= 1024 && place < 4; place++) bytes /= 1024
+        return `${place === 0 || bytes >= 100 ? Math.round(bytes) : bytes.toFixed(1)} ${["B", "KiB", "MiB", "GiB", "TiB"][place]}`
+    },
+    time(seconds) {
+        if (seconds === null || seconds === undefined) return "–"
+        if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`
+        if (seconds < 1) return `${(seconds * 1e3).toPrecision(seconds < 0.1 ? 2 : 3)} ms`
+        return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`
+    },
+    age(seconds) {
+        if (seconds < 90) return `${Math.round(seconds)} s`
+        if (seconds < 5400) return `${Math.round(seconds / 60)} min`
+        return seconds < 172_800 ? `${(seconds / 3600).toFixed(1)} h` : `${Math.round(seconds / 86_400)} d`
+    },
+    /** The time of day of milliseconds since 1970. */
+    clock(milliseconds) {
+        if (!milliseconds) return "–"
+        const date = new Date(milliseconds)
+        const two = (number) => String(number).padStart(2, "0")
+        const rest = String(date.getMilliseconds()).padStart(3, "0")
+        return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${rest}`
+    },
+    /** JSON in one line, cut where it is long. */
+    json(value, most = 300) {
+        const text = value === undefined ? "" : JSON.stringify(value)
+        return text.length > most ? `${text.slice(0, most)}…` : text
+    },
+}
+
+/**
+ * A table whose rows are kept while what they show changes.
+ *
+ * Columns have `title`, `cell(row)` (a text, an element, or a list), and perhaps `kind`: `right` for figures, `short` for what is not to be broken.
+ */
+export class Table {
+    #rows = new Map()
+
+    constructor(columns, { key, empty = "Nothing here.", pick } = {}) {
+        Object.assign(this, { columns, key, pick })
+        this.body = h("tbody")
+        const heads = columns.map(({ title, kind }) => h("th", { scope: "col", class: kind }, title))
+        this.element = h("table", {}, h("thead", {}, h("tr", {}, heads)), this.body)
+        this.nothing = h("tr", {}, h("td", { class: "empty", colspan: columns.length }, empty))
+    }
+
+    show(rows) {
+        const kept = new Map()
+        let place = this.body.firstChild
+        for (const row of rows) {
+            const key = this.key(row)
+            if (kept.has(key)) continue
+            const shown = this.#rows.get(key) ?? this.#make()
+            kept.set(key, shown)
+            shown.row = row
+            this.columns.forEach((column, at) => fill(shown.cells[at], column.cell(row)))
+            if (shown.element === place) place = place.nextSibling
+            else this.body.insertBefore(shown.element, place)
+        }
+        for (const [key, { element }] of this.#rows) if (!kept.has(key)) element.remove()
+        this.#rows = kept
+        if (kept.size === 0) this.body.append(this.nothing)
+        else this.nothing.remove()
+    }
+
+    select(key) {
+        for (const [each, { element }] of this.#rows) {
+            if (each === key) element.setAttribute("aria-selected", "true")
+            else element.removeAttribute("aria-selected")
+        }
+    }
+
+    #make() {
+        const cells = this.columns.map(({ kind }) => h("td", { class: kind }))
+        const shown = { cells, element: h("tr", {}, cells) }
+        if (this.pick) {
+            shown.element.tabIndex = 0
+            shown.element.addEventListener("click", () => this.pick(shown.row))
+            shown.element.addEventListener("keydown", ({ key }) => key === "Enter" && this.pick(shown.row))
+        }
+        return shown
+    }
+}
+
+function fill(cell, content) {
+    if (typeof content === "string" || content === null || content === undefined) return say(cell, content ?? "")
+    const parts = flat([content]).map((part) => (typeof part === "string" ? document.createTextNode(part) : part))
+    const same = parts.length === cell.childNodes.length && parts.every((part, at) => part.isEqualNode(cell.childNodes[at]))
+    if (!same) cell.replaceChildren(...parts)
+}
+
+/** A table in a card of its own. */
+export function card(table) {
+    return h("div", { class: "card scroll" }, table.element)
+}
+
+/** Buttons to leaf through pages, which ask for another one. */
+export class Leaves {
+    page = 0
+
+    constructor(turned) {
+        this.text = h("span")
+        this.back = h("button", { type: "button", onclick: () => turned((this.page -= 1)) }, "Back")
+        this.on = h("button", { type: "button", onclick: () => turned((this.page += 1)) }, "On")
+        this.element = h("div", { class: "pages" }, this.text, this.back, this.on)
+    }
+
+    show({ page, pages, found, size }, what) {
+        this.element.hidden = pages <= 1 && page === 0
+        const first = found === 0 ? 0 : page * size + 1
+        say(this.text, `${format.count(first)}–${format.count(Math.min(found, (page + 1) * size))} of ${format.count(found)} ${what}`)
+        this.back.disabled = page === 0
+        this.on.disabled = page + 1 >= pages
+    }
+}
+
+export const place = {
+    actor: (name) => `#/actors/${encodeURIComponent(name)}`,
+    connection: (number) => `#/calls?connection=${number}`,
+}
+
+/** A text that may be long, such as the name of a principal, cut; the whole of it is shown by the pointer. */
+export function brief(text, most = 14) {
+    return text.length > most ? h("span", { title: text }, `${text.slice(0, most - 1)}…`) : text
+}
+
+/** Who has called: a link to what else came over the connection. */
+export function caller({ connection, principal, address }) {
+    if (!connection) return h("span", { class: "soft" }, "–")
+    return h("a", { href: place.connection(connection), title: address ?? "" }, brief(principal ?? "nobody"), h("span", { class: "soft" }, ` · ${connection}`))
+}

@@ -1,0 +1,311 @@
+// The views, but for that of one actor. Each has `element`, `look()`, which asks the server and shows what it says, and how often that is to be.
+import { Leaves, Table, caller, card, format, h, place, say } from "./inspector-parts.js"
+import { Chart } from "./inspector-charts.js"
+import { server } from "./inspector-server.js"
+
+const head = (title, ...more) => h("div", { class: "head" }, h("h1", {}, title), more)
+const part = (title, ...inner) => h("section", {}, h("h2", {}, title), inner)
+
+export class Overview {
+    constructor(figures) {
+        this.figures = figures
+        const { histories: of } = figures
+        this.charts = [
+            new Chart("Calls a second", of.calls, format.rate, { floor: 1 }),
+            new Chart("Latency, median", of.half, format.time, { second: of.slow }).named("99 %"),
+            new Chart("Connections", of.connections, format.count, { floor: 1 }),
+            new Chart("Longest turn", of.turn, format.time, { floor: 0.001 }),
+            new Chart("Deliveries a second", of.deliveries, format.rate, { floor: 1 }),
+            new Chart("Versions skipped a second", of.skipped, format.rate, { floor: 1 }),
+            new Chart("Memory", of.memory, format.bytes, { second: of.held }).named("held"),
+            new Chart("Processor", of.processor, (share) => `${Math.round(100 * share)} %`, { floor: 0.1 }),
+        ]
+        this.facts = h("span", { class: "soft" })
+        this.methods = new Table(
+            [
+                { title: "Method", cell: ({ type, method }) => [method, h("span", { class: "soft" }, ` ${type}`)] },
+                { title: "Calls/s", kind: "right", cell: (row) => format.rate(row.rate) },
+                { title: "Calls", kind: "right", cell: ({ calls }) => format.count(calls) },
+                { title: "Mean", kind: "right", cell: ({ calls, seconds }) => format.time(calls ? seconds / calls : null) },
+            ],
+            { key: ({ type, method }) => `${type} ${method}`, empty: "No calls yet." })
+        this.reactors = new Table(
+            [
+                { title: "Reactor", cell: ({ name }) => name },
+                { title: "Busy", kind: "right", cell: ({ busy }) => (busy === null ? "–" : `${Math.round(100 * busy)} %`) },
+                { title: "Turns/s", kind: "right", cell: ({ rate }) => format.rate(rate) },
+                { title: "Longest turn", kind: "right", cell: ({ longestTurnSeconds: time }) => format.time(time) },
+                { title: "Held up", kind: "right", cell: ({ stalls }) => format.count(stalls) },
+            ],
+            { key: ({ name }) => name })
+        this.element = h(
+            "div", {}, head("Overview", this.facts), h("div", { class: "charts" }, this.charts.map(({ element }) => element)),
+            h("div", { class: "two" }, part("Methods with the most calls", card(this.methods)), part("Reactors", card(this.reactors))))
+    }
+
+    look() {
+        const { now, rates } = this.figures
+        if (!now) return
+        for (const chart of this.charts) chart.draw()
+        const { calls, deliveries } = now
+        say(
+            this.facts,
+            [
+                `${now.status}, up ${format.age(now.time - (now.process?.started ?? now.time))}`, `${format.count(now.actors)} actors`,
+                `${format.count(now.streams)} streams`, `${format.count(calls.active)} calls under way`,
+                `${format.count(deliveries.patch)} patches, ${format.count(deliveries.whole)} whole values and ${format.count(deliveries.event)} events sent`,
+            ].join(" · "))
+        this.methods.show(now.methods.slice(0, 20).map((row) => ({ ...row, rate: rates.methods.get(`${row.type} ${row.method}`) ?? null })))
+        this.reactors.show(now.reactors.map((row, at) => ({ ...row, ...rates.reactors[at] })))
+    }
+}
+
+export class Actors {
+    constructor() {
+        this.search = h("input", { type: "search", placeholder: "Part of a name", "aria-label": "Part of a name", oninput: () => this.again() })
+        this.type = h("select", { "aria-label": "Type", onchange: () => this.again() }, h("option", { value: "" }, "All types"))
+        this.count = h("span", { class: "soft" })
+        this.patterns = h("p", { class: "note" })
+        this.leaves = new Leaves(() => this.look())
+        this.table = new Table(
+            [
+                { title: "Name", cell: ({ name, ready }) => h("a", { href: ready ? place.actor(name) : null, class: "mono" }, name) },
+                { title: "Type", cell: ({ type }) => type },
+                { title: "Reactor", kind: "short", cell: ({ reactor, ready }) => reactor ?? (ready ? "any thread" : "–") },
+                {
+                    title: "", kind: "short", cell: ({ ready, onDemand, placed }) => [
+                        !ready && h("span", { class: "chip" }, "not loaded"), onDemand && h("span", { class: "chip" }, "on demand"),
+                        placed && h("span", { class: "chip" }, "placed"),
+                    ],
+                },
+            ],
+            { key: ({ name }) => name, empty: "No actor is like that." })
+        this.element = h(
+            "div", {}, head("Actors", this.count), h("div", { class: "tools" }, this.search, this.type), card(this.table), this.leaves.element,
+            this.patterns)
+    }
+
+    again() {
+        this.leaves.page = 0
+        return this.look()
+    }
+
+    async look() {
+        const asked = new URLSearchParams({ page: this.leaves.page, size: 50 })
+        if (this.search.value) asked.set("search", this.search.value)
+        if (this.type.value) asked.set("type", this.type.value)
+        // What was asked for first may be answered last.
+        const number = (this.number = (this.number ?? 0) + 1)
+        const shown = await server.look(`actors?${asked}`)
+        if (number !== this.number) return
+        say(this.count, `${format.count(shown.all)} in all`)
+        this.table.show(shown.actors)
+        this.leaves.show(shown, "actors")
+        this.#showTypes(shown.types)
+        const names = shown.patterns.map(({ names, type }) => `${names} (${type})`).join(", ")
+        say(this.patterns, names && `Made or loaded when they are called: ${names}.`)
+    }
+
+    #showTypes(types) {
+        const options = [["", "All types"], ...types.map(({ type, actors }) => [type, `${type} (${format.count(actors)})`])]
+        const { value } = this.type
+        if (this.type.options.length !== options.length || options.some(([name], at) => this.type.options[at].value !== name)) {
+            this.type.replaceChildren(...options.map(([name, text]) => h("option", { value: name }, text)))
+            this.type.value = value
+        } else options.forEach(([, text], at) => say(this.type.options[at], text))
+    }
+}
+
+export class Connections {
+    constructor({ writes }) {
+        this.count = h("span", { class: "soft" })
+        this.leaves = new Leaves(() => this.look())
+        this.problem = h("p", { class: "problem", role: "alert", hidden: true })
+        this.table = new Table(
+            [
+                { title: "Connection", kind: "right", cell: ({ connection }) => h("a", { href: place.connection(connection) }, String(connection)) },
+                { title: "Address", kind: "short", cell: ({ address }) => address ?? "this process" },
+                { title: "Principal", kind: "short", cell: ({ principal }) => principal ?? h("span", { class: "soft" }, "nobody") },
+                { title: "Protocol", kind: "right", cell: ({ protocol }) => (protocol ? String(protocol) : "–") },
+                { title: "Age", kind: "right", cell: ({ seconds }) => format.age(seconds) },
+                { title: "Streams", kind: "right", cell: ({ streams }) => format.count(streams) },
+                { title: "Calls", kind: "right", cell: ({ calls }) => format.count(calls) },
+                { title: "Queue", kind: "right", cell: ({ heldBytes }) => format.bytes(heldBytes) },
+                {
+                    title: "", cell: ({ writable, draining, ofNode }) => [
+                        !writable && h("span", { class: "chip bad" }, "takes nothing"), draining && h("span", { class: "chip" }, "is to leave"),
+                        ofNode && h("span", { class: "chip" }, "of a node"),
+                    ],
+                },
+                {
+                    title: "Last error", cell: ({ lastError: error }) =>
+                        error ? h("span", { title: format.clock(error.time) }, h("span", { class: "bad" }, error.error), ` ${error.refused ?? error.method ?? ""}`) : "",
+                },
+                ...(writes ? [{ title: "", kind: "right", cell: ({ connection }) => h("button", { type: "button", "data-cut": connection }, "Cut") }] : []),
+            ],
+            { key: ({ connection }) => connection, empty: "Nobody is connected." })
+        this.element = h("div", {}, head("Connections", this.count), this.problem, card(this.table), this.leaves.element)
+        this.table.body.addEventListener("click", ({ target }) => target.dataset?.cut && this.#cut(target.dataset.cut))
+    }
+
+    async #cut(number) {
+        try {
+            await server.look(`connections/${number}/cut`, { method: "POST" })
+            this.problem.hidden = true
+        } catch (error) {
+            this.problem.hidden = false
+            say(this.problem, error.message)
+        }
+        await this.look()
+    }
+
+    async look() {
+        const shown = await server.look(`connections?page=${this.leaves.page}&size=100`)
+        say(this.count, `${format.count(shown.found)} open`)
+        this.table.show(shown.connections)
+        this.leaves.show(shown, "connections")
+    }
+}
+
+/** What a call was made with, as far as it is known. */
+export function values({ arguments: list, argumentBytes: bytes, redacted }) {
+    if (!list?.length && !bytes && !redacted) return null
+    return h("span", { class: "mono soft" }, redacted ? " redacted" : bytes ? ` ${format.bytes(bytes)}` : ` ${format.json(list, 120)}`)
+}
+
+/** Columns of calls. */
+export const callColumns = {
+    time: { title: "Ended", kind: "short mono", cell: ({ time, seconds }) => format.clock(time && time + 1000 * (seconds ?? 0)) },
+    method: { title: "Method", kind: "name", cell: (call) => [call.method ?? "–", values(call)] },
+    actor: { title: "Actor", kind: "name", cell: ({ actor }) => (actor ? h("a", { href: place.actor(actor), class: "mono" }, actor) : "–") },
+    caller: { title: "Caller", kind: "short", cell: caller },
+    took: { title: "Took", kind: "right", cell: ({ seconds }) => format.time(seconds) },
+    outcome: {
+        title: "Outcome", cell: ({ error, refused }) =>
+            error ? [h("span", { class: "bad" }, error), refused ? ` refused: ${refused}` : ""] : h("span", { class: "soft" }, "answered"),
+    },
+}
+
+export class Calls {
+    calls = []
+    last = 0
+
+    constructor(_, parameters) {
+        this.connection = Number(parameters.get("connection")) || null
+        this.search = h("input", { type: "search", placeholder: "Actor, method or principal", "aria-label": "Search", oninput: () => this.#show() })
+        this.failed = h("input", { type: "checkbox", checked: parameters.has("failed"), onchange: () => this.#show() })
+        this.count = h("span", { class: "soft" })
+        const { time, method, actor, caller, took, outcome } = callColumns
+        this.table = new Table([time, method, actor, caller, took, outcome], { key: ({ place }) => place, empty: "None since somebody looks." })
+        const all = this.connection && h("a", { href: "#/calls", class: "chip" }, `connection ${this.connection} alone ✕`)
+        this.element = h(
+            "div", {}, head("Calls", this.count),
+            h("div", { class: "tools" }, this.search, h("label", { class: "check" }, this.failed, "with errors alone"), all), card(this.table))
+    }
+
+    async look() {
+        const shown = await server.look(`calls?after=${this.last}&limit=500`)
+        if (shown.last < this.last) this.calls = []
+        this.last = shown.last
+        this.pauses = shown.pauses
+        this.calls = [...shown.calls, ...this.calls].slice(0, 2_000)
+        this.#show()
+    }
+
+    #show() {
+        const searched = this.search.value.toLowerCase()
+        const found = this.calls.filter(
+            (call) =>
+                (!this.connection || call.connection === this.connection) && (!this.failed.checked || call.error) &&
+                `${call.actor} ${call.method} ${call.principal ?? ""}`.toLowerCase().includes(searched))
+        this.table.show(found.slice(0, 200))
+        const rests = this.pauses > 0 ? `; there were too many to note all of them, ${format.count(this.pauses)} times` : ""
+        say(this.count, `${format.count(found.length)} of the last ${format.count(this.calls.length)}${rests}`)
+    }
+}
+
+export class Errors {
+    constructor(figures) {
+        this.figures = figures
+        const table = (title, empty) =>
+            new Table(
+                [
+                    { title, cell: ({ name }) => name },
+                    { title: "A second", kind: "right", cell: ({ rate }) => format.rate(rate) },
+                    { title: "In all", kind: "right", cell: ({ count }) => format.count(count) },
+                ],
+                { key: ({ name }) => name, empty })
+        this.tables = {
+            errors: table("Code", "Nobody was told an error."), refusals: table("Limit", "No limit was reached."),
+            refusedRequests: table("Status", "Everybody was let in."),
+        }
+        const { time, method, actor, caller, outcome } = callColumns
+        this.recent = new Table([time, method, actor, caller, outcome], { key: ({ place }) => place, empty: "None since somebody looks." })
+        const { errors, refusals, refusedRequests } = this.tables
+        this.element = h(
+            "div", {}, head("Errors", h("span", { class: "soft" }, "since the server was made")),
+            h("div", { class: "two" }, part("What clients were told", card(errors)),
+                h("div", {}, part("Refused by a limit", card(refusals)), part("Connections and requests that were refused", card(refusedRequests)))),
+            part("The last calls with an error", card(this.recent)))
+    }
+
+    async look() {
+        const { now, rates } = this.figures
+        for (const [name, table] of Object.entries(this.tables)) {
+            const rows = Object.entries(now?.[name] ?? {}).map(([key, count]) => ({ name: key, count, rate: rates.errors.get(`${name} ${key}`) ?? null }))
+            table.show(rows.filter(({ count }) => count > 0).sort((one, other) => other.count - one.count))
+        }
+        const { calls } = await server.look("calls?limit=2000")
+        this.recent.show(calls.filter(({ error }) => error).slice(0, 100))
+    }
+}
+
+function facts(list, entries) {
+    list.replaceChildren(...entries.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]))
+}
+
+export class Store {
+    constructor() {
+        this.list = h("dl", { class: "card" })
+        this.none = h("p", { class: "note" }, "States live in memory alone: the server has no store. trebuchet serve --data FILE gives it one.")
+        this.element = h("div", {}, head("Store"), this.list, this.none)
+    }
+
+    async look() {
+        const { store } = await server.look("store")
+        this.list.hidden = !store
+        this.none.hidden = Boolean(store)
+        if (!store) return
+        facts(this.list, [
+            ["Kind", store.type], ["Writes", format.count(store.writes)],
+            ["Mean time of a write", format.time(store.writes ? store.seconds / store.writes : null)],
+            ["Writes that failed", format.count(store.failures)],
+            ["Now", store.failing ? h("span", { class: "bad" }, store.failing) : "well"],
+        ])
+    }
+}
+
+export class Nodes {
+    constructor() {
+        this.list = h("dl", { class: "card" })
+        this.table = new Table(
+            [{ title: "Node", cell: ({ name }) => name }, { title: "", cell: ({ own }) => (own ? h("span", { class: "chip" }, "this one") : "") }],
+            { key: ({ name }) => name })
+        this.none = h("p", { class: "note" }, "The server is alone. trebuchet serve --cluster URL --node NAME makes it one of several.")
+        this.some = h("div", {}, this.list, part("Nodes that are there", card(this.table)))
+        this.element = h("div", {}, head("Nodes"), this.some, this.none)
+    }
+
+    async look() {
+        const shown = await server.look("nodes")
+        this.some.hidden = !shown.node
+        this.none.hidden = Boolean(shown.node)
+        if (!shown.node) return
+        facts(this.list, [
+            ["This node", shown.node], ["Slots that it owns", format.count(shown.slots)],
+            ["Slots taken and lost", `${format.count(shown.slotsTaken)} and ${format.count(shown.slotsLost)}`],
+            ["The engine", shown.engineProblem ? h("span", { class: "bad" }, shown.engineProblem) : "answers"],
+        ])
+        this.table.show(shown.nodes.map((name) => ({ name, own: name === shown.node })))
+    }
+}

@@ -1,0 +1,50 @@
+// What changes something; there when the server was started with --inspector-write.
+import { format, h, say } from "./inspector-parts.js"
+import { server } from "./inspector-server.js"
+
+/** Calls a method of an actor, also as somebody else. */
+export class CallForm {
+    constructor(name) {
+        this.name = name
+        this.method = h("select", { "aria-label": "Method" })
+        this.values = h("textarea", { "aria-label": "Arguments", spellcheck: "false" })
+        this.principal = h("input", { placeholder: "nobody", "aria-label": "Principal", autocomplete: "off" })
+        this.answer = h("pre", { class: "answer", hidden: true })
+        this.button = h("button", { class: "primary" }, "Call")
+        this.element = h(
+            "form", { class: "call", onsubmit: (event) => this.#call(event) },
+            h("label", {}, "Method", this.method), h("label", {}, "Arguments, as a JSON list", this.values),
+            h("div", { class: "tools" }, h("label", {}, "As", this.principal), this.button), this.answer)
+        this.method.addEventListener("change", () => this.#suggest())
+    }
+
+    methods(methods) {
+        if (this.known?.length === methods.length) return
+        this.known = methods
+        this.method.replaceChildren(...methods.map(({ method }) => h("option", { value: method }, method)))
+        this.#suggest()
+    }
+
+    #suggest() {
+        const found = this.known.find(({ method }) => method === this.method.value)
+        const labels = /\((.*)\)/.exec(found?.method ?? "")?.[1].split(":").slice(0, -1) ?? []
+        this.values.placeholder = `[${labels.map((label) => (label === "_" ? "…" : label)).join(", ")}]`
+        this.values.value = found?.arguments ? "" : "[]"
+    }
+
+    async #call(event) {
+        event.preventDefault()
+        const asked = new URLSearchParams({ method: this.method.value, arguments: this.values.value || "[]" })
+        if (this.principal.value) asked.set("principal", this.principal.value)
+        this.button.disabled = true
+        try {
+            const { result, seconds, error } = await server.look(`actors/${encodeURIComponent(this.name)}/call?${asked}`, { method: "POST" })
+            say(this.answer, error ? `${error.code}: ${error.message}` : `${JSON.stringify(result, null, 2)}\n\nafter ${format.time(seconds)}`)
+        } catch (error) {
+            say(this.answer, error.message)
+        } finally {
+            this.answer.hidden = false
+            this.button.disabled = false
+        }
+    }
+}

@@ -1,0 +1,193 @@
+// The inspector: a page that shows a server from inside.
+import { Actor } from "./inspector-actor.js"
+import { History } from "./inspector-charts.js"
+import { h, say } from "./inspector-parts.js"
+import { server } from "./inspector-server.js"
+import { Actors, Calls, Connections, Errors, Nodes, Overview, Store } from "./inspector-views.js"
+
+const element = (id) => document.getElementById(id)
+
+/** What the overview says, and what it says of the time since the look before. */
+class Figures {
+    now = null
+    rates = { methods: new Map(), errors: new Map(), reactors: [] }
+    histories = Object.fromEntries(
+        ["calls", "half", "slow", "connections", "turn", "deliveries", "skipped", "memory", "held", "processor"].map((name) => [name, new History()]))
+
+    async look() {
+        const old = this.now
+        const now = (this.now = await server.look("overview"))
+        const { histories: of } = this
+        of.connections.add(now.time, now.connections)
+        of.turn.add(now.time, Math.max(0, ...now.reactors.map(({ longestTurnSeconds: time }) => time)))
+        of.memory.add(now.time, now.process?.residentBytes ?? null)
+        of.held.add(now.time, now.heldBytes)
+        const time = now.time - (old?.time ?? now.time)
+        if (!old || time <= 0) return
+        const rate = (name, value) => of[name].add(now.time, Math.max(0, value(now) - value(old)) / time)
+        rate("calls", ({ calls }) => calls.answered)
+        rate("deliveries", ({ deliveries: { patch, whole, event } }) => patch + whole + event)
+        rate("skipped", ({ versionsSkipped }) => versionsSkipped)
+        rate("processor", ({ process }) => process?.processorSeconds ?? 0)
+        const buckets = now.calls.buckets.map((count, at) => count - old.calls.buckets[at])
+        of.half.add(now.time, quantile(0.5, buckets, now.calls.bounds))
+        of.slow.add(now.time, quantile(0.99, buckets, now.calls.bounds))
+        this.#rate(now, old, time)
+    }
+
+    #rate(now, old, time) {
+        const before = new Map(old.methods.map(({ type, method, calls }) => [`${type} ${method}`, calls]))
+        const { rates } = this
+        rates.methods = new Map(now.methods.map(({ type, method, calls }) => [`${type} ${method}`, (calls - (before.get(`${type} ${method}`) ?? 0)) / time]))
+        rates.errors = new Map(
+            ["errors", "refusals", "refusedRequests"].flatMap((name) =>
+                Object.entries(now[name]).map(([key, count]) => [`${name} ${key}`, (count - (old[name][key] ?? 0)) / time])))
+        rates.reactors = now.reactors.map(({ busySeconds, turns }, at) => ({
+            busy: (busySeconds - old.reactors[at].busySeconds) / time, rate: (turns - old.reactors[at].turns) / time,
+        }))
+    }
+}
+
+/** The time that a share of calls took at most, as the buckets tell it: somewhere in the one that it falls into. */
+function quantile(share, buckets, bounds) {
+    const all = buckets.reduce((sum, count) => sum + count, 0)
+    let left = share * all
+    for (const [at, count] of buckets.entries()) {
+        if (count > 0 && left <= count) {
+            const low = at === 0 ? 0 : bounds[at - 1]
+            return at < bounds.length ? low + (bounds[at] - low) * (left / count) : low
+        }
+        left -= count
+    }
+    return null
+}
+
+const views = [
+    ["", "Overview", Overview], ["actors", "Actors", Actors], ["connections", "Connections", Connections], ["calls", "Calls", Calls],
+    ["errors", "Errors", Errors], ["store", "Store", Store], ["nodes", "Nodes", Nodes],
+]
+
+class Inspector {
+    figures = new Figures()
+    isPaused = false
+    view = null
+
+    constructor() {
+        const links = views.map(([name, title]) => h("a", { href: `#/${name}`, "data-view": name }, title))
+        element("views").replaceChildren(...links)
+        element("pause").addEventListener("click", () => this.pause(!this.isPaused))
+        addEventListener("hashchange", () => this.route())
+        document.addEventListener("visibilitychange", () => document.hidden || this.soon(0))
+    }
+
+    pause(isPaused) {
+        this.isPaused = isPaused
+        element("pause").setAttribute("aria-pressed", String(isPaused))
+        if (isPaused) this.status("paused", "paused")
+        else this.soon(0)
+    }
+
+    status(is, text) {
+        element("status").dataset.is = is
+        say(element("status"), text)
+    }
+
+    route() {
+        const [path, query] = location.hash.replace(/^#\/?/, "").split("?")
+        const [name, ...rest] = path.split("/")
+        const found = views.find(([each]) => each === name) ?? views[0]
+        const actor = name === "actors" && rest.length > 0 ? decodeURIComponent(rest.join("/")) : null
+        const View = actor === null ? found[2] : Actor
+        this.view?.leave?.()
+        const writes = Boolean(this.figures.now?.writes)
+        this.view = new View(Object.assign(this.figures, { writes }), new URLSearchParams(query ?? ""), actor)
+        document.title = `${actor ?? found[1]} – Trebuchet inspector`
+        for (const link of element("views").children) {
+            if (link.dataset.view === found[0]) link.setAttribute("aria-current", "page")
+            else link.removeAttribute("aria-current")
+        }
+        element("view").replaceChildren(this.view.element)
+        scrollTo(0, 0)
+        this.soon(0)
+    }
+
+    soon(time) {
+        clearTimeout(this.timer)
+        this.timer = setTimeout(() => this.look(), time)
+    }
+
+    /** Asks, shows, and is back in a second. */
+    async look() {
+        clearTimeout(this.timer)
+        const number = (this.number = (this.number ?? 0) + 1)
+        try {
+            if (!this.isPaused) await this.figures.look()
+            if (!this.view) this.route()
+            const { view } = this
+            if (!this.isPaused || view.isNew !== false) await view.look()
+            view.isNew = false
+            this.trouble(null)
+            if (!this.isPaused) this.status("live", "live")
+        } catch (error) {
+            if (error.status === 401) return this.ask(error.message)
+            if (error.status === undefined) throw error
+            this.trouble(error)
+        } finally {
+            // A hidden page does not look, so that nothing is noted for it.
+            if (number === this.number && !document.hidden && !this.isPaused && server.token) this.soon(1000)
+        }
+    }
+
+    trouble(error) {
+        this.problem ??= h("p", { class: "problem", role: "alert" })
+        if (!error) return this.problem.remove()
+        say(this.problem, error.message)
+        if (!this.problem.isConnected) element("view").prepend(this.problem)
+        this.status("lost", error.status === 0 ? "not reached" : "in trouble")
+    }
+
+    /** Without a token, or with a wrong one. */
+    ask(reason) {
+        clearTimeout(this.timer)
+        server.forget()
+        this.view?.leave?.()
+        this.view = null
+        this.status("lost", "no token")
+        const field = h("input", { type: "password", "aria-label": "Link or token", placeholder: "http://127.0.0.1:…/#token=…", autocomplete: "off" })
+        const use = (event) => {
+            event.preventDefault()
+            if (!field.value.trim()) return
+            server.use(field.value)
+            location.hash = "#/"
+            this.soon(0)
+        }
+        element("view").replaceChildren(
+            h("form", { class: "link", onsubmit: use }, h("h1", {}, "Which server?"),
+                h("p", { class: "note" }, reason), h("p", { class: "note" }, "Open the link that trebuchet serve --inspector has printed, or put it here."),
+                field, h("button", { class: "primary" }, "Look inside")))
+        field.focus()
+    }
+}
+
+/** Light, dark, or as the system has it; this browser remembers it. */
+function chooseTheme() {
+    const themes = ["", "light", "dark"]
+    const button = element("theme")
+    const show = (theme) => {
+        if (theme) document.documentElement.dataset.theme = theme
+        else delete document.documentElement.dataset.theme
+        say(button, { "": "Auto", light: "Light", dark: "Dark" }[theme])
+    }
+    let theme = localStorage.getItem("trebuchet-inspector-theme") ?? ""
+    show(themes.includes(theme) ? theme : "")
+    button.addEventListener("click", () => {
+        theme = themes[(themes.indexOf(theme) + 1) % themes.length]
+        localStorage.setItem("trebuchet-inspector-theme", theme)
+        show(theme)
+    })
+}
+
+chooseTheme()
+const inspector = new Inspector()
+if (server.token) inspector.soon(0)
+else inspector.ask("The token is missing: it stands in the link.")
