@@ -169,10 +169,13 @@ package enum BenchCommand {
     }
 
     private static let qstream = measure(
-        "qstream", "a chain of five operators, against one actor for each operator",
+        "qstream", "five operators, against one actor for each; single ones, against plain sequences; memory",
         [OptionSpec("--values", "N", "values in each of five runs (100000)")]
     ) { arguments in
-        await StreamLoad(values: try arguments.int("--values", in: 1...1_000_000_000) ?? 100_000).run()
+        let values = try arguments.int("--values", in: 1...1_000_000_000) ?? 100_000
+        var report = await StreamLoad(values: values).run()
+        await OperatorLoad(values: values).run(&report)
+        return report
     }
 
     private static let echoServer = CommandSpec(

@@ -38,14 +38,18 @@ struct ReducerMacro: MemberAttributeMacro, ExtensionMacro {
             let body = declaration.members(named: "body").first?.as(VariableDeclSyntax.self),
             let type = body.bindings.first?.typeAnnotation?.type
         else { return [] }
-        let words = Set(type.tokens(viewMode: .sourceAccurate).map(\.text))
+        // What is qualified, as 'Feature.State', may stand in an extension, which a macro does not see.
+        let words = Set(
+            type.tokens(viewMode: .sourceAccurate)
+                .filter { $0.previousToken(viewMode: .sourceAccurate)?.tokenKind != .period }.map(\.text))
         return [("State", "struct State {\n    }"), ("Action", "enum Action {\n    }")].compactMap { kind, text in
             guard words.contains("Self") || words.contains(kind), declaration.members(named: kind).isEmpty,
                 declaration.members(named: "reduce").isEmpty
             else { return nil }
             return Problem.error(
                 "missing", at: name,
-                "'@Reducer' needs a type '\(kind)' inside of '\(name.plainText)', since 'body' is a reducer of it",
+                "'@Reducer' needs a type '\(kind)' inside of '\(name.plainText)', since 'body' is a reducer of it; "
+                    + "where it stands in an extension, write '\(name.plainText).\(kind)' in the type of 'body'",
                 fixIts: [.inserting("insert '\(text.prefix { $0 != "{" })'", text, into: declaration)])
         }
     }

@@ -29,7 +29,7 @@ public final class TestServer: Sendable {
     private let reservation: PortReservation
     private let make: @Sendable (_ port: Int) -> Running
     private let prepare: Prepare
-    private let clock: TestClock?
+    private let clock: TestTime?
     /// The one of now, or the last one.
     private let running: Mutex<Running>
     private let clients = Mutex<[TrebuchetClient]>([])
@@ -42,7 +42,7 @@ public final class TestServer: Sendable {
     ///   - prepare: exposes the actors; called for each start.
     public init(
         reactors: Int? = nil, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
-        store: (any StateStore)? = nil, showsErrorText: Bool = false, clock: TestClock? = nil,
+        store: (any StateStore)? = nil, showsErrorText: Bool = false, clock: TestTime? = nil,
         prepare: @escaping Prepare
     ) async throws {
         self.clock = clock
@@ -114,7 +114,7 @@ public final class TestServer: Sendable {
 /// The same for a test that stops, kills or starts its server again.
 public func withTestServer<Result>(
     reactors: Int? = nil, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
-    store: (any StateStore)? = nil, showsErrorText: Bool = false, clock: TestClock? = nil,
+    store: (any StateStore)? = nil, showsErrorText: Bool = false, clock: TestTime? = nil,
     isolation: isolated (any Actor)? = #isolation,
     prepare: @escaping TestServer.Prepare, body: (TestServer) async throws -> Result
 ) async throws -> Result {

@@ -20,7 +20,7 @@ public import Trebuchet
 public func withTestServer<Result>(
     link: TestLink = .webSocket, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
     options: TrebuchetClient.Options = .init(), access: AccessPolicy = .open, store: (any StateStore)? = nil,
-    showsErrorText: Bool = false, clock: TestClock? = nil,
+    showsErrorText: Bool = false, clock: TestTime? = nil,
     isolation: isolated (any Actor)? = #isolation,
     prepare: (TrebuchetServer) async throws -> Void,
     body: (TrebuchetClient, TrebuchetServer) async throws -> Result

@@ -49,7 +49,7 @@ private distributed actor Notes {
 
     @Test("the helpers take the arguments that the guide names, in its order")
     func arguments() async throws {
-        let clock = TestClock(reactors: 2)
+        let clock = TestTime(reactors: 2)
         var options = TrebuchetClient.Options()
         options.reconnect.initialDelay = .milliseconds(5)
         try await withTestServer(
@@ -101,7 +101,7 @@ private distributed actor Notes {
 
     @Test("a note that nobody confirms within an hour is given up")
     func patience() async throws {
-        let clock = TestClock()
+        let clock = TestTime()
         try await withTestServer(clock: clock) { server in
             await server.expose(Notes(actorSystem: server.actorSystem), as: "notes")
         } body: { client, _ in

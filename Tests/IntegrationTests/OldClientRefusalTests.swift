@@ -6,7 +6,7 @@ import TrebuchetTesting
 
 /// Refusals as clients of protocols 1 and 2 read them: their streams read the kinds of streams alone.
 @Suite(.timeLimit(.minutes(1))) struct OldClientRefusalTests {
-    private let clock = TestClock()
+    private let clock = TestTime()
 
     private func withServer(
         limits: ServerLimits = ServerLimits(), prepare: (TrebuchetServer) async -> Void = { _ in },

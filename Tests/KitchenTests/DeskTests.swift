@@ -42,7 +42,7 @@ import TrebuchetTesting
 
     @Test("the stream is tested with a clock that the test moves on")
     func search() async {
-        let clock = StateMachines.TestClock()
+        let clock = TestClock()
         let search = await Search(clock: clock)
         let dishes = ["Salad", "Sole", "Soup"].map { Dish(name: $0, price: 1) }
         await search.dishes.set(dishes)

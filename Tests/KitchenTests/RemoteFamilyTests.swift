@@ -253,4 +253,25 @@ import TrebuchetTesting
             #expect(store.state.count <= 3 && store.state == store.state.sorted(), "\(store.state)")
         }
     }
+
+    @Test("a slow reader: a loader asks once for each load, and has the newest answer for who looks late")
+    func slowLoaders() async throws {
+        try await withTestServer { server in
+            await expose(on: server)
+        } body: { client, _ in
+            let kitchen = try client.resolve(Kitchen.self, id: "kitchen")
+            let loader = BlockLoadable { try await kitchen.order(dish: "Salad", table: 1) }
+            var states = loader.state.makeAsyncIterator()
+            #expect(await states.next(isolation: #isolation) == .idle)
+            for number in 1...3 {
+                await loader.load()
+                #expect(loader.currentState == .loaded(number))
+            }
+            while let state = await states.next(isolation: #isolation), state != .loaded(3) {}
+            for await state in await kitchen.observeState() {
+                #expect(state.orders.count == 3)
+                break
+            }
+        }
+    }
 }

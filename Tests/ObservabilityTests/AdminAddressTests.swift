@@ -13,7 +13,7 @@ import TrebuchetTesting
     private static let token = "a-token-of-twenty-b."
 
     private func withAdmin(
-        token: String? = nil, store: (any StateStore)? = nil, clock: TestClock? = nil,
+        token: String? = nil, store: (any StateStore)? = nil, clock: TestTime? = nil,
         _ body: (TrebuchetClient, TrebuchetServer, SocketAddress) async throws -> Void
     ) async throws {
         try await withTestServer(reactors: clock == nil ? 2 : nil, store: store, clock: clock) { server in
@@ -151,7 +151,7 @@ import TrebuchetTesting
     @Test("a reactor that does not get on is named")
     func held() async throws {
         // Threads of its own: no other test is held.
-        try await withTestServer(clock: TestClock(reactors: 2)) { server in
+        try await withTestServer(clock: TestTime(reactors: 2)) { server in
             await server.expose(Holder(actorSystem: server.actorSystem), as: "holder")
         } body: { client, server async throws in
             #expect(await server.liveness().problem == nil)
@@ -238,7 +238,7 @@ import TrebuchetTesting
 
     @Test("who begins to ask and does not go on is ended when its time is over")
     func slow() async throws {
-        let clock = TestClock()
+        let clock = TestTime()
         try await withAdmin(clock: clock) { _, _, address async throws in
             let (silent, slow) = (try RawPeer(address), try RawPeer(address))
             slow.say("GET /metrics HTTP/1.1\r\nHost: loc")

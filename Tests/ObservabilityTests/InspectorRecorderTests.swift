@@ -110,7 +110,7 @@ import TrebuchetTesting
 
     @Test("half a minute after the last look nothing is noted, and what was is gone")
     func forgotten() async throws {
-        let clock = TestClock()
+        let clock = TestTime()
         try await InspectorRig.with(clock: clock) { client, _, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             try await rig.follow("shelf")

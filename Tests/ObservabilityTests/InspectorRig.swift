@@ -39,7 +39,7 @@ struct InspectorRig {
 
     /// A server with an actor `shelf`, a client and an inspector.
     static func with(
-        reactors: Int = 2, store: (any StateStore)? = nil, clock: TestClock? = nil,
+        reactors: Int = 2, store: (any StateStore)? = nil, clock: TestTime? = nil,
         writes: Bool = false,
         prepare: (TrebuchetServer) async throws -> Void = { _ in },
         _ body: (TrebuchetClient, TrebuchetServer, InspectorRig) async throws -> Void

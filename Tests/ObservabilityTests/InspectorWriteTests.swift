@@ -68,7 +68,7 @@ import TrebuchetTesting
     @Test("while a method holds up the actor, it is said so in time, and what is known is shown")
     func busy() async throws {
         // On reactors of its own, which nobody else waits for.
-        try await InspectorRig.with(clock: TestClock()) { server in
+        try await InspectorRig.with(clock: TestTime()) { server in
             await server.expose(Stuck(actorSystem: server.actorSystem), as: "stuck")
         } _: { client, _, rig async throws in
             let stuck = try client.resolve(Stuck.self, id: "stuck")

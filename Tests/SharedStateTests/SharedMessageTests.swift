@@ -1,4 +1,3 @@
-import Foundation
 import TestSupport
 import Testing
 
@@ -7,15 +6,7 @@ import Testing
     private let compiler = SwiftCompiler()
 
     private func errors(in source: String) async throws -> [String] {
-        var output = ""
-        try await compiler.withFolder { folder in
-            let file = folder.appending(path: "App.swift")
-            try ("import SharedState\n" + source).write(to: file, atomically: true, encoding: .utf8)
-            output = try await compiler.run("App", [file], ["-typecheck"]).output
-        }
-        return output.split(separator: "\n").map(String.init).filter {
-            $0.contains(" error: ") && !$0.contains("`- error: ")
-        }
+        try await compiler.errors(in: "import SharedState\n" + source)
     }
 
     @Test("a value that is not optional and begins with nothing is told to begin with one")

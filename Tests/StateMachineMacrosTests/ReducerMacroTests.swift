@@ -44,7 +44,8 @@ struct ReducerMacroTests {
             "@Reducer\nstruct Feature {\n    \(other)\n    var body: some Reducer<State, Action> { EmptyReducer() }\n}")
         #expect(
             expansion.findings.map(\.message) == [
-                "'@Reducer' needs a type '\(kind)' inside of 'Feature', since 'body' is a reducer of it"
+                "'@Reducer' needs a type '\(kind)' inside of 'Feature', since 'body' is a reducer of it; "
+                    + "where it stands in an extension, write 'Feature.\(kind)' in the type of 'body'"
             ])
         #expect(!expansion.text.contains("extension Feature: StateMachines.Reducer"))
         #expect(expansion.findings.first?.fixes.first?.source.contains("\(kind) {\n    }") == true)
@@ -55,6 +56,8 @@ struct ReducerMacroTests {
         arguments: [
             "typealias State = Int\n    typealias Action = Bool\n    var body: some ReducerOf<Self> { EmptyReducer() }",
             "var body: some Reducer<Int, Bool> { EmptyReducer() }",
+            "var body: some Reducer<Feature.State, Feature.Action> { EmptyReducer() }",
+            "var body: some ReducerOf<Feature> { EmptyReducer() }",
             "func reduce(into state: inout Int, action: Bool) -> Effect<Bool> { .none }",
         ])
     func otherTypes(members: String) {

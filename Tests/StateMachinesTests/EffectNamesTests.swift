@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 
 @testable import StateMachines
@@ -135,4 +136,43 @@ struct EffectNamesTests {
         Task.cancel(id: "outside")
         await #expect(throws: CancellationError.self) { try await task.value }
     }
+
+    @Test("a clock whose own code throttles is asked while nothing of the throttling is locked")
+    func throttlingClock() {
+        let (throttles, plain) = (Throttles(), TestClock())
+        let clock = AskedClock { _ = throttles.begin(EffectID("other"), .seconds(1), latest: false, plain) }
+        guard case .go = throttles.begin(EffectID("a"), .seconds(1), latest: true, clock),
+            case .wait(.seconds(1), let ticket) = throttles.begin(EffectID("a"), .seconds(1), latest: true, clock)
+        else {
+            Issue.record("the first goes, and the second waits")
+            return
+        }
+        #expect(throttles.end(EffectID("a"), ticket, isOver: true, clock))
+        #expect(clock.readings > 3)
+    }
+}
+
+/// A clock that stands, and does something whenever it is read, but by that itself.
+private final class AskedClock: _Concurrency.Clock {
+    typealias Instant = TestClock.Instant
+
+    private let read: @Sendable () -> Void
+    private let count = Atomic(0)
+    private let isRead = Atomic(false)
+
+    init(_ read: @escaping @Sendable () -> Void) { self.read = read }
+
+    var readings: Int { count.load(ordering: .relaxed) }
+    var minimumResolution: Duration { .zero }
+
+    var now: Instant {
+        count.add(1, ordering: .relaxed)
+        if !isRead.exchange(true, ordering: .relaxed) {
+            read()
+            isRead.store(false, ordering: .relaxed)
+        }
+        return Instant()
+    }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {}
 }

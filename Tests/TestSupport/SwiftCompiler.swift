@@ -16,6 +16,19 @@ package struct SwiftCompiler: Sendable {
         try await body(folder)
     }
 
+    /// The errors that it has for a source, one line for each.
+    package func errors(in source: String) async throws -> [String] {
+        var output = ""
+        try await withFolder { folder in
+            let file = folder.appending(path: "App.swift")
+            try source.write(to: file, atomically: true, encoding: .utf8)
+            output = try await run("App", [file], ["-typecheck"]).output
+        }
+        return output.split(separator: "\n").map(String.init).filter {
+            $0.contains(" error: ") && !$0.contains("`- error: ")
+        }
+    }
+
     /// - Parameter files: of the module, all of it.
     package func run(_ module: String, _ files: [URL], _ flags: [String]) async throws -> ChildProcess.Outcome {
         // As SwiftPM names the package of a checkout.
@@ -29,8 +42,10 @@ package struct SwiftCompiler: Sendable {
             let map = root.appending(path: "Sources/\(module)/module.modulemap").path
             arguments += ["-Xcc", "-fmodule-map-file=\(map)"]
         }
-        let plugin = products.appending(path: "TrebuchetMacros-tool").path + "#TrebuchetMacros"
-        arguments += ["-Xfrontend", "-load-plugin-executable", "-Xfrontend", plugin]
+        for module in ["TrebuchetMacros", "StateMachineMacros"] {
+            let plugin = products.appending(path: "\(module)-tool").path + "#\(module)"
+            arguments += ["-Xfrontend", "-load-plugin-executable", "-Xfrontend", plugin]
+        }
         arguments += flags + ["-I", products.appending(path: "Modules").path]
         return try await ChildProcess("/usr/bin/env", arguments + files.map(\.path), error: .merged).finish()
     }

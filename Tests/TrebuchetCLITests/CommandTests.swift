@@ -222,6 +222,10 @@ private final class Deaf: WebSocketHandler {
             #expect(try #require(figures[prefix + "qstream_per_second"]) > 0)
             #expect(try #require(figures[prefix + "percent_of_actors"]) > 0)
         }
+        for name in ["combine_latest", "flat_map", "debounce"] {
+            #expect(try #require(figures[name + "_percent_of_sequence"]) > 0)
+        }
+        #expect(try #require(figures["subscriber_bytes"]) > 0)
     }
 
     @Test("a server that is not there is an error that says what to do")

@@ -37,7 +37,7 @@ private distributed actor Player {
     private let journal = Journal()
     private let log = Journal()
     private let store = GatedStore()
-    private let clock = TestClock()
+    private let clock = TestTime()
 
     private func server() async -> TrebuchetServer {
         let server = TrebuchetServer(transport: .webSocket(port: 0), clock: clock, store: store) { [log] in log.note($0)

@@ -44,7 +44,7 @@ import WebSockets
 
     /// A server with one connection.
     final class Rig: Sendable {
-        let clock = TestClock()
+        let clock = TestTime()
         let server: TrebuchetServer
         let link = Link()
         let connection: ServerConnection

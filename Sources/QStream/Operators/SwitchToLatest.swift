@@ -1,3 +1,5 @@
+internal import Synchronization
+
 extension Stream where Value: Stream {
     /// The values of the newest stream that this stream has sent: its current value at once, then all that follow.
     ///
@@ -34,6 +36,11 @@ extension Stream {
     }
 }
 
+/// The number of the stream whose values pass without the switch's lock, as it is known that no wave is due; 0 for none.
+private final class Settled: Sendable {
+    let number = Atomic(0)
+}
+
 /// Which stream is the newest, and what holds it.
 ///
 /// A stream that is switched to may be one that values are on their way above of: some have passed it already, and places below the
@@ -66,6 +73,7 @@ private final class Switch<Value: Sendable>: Joining {
     private let outlet: Outlet<Value>
     private let line = Line("sends into the switchToLatest that it came from")
     private let state = Kept(State())
+    private let settled = Settled()
 
     init(_ outlet: Outlet<Value>) { self.outlet = outlet }
 
@@ -75,15 +83,18 @@ private final class Switch<Value: Sendable>: Joining {
         let source = stream.outlet
         let (number, old) = state.withLock { state in
             let old = state.moveOn { source.current }
+            settled.number.store(0, ordering: .releasing)
             return (state.number, old)
         }
         withExtendedLifetime(old) {}
         // Asked before, so that a value that comes while it is attached is not forgotten again.
         if source.current == nil { outlet.clear() }
         let new = await stream.attach(self, withCurrent: false, in: wave) {
-            [weak self, line, outlet, state] value, wave in
-            if self?.leave(wave, of: number) == true { return }
-            await line.emit(value, from: outlet, wave) { state.withLock { $0.number == number } }
+            [weak self, line, outlet, state, settled] value, wave in
+            if settled.number.load(ordering: .acquiring) != number, self?.leave(wave, of: number) == true { return }
+            await line.emit(value, from: outlet, wave) {
+                settled.number.load(ordering: .acquiring) == number || state.withLock { $0.number == number }
+            }
         }
         let isDue = state.withLock { state in
             // Not stored when a newer stream has come or the chain has gone meanwhile: released here, outside the lock.
@@ -119,6 +130,8 @@ private final class Switch<Value: Sendable>: Joining {
                 for other in state.due where wave.merge(into: other, at: self) { return true }
             }
             state.hasCome = true
+            // Once it is attached, no more waves become due.
+            if state.due.isEmpty, !state.attachments.isEmpty { settled.number.store(number, ordering: .releasing) }
             return false
         }
     }

@@ -21,51 +21,78 @@ final class Throttles: Sendable {
         init(_ id: EffectID) { (name, path) = (id.name, id.path) }
     }
 
+    /// One that has begun.
     private struct Entry {
         let interval: Duration
-        /// The time since the last one began.
+        /// The time since it began. Code of the clock's: called without the lock.
         let elapsed: @Sendable () -> Duration
+        /// Another than that of each other entry.
+        let number: UInt64
         /// The one that is to begin at the end of the interval.
         var waiting: UInt64?
+    }
 
-        init(_ interval: Duration, _ clock: any Clock<Duration>) {
-            self.interval = interval
-            elapsed = Self.reading(clock)
-        }
+    private struct State {
+        var entries: [Key: Entry] = [:]
+        var lastNumber: UInt64 = 0
 
-        private static func reading<C: Clock>(_ clock: C) -> @Sendable () -> Duration where C.Duration == Duration {
-            let start = clock.now
-            return { start.duration(to: clock.now) }
+        mutating func next() -> UInt64 {
+            lastNumber += 1
+            return lastNumber
         }
     }
 
-    private let state = Mutex<(entries: [Key: Entry], lastTicket: UInt64)>(([:], 0))
+    private let state = Mutex(State())
 
     func begin(_ id: EffectID, _ interval: Duration, latest: Bool, _ clock: any Clock<Duration>) -> Decision {
-        state.withLock { state in
-            state.entries = state.entries.filter { $1.waiting != nil || $1.elapsed() < $1.interval }
-            guard var entry = state.entries[Key(id)] else {
-                state.entries[Key(id)] = Entry(interval, clock)
-                return .go
+        let key = Key(id)
+        let elapsed = Self.elapsed(by: clock)
+        while true {
+            let known = state.withLock { $0.entries }
+            let times = known.mapValues { $0.elapsed() }
+            let over = known.filter { $1.waiting == nil && times[$0, default: .zero] >= $1.interval }
+            let decision: Decision? = state.withLock { state in
+                for (key, entry) in over {
+                    guard let current = state.entries[key], current.number == entry.number, current.waiting == nil
+                    else { continue }
+                    state.entries[key] = nil
+                }
+                guard let entry = state.entries[key] else {
+                    state.entries[key] = Entry(interval: interval, elapsed: elapsed, number: state.next())
+                    return .go
+                }
+                // One that has begun meanwhile: it is looked at anew, so that its clock is asked without the lock, too.
+                guard entry.number == known[key]?.number else { return nil }
+                guard latest || entry.waiting == nil else { return .drop }
+                let ticket = state.next()
+                state.entries[key]?.waiting = ticket
+                return .wait(max(.zero, entry.interval - times[key, default: .zero]), ticket: ticket)
             }
-            guard latest || entry.waiting == nil else { return .drop }
-            state.lastTicket += 1
-            entry.waiting = state.lastTicket
-            state.entries[Key(id)] = entry
-            return .wait(max(.zero, entry.interval - entry.elapsed()), ticket: state.lastTicket)
+            // What the lock let go of is released here, with the clocks' moments in it.
+            withExtendedLifetime(known) {}
+            if let decision { return decision }
         }
     }
 
     /// Whether the one that has waited begins: it does unless a later one has taken its place, or it was cancelled.
     func end(_ id: EffectID, _ ticket: UInt64, isOver: Bool, _ clock: any Clock<Duration>) -> Bool {
-        state.withLock { state in
-            guard let entry = state.entries[Key(id)], entry.waiting == ticket else { return false }
-            if isOver {
-                state.entries[Key(id)] = Entry(entry.interval, clock)
-            } else {
-                state.entries[Key(id)]?.waiting = nil
+        let key = Key(id)
+        let elapsed = isOver ? Self.elapsed(by: clock) : nil
+        let (begins, replaced) = state.withLock { state -> (Bool, Entry?) in
+            guard let entry = state.entries[key], entry.waiting == ticket else { return (false, nil) }
+            guard let elapsed else {
+                state.entries[key]?.waiting = nil
+                return (false, nil)
             }
-            return isOver
+            state.entries[key] = Entry(interval: entry.interval, elapsed: elapsed, number: state.next())
+            return (true, entry)
         }
+        withExtendedLifetime(replaced) {}
+        return begins
+    }
+
+    private static func elapsed<C: Clock>(by clock: C) -> @Sendable () -> Duration where C.Duration == Duration {
+        let start = clock.now
+        return { start.duration(to: clock.now) }
     }
 }

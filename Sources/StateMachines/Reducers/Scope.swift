@@ -47,6 +47,20 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
         self.child = child()
     }
 
+    /// A child whose state the parent's has not: for what the compiler says of it.
+    @available(
+        *, unavailable,
+        message: """
+            the parent's 'State' has no 'var' of this name with the type of the child's 'State'; if it is an enum, mark it '@CasePathable'
+            """
+    )
+    @_disfavoredOverload
+    public init<ChildState, ChildAction>(
+        state: KeyPath<MissingPart<ParentState>, MissingPart<ParentState>>,
+        action: CaseKeyPath<ParentAction, ChildAction>,
+        @ReducerBuilder<ChildState, ChildAction> child: () -> Child
+    ) where Child.State == ChildState, Child.Action == ChildAction { fatalError("unavailable") }
+
     /// Runs the child for its own actions; changes nothing for others.
     public func reduce(into state: inout ParentState, action: ParentAction) -> Effect<ParentAction> {
         guard let childAction = self.action.extract(action) else { return .none }
@@ -66,4 +80,11 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
             return child.reduce(into: &childState, action: childAction).map(self.action.embed)
         }
     }
+}
+
+/// Has a part of any name, for messages of the compiler about parts that are not there.
+@dynamicMemberLookup
+public enum MissingPart<Root> {
+    /// The part, which is not there.
+    public subscript(dynamicMember name: String) -> MissingPart { fatalError("unavailable") }
 }

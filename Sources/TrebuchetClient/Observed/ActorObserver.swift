@@ -81,7 +81,7 @@ where A.ActorSystem == TrebuchetActorSystem {
     /// Once there is one, of an actor at a server, it is never older than what a call of this client has seen when it returned:
     /// who changes the state by a call finds the change here, wherever it looks.
     public var value: Value? {
-        begun().registrar.access(self, keyPath: \.value)
+        begun().registrar.access(ObservedParts(), keyPath: \.value)
         let (stream, shown) = contents.withLock { ($0.stream, $0.shown) }
         // A newer one may have come and not been taken yet: that needs this thread, if it is the main actor's. With the first
         // one more changes than the value.
@@ -126,11 +126,8 @@ where A.ActorSystem == TrebuchetActorSystem {
     /// How the client stands with its server: its `connectionState`. Without a client, disconnected.
     public var connectionState: TrebuchetClient.ConnectionState { read { $0.connectionState } }
 
-    /// Stands for all but the value in the eyes of Observation.
-    private var progress: Void { () }
-
     private func read<Result: Sendable>(_ part: (Contents) -> Result) -> Result {
-        begun().registrar.access(self, keyPath: \.progress)
+        begun().registrar.access(ObservedParts(), keyPath: \.progress)
         return contents.withLock { part($0) }
     }
 
@@ -155,7 +152,7 @@ where A.ActorSystem == TrebuchetActorSystem {
         }
         guard hasEnded else { return }
         begin()
-        registrar.withMutation(of: self, keyPath: \.progress) {}
+        registrar.withMutation(of: ObservedParts(), keyPath: \.progress) {}
     }
 
     /// Observes with this client, unless one that counts more has been given.
@@ -179,8 +176,8 @@ where A.ActorSystem == TrebuchetActorSystem {
         }
         for task in replaced.tasks { task.cancel() }
         begin()
-        registrar.withMutation(of: self, keyPath: \.value) {}
-        registrar.withMutation(of: self, keyPath: \.progress) {}
+        registrar.withMutation(of: ObservedParts(), keyPath: \.value) {}
+        registrar.withMutation(of: ObservedParts(), keyPath: \.progress) {}
     }
 
     /// The same, which has begun if there is a client.
@@ -254,7 +251,7 @@ where A.ActorSystem == TrebuchetActorSystem {
             if count > contents.shown { (contents.value, contents.shown) = (value, count) }
         }
         guard isTaken else { return }
-        registrar.withMutation(of: self, keyPath: \.value) {}
+        registrar.withMutation(of: ObservedParts(), keyPath: \.value) {}
     }
 
     /// Changes what is shown, and with it the state of the connection to the one of now. False when another run counts.
@@ -272,8 +269,15 @@ where A.ActorSystem == TrebuchetActorSystem {
         if old.phase != new.phase || old.connectionState != new.connectionState
             || (old.value == nil) != (new.value == nil)
         {
-            registrar.withMutation(of: self, keyPath: \.progress) {}
+            registrar.withMutation(of: ObservedParts(), keyPath: \.progress) {}
         }
         return true
     }
+}
+
+/// What Observation sees of an observer. Not the observer, whose type is generic: a key path into it would be made anew at each reading.
+private struct ObservedParts: Observable {
+    var value: Void { () }
+    /// All but the value.
+    var progress: Void { () }
 }

@@ -16,7 +16,7 @@ import TrebuchetTesting
         access.identifiesCallers = true
         // On reactors that no other test uses.
         let server = TrebuchetServer(
-            transport: .webSocket(host: "127.0.0.1", port: 0), clock: TestClock(), access: access)
+            transport: .webSocket(host: "127.0.0.1", port: 0), clock: TestTime(), access: access)
         var limits = RoomLimits()
         limits.grace = .seconds(600)
         let host = RoomHost.expose(on: server, rules: OpenRooms(), limits: limits)

@@ -37,8 +37,8 @@ private distributed actor Oracle {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct TestClockTests {
-    private let clock = TestClock()
+@Suite(.timeLimit(.minutes(1))) struct TestTimeTests {
+    private let clock = TestTime()
     private let journal = Journal()
 
     private func withOracle<Result>(
@@ -235,7 +235,7 @@ private distributed actor Oracle {
 
     @Test("clocks of two tests do not touch each other")
     func apart() async throws {
-        let other = TestClock()
+        let other = TestTime()
         try await withOracle { oracle, _, _ in
             let call = Task { try await oracle.ponder() }
             await journal.wait(for: "ponders")

@@ -4,7 +4,7 @@ public import Trebuchet
 
 /// The time of one test: it goes on as the machine's does, and the test turns it on.
 ///
-///     let clock = TestClock()
+///     let clock = TestTime()
 ///     try await withTestServer(clock: clock) { server in
 ///         …
 ///     } body: { client, _ in
@@ -22,7 +22,7 @@ public import Trebuchet
 /// its answer: set `pingInterval` to nil there.
 ///
 /// Servers and clients with one clock live on threads of their own, so that no other test is touched.
-public final class TestClock: Sendable {
+public final class TestTime: Sendable {
     private let servers: ReactorGroup
     private let clients: ReactorGroup
 
@@ -84,7 +84,7 @@ public final class TestClock: Sendable {
 extension TrebuchetServer {
     /// A server with the time of a test.
     public convenience init(
-        transport: TrebuchetTransport, clock: TestClock, limits: ServerLimits = ServerLimits(),
+        transport: TrebuchetTransport, clock: TestTime, limits: ServerLimits = ServerLimits(),
         access: AccessPolicy = .open, store: (any StateStore)? = nil, showsErrorText: Bool = false,
         log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
@@ -97,7 +97,7 @@ extension TrebuchetServer {
 
 extension TrebuchetClient {
     /// A client with the time of a test.
-    public convenience init(transport: TrebuchetTransport, options: Options = Options(), clock: TestClock) {
+    public convenience init(transport: TrebuchetTransport, options: Options = Options(), clock: TestTime) {
         self.init(transport: transport, options: options, on: clock.clientReactor, holding: clock)
     }
 }
