@@ -60,7 +60,11 @@ extension LocalActors {
             events = try await Self.storedEvents(of: A.self, name, writer.store)
             earlier = try await writer.partitions?.calls(of: name) ?? EarlierCalls()
         } catch {
-            throw TrebuchetError(.unavailable, "the state of actor '\(name)' cannot be loaded: \(error.message)")
+            // Nothing was begun: who waits for it goes to its owner.
+            let isElsewhere = writer.partitions != nil && error.code == .conflict
+            throw TrebuchetError(
+                .unavailable, "the state of actor '\(name)' cannot be loaded: \(error.message)",
+                type: isElsewhere ? TrebuchetError.ofMovedActor : nil)
         }
         let outcome: Result<PersistedStates, TrebuchetError> = await home.reactor.perform {
             // The actor's executor is this reactor.

@@ -69,3 +69,8 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
 
     public var description: String { "\(code): \(message)" }
 }
+
+extension TrebuchetError {
+    /// The type of the error that says that an actor has gone to another node before it was there.
+    package static let ofMovedActor = "ActorMoved"
+}

@@ -77,8 +77,9 @@ import Testing
             #expect(call.output == "\(count)\n")
         }
         // They share the slots in small steps: it may just be moving.
+        var owner = ""
         let isTold = try await eventually {
-            let owner = try await status(port, "counters/a").owners["counters/a"] ?? "nobody"
+            owner = try await status(port, "counters/a").owners["counters/a"] ?? "nobody"
             return try await trebuchet("cluster", "owner", "counters/a", "--cluster", engine).output
                 == "counters/a  \(owner)\n"
         }

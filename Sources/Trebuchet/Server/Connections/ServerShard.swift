@@ -187,6 +187,9 @@ final class ServerShard: @unchecked Sendable {
         return queue.add(resume)
     }
 
+    /// Before those who wait look for the owner of an actor that has moved while it was loaded.
+    private static let movedPause = Duration.milliseconds(20)
+
     private func activate(_ name: ActorName, for queue: ActorQueue) throws(TrebuchetError) {
         if let nodes = parts.nodes, directory.placedType(of: name) != nil, !nodes.owns(name.text) {
             throw ActorMoved.error
@@ -197,7 +200,11 @@ final class ServerShard: @unchecked Sendable {
         let reactor = reactor
         Task {
             let outcome = await activation.result
-            reactor.execute { self.activated(name, outcome) }
+            guard case .failure(let error) = outcome, ActorMoved.isIt(error) else {
+                return reactor.execute { self.activated(name, outcome) }
+            }
+            // Who owns it may not be known yet; nobody asks again and again meanwhile.
+            reactor.execute { _ = reactor.schedule(after: Self.movedPause) { self.activated(name, outcome) } }
         }
     }
 

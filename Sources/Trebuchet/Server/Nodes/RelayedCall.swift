@@ -96,7 +96,7 @@ extension Message {
 
 /// What is wrong when an actor has gone to another node while something waited for it here: nothing was begun.
 enum ActorMoved {
-    private static let type = "ActorMoved"
+    private static let type = TrebuchetError.ofMovedActor
 
     static var error: TrebuchetError {
         TrebuchetError(.unavailable, "the actor has just moved to another node; try again", type: type)
