@@ -155,28 +155,6 @@ import TrebuchetCluster
         }
     }
 
-    @Test("who has observed before the first event goes on at the next owner, with the first that it sends")
-    func noEvents() async throws {
-        try await withNodes(["a", "b"]) { nodes in
-            let client = try await nodes[0].textClient()
-            let names = nodes[1].names(6)
-            for (number, name) in names.enumerated() {
-                client.observe("s\(number)", name, "observeMarks")
-                #expect(await eventually { client.starts.count == number + 1 })
-            }
-            try await nodes[1].kill()
-            for (number, name) in names.enumerated() {
-                // Behind its stream, which its node has taken up by then.
-                #expect(await eventually { client.starts.count == 12 })
-                client.call(number, name, "add(_:)", "[7]")
-                #expect(await client.answer(number) != nil)
-            }
-            #expect(await eventually { client.versions.count == 6 }, "\(client.texts)")
-            #expect(client.messages.allSatisfy { $0.type != "streamEnd" })
-            client.abort()
-        }
-    }
-
     @Test("streams that were begun one after the other under one callID all go on")
     func sameCallID() async throws {
         try await withNodes(["a", "b"]) { nodes in

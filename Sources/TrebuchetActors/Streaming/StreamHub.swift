@@ -120,8 +120,6 @@ package class StreamHub: @unchecked Sendable {
     /// Whether who has seen the version of this number, in the life of this epoch, goes on from there, and needs nothing anew.
     package final func goesOn(from number: UInt64, in epoch: String) -> Bool {
         if self.epoch.utf8.elementsEqual(epoch.utf8) { return true }
-        // Who has observed when there had been none has missed nothing as long as all are kept, whichever life they are of.
-        if kind == .events, number == 0 { return true }
         return (origin ?? self).earlier.contains { $0.epoch.utf8.elementsEqual(epoch.utf8) && number <= $0.last }
     }
 

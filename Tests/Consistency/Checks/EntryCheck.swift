@@ -29,5 +29,7 @@ struct EntryCheck {
         return written.elementsEqual(calls) ? nil : "the entries from \(first) on are not what the ledger has"
     }
 
+    var isEmpty: Bool { first == nil }
+
     var description: String { "entry \((first ?? 1) + calls.count - 1)" }
 }

@@ -131,8 +131,8 @@ struct Watcher: Sendable {
                 }
             } catch  where error.code == .unavailable && isOfNodes && !hasBegun {
                 continue
-            } catch  where error.code == .overflow && mayLose {
-                // They have lost some, and say so.
+            } catch  where error.code == .overflow && (mayLose || isOfNodes && check.isEmpty) {
+                // They have lost some, and say so. Who has seen none is told so, too, where an actor moves that has sent none.
                 check = EntryCheck()
             } catch {
                 found("the stream of entries ended after \(check.description): \(error)")
