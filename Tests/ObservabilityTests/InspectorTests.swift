@@ -53,7 +53,7 @@ import TrebuchetTesting
 
     @Test("of very many actors a page is shown, found by name and type, in the order of their names")
     func actors() async throws {
-        let many = 100_000
+        let many = 20_000
         try await InspectorRig.with { server in
             let system = server.actorSystem
             await server.expose(Holder(actorSystem: system), as: "holder")
@@ -72,19 +72,20 @@ import TrebuchetTesting
             _ = try await client.resolve(Shelf.self, id: "made/one").put("a")
             let all = try await rig.json("/inspect/actors")
             #expect(all["all"].count == many + 3 && all["found"].count == many + 3)
-            #expect(all["actors"].list.count == 100 && all["pages"].count == 1_001)
+            #expect(all["actors"].list.count == 100 && all["pages"].count == many / 100 + 1)
             #expect(all["actors"].list[0]["name"].text == "holder" && all["actors"].list[1]["name"].text == "made/one")
             #expect(all["actors"].list.map { $0["onDemand"].flag }.prefix(3) == [false, true, false])
             let types = all["types"].list
             #expect(types.map { $0["type"].text } == ["ObservabilityTests.Holder", "ObservabilityTests.Shelf"])
             #expect(types.map { $0["actors"].count } == [1, many + 2])
             #expect(all["patterns"].list.map { $0["names"].text } == ["made/*"])
-            let last = try await rig.json("/inspect/actors?page=999&size=100&search=many%2F")
+            let last = try await rig.json("/inspect/actors?page=\(many / 100 - 1)&size=100&search=many%2F")
             #expect(last["found"].count == many)
             #expect(
-                last["actors"].list.compactMap { $0["name"].text } == (0..<100).map { "many/\(1_099_900 + $0)" })
-            let found = try await rig.json("/inspect/actors?search=077777&type=Shelf")
-            #expect(found["actors"].list.map { $0["name"].text } == ["many/1077777"])
+                last["actors"].list.compactMap { $0["name"].text }
+                    == (0..<100).map { "many/\(1_000_000 + many - 100 + $0)" })
+            let found = try await rig.json("/inspect/actors?search=017777&type=Shelf")
+            #expect(found["actors"].list.map { $0["name"].text } == ["many/1017777"])
             #expect(found["actors"].list[0]["reactor"].text != nil)
             let none = try await rig.json("/inspect/actors?type=helf")
             #expect(none["found"].count == 0 && none["actors"].list.isEmpty)
