@@ -280,7 +280,7 @@ extension ServerConnection {
         _ completion: @escaping CallCompletion
     ) {
         if let kept = call.kept, record.persisted?.earlier.contains(kept) == true {
-            return completion(.failure(BegunEarlier.error))
+            return completion(.failure(BegunEarlier()))
         }
         let dates = dates
         call.home = record.home

@@ -54,8 +54,12 @@ extension ServerConnection {
         start(.table(method), of: record, message, run) { outcome in
             if let kept, case .failure(let error) = outcome {
                 if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run, name, kept) } }
-                if BegunEarlier.isIt(error), !hasLookedUp {
-                    return shard.reactor.run { shard.askForIt(run, name, kept) }
+                if error is BegunEarlier {
+                    return shard.reactor.run {
+                        if !hasLookedUp { return shard.askForIt(run, name, kept) }
+                        // Nor does the log know any more.
+                        shard.end(run, name, .failure(RememberedAnswers.Memory.forgotten))
+                    }
                 }
             }
             if run.home != nil, shard.reactor.isCurrent { return shard.end(run, name, outcome) }

@@ -120,7 +120,7 @@ extension ServerConnection {
         if let record { return begin(request, of: record) }
         guard let call = begin(message, request.key) else { return }
         // Who goes on with a stream waits for its owner, however long there is none.
-        if request.seen != nil, shard.parts.nodes != nil { call.timer?.cancel() }
+        if request.seen != nil, isPlaced(request.name.actor) { call.timer?.cancel() }
         wait(for: request.name.actor, request, call)
     }
 

@@ -109,14 +109,5 @@ enum ActorMoved {
 }
 
 /// What becomes of a call that comes as if for the first time, and that an owner before has begun all the same: the log is asked what it
-/// was answered. One of which the log says nothing any more ends so.
-enum BegunEarlier {
-    private static let type = "BegunEarlier"
-
-    static let error = TrebuchetError(
-        .unknownOutcome,
-        "the call had begun at another node, and what became of it is not kept any more: look at what it would have changed",
-        type: type)
-
-    static func isIt(_ error: any Error) -> Bool { (error as? TrebuchetError)?.type == type }
-}
+/// was answered. A type of its own, as no error that a method throws, or that comes from a peer, may be taken for it.
+struct BegunEarlier: Error {}
