@@ -111,6 +111,19 @@ import TrebuchetCluster
         }
     }
 
+    @Test("what a method throws does not have its call made again, whatever it says")
+    func pretended() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            for node in nodes {
+                let what = "pretended at \(node.member.node.name)"
+                let client = try await nodes[0].client()
+                let till = try client.resolve(Till.self, id: node.names("tills")[0])
+                let error = await #expect(throws: TrebuchetError.self) { try await till.pretend(what) }
+                #expect(error?.code == .unavailable && Payments.shared.count(what) == 1)
+            }
+        }
+    }
+
     @Test("a call is recognised after the line between its nodes was made anew and its client came back")
     func secondLine() async throws {
         try await withNodes(["a", "b"]) { nodes in

@@ -15,6 +15,11 @@ distributed actor Till {
         _ = await eventually { Payments.shared.isFree(what) }
         return what
     }
+    /// Fails as if the actor had gone elsewhere: what actors throw, and what they are answered by peers, decides nothing.
+    @Idempotent distributed func pretend(_ what: String) throws {
+        Payments.shared.add(what)
+        throw TrebuchetError(.unavailable, "moved", type: "ActorMoved")
+    }
     distributed func length(_ text: String) -> Int { text.utf8.count }
     /// Holds its reactor up, as much work does.
     distributed func burn(_ what: String, _ milliseconds: Int) -> Int {

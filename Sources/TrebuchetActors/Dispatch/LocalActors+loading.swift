@@ -62,9 +62,8 @@ extension LocalActors {
         } catch {
             // Nothing was begun: who waits for it goes to its owner.
             let isElsewhere = writer.partitions != nil && error.code == .conflict
-            throw TrebuchetError(
-                .unavailable, "the state of actor '\(name)' cannot be loaded: \(error.message)",
-                type: isElsewhere ? TrebuchetError.ofMovedActor : nil)
+            let text = "the state of actor '\(name)' cannot be loaded: \(error.message)"
+            throw isElsewhere ? TrebuchetError.moved(text) : TrebuchetError(.unavailable, text)
         }
         let outcome: Result<PersistedStates, TrebuchetError> = await home.reactor.perform {
             // The actor's executor is this reactor.

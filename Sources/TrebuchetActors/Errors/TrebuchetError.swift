@@ -67,10 +67,15 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
         self.data = data
     }
 
-    public var description: String { "\(code): \(message)" }
-}
+    /// That an actor went to another node before what waited for it was begun: who waits goes there. It is in no message, so nobody else
+    /// can say so, be it an actor or a peer.
+    package static func moved(_ message: String) -> TrebuchetError {
+        var error = TrebuchetError(.unavailable, message)
+        error.isOfMovedActor = true
+        return error
+    }
 
-extension TrebuchetError {
-    /// The type of the error that says that an actor has gone to another node before it was there.
-    package static let ofMovedActor = "ActorMoved"
+    package private(set) var isOfMovedActor = false
+
+    public var description: String { "\(code): \(message)" }
 }

@@ -96,16 +96,9 @@ extension Message {
 
 /// What is wrong when an actor has gone to another node while something waited for it here: nothing was begun.
 enum ActorMoved {
-    private static let type = TrebuchetError.ofMovedActor
+    static var error: TrebuchetError { .moved("the actor has just moved to another node; try again") }
 
-    static var error: TrebuchetError {
-        TrebuchetError(.unavailable, "the actor has just moved to another node; try again", type: type)
-    }
-
-    static func isIt(_ error: any Error) -> Bool {
-        guard let error = error as? TrebuchetError else { return false }
-        return error.code == .unavailable && error.type == type
-    }
+    static func isIt(_ error: any Error) -> Bool { (error as? TrebuchetError)?.isOfMovedActor == true }
 }
 
 /// What becomes of a call that comes as if for the first time, and that an owner before has begun all the same: the log is asked what it
