@@ -35,6 +35,25 @@ import TrebuchetTesting
         }
     }
 
+    @Test("actors whose names look the same, and have other bytes, are two")
+    func sameLook() async throws {
+        let names = ["Ren\u{e9}", "Rene\u{301}"]
+        try await InspectorRig.with { server in
+            for name in names { await server.expose(Shelf(actorSystem: server.actorSystem), as: name) }
+        } _: { client, _, rig async throws in
+            let paths = ["Ren%C3%A9", "Rene%CC%81"]
+            for path in paths { try await rig.follow(path) }
+            _ = try await client.resolve(Shelf.self, id: names[1]).put("a")
+            var shown: [[Looked]] = []
+            for path in paths { shown.append(try await rig.json("/inspect/actors/\(path)")["calls"].list) }
+            #expect(shown.map(\.count) == [0, 1])
+            for (name, path) in zip(names, paths) {
+                let versions = try await rig.json("/inspect/actors/\(path)")["recorded"]["versions"].list
+                #expect(versions.isEmpty == (name.utf8.count == names[0].utf8.count))
+            }
+        }
+    }
+
     @Test("of very many calls the last are kept")
     func ring() async throws {
         try await InspectorRig.with { client, _, rig async throws in

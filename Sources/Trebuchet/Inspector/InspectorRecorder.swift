@@ -42,7 +42,7 @@ final class InspectorRecorder: Sendable {
         var ears: [Ear] = []
         var calls = CallRing()
         var budget: NoteBudget
-        var actors: [String: InspectedActor] = [:]
+        var actors: [ActorName: InspectedActor] = [:]
     }
 
     private static let callKinds: ServerEvent.Kinds = [.calls, .arguments]
@@ -78,16 +78,16 @@ final class InspectorRecorder: Sendable {
         let now = reactor.now
         let (actor, isNew, gone) = state.withLock { state -> (InspectedActor?, Bool, [InspectedActor]) in
             guard !state.hasEnded else { return (nil, false, []) }
-            if let found = state.actors[record.name], found.isOf(record) {
+            if let found = state.actors[ActorName(record.name)], found.isOf(record) {
                 found.looked = now
                 return (found, false, [])
             }
             let made = InspectedActor(record, looked: now, follow: follow)
-            var gone = [state.actors.updateValue(made, forKey: record.name)].compactMap { $0 }
+            var gone = [state.actors.updateValue(made, forKey: ActorName(record.name))].compactMap { $0 }
             if state.actors.count > Self.mostActors,
                 let oldest = state.actors.values.filter({ $0 !== made }).min(by: { $0.looked < $1.looked })
             {
-                state.actors[oldest.name] = nil
+                state.actors[ActorName(oldest.name)] = nil
                 gone.append(oldest)
             }
             return (made, true, gone)
@@ -116,8 +116,8 @@ final class InspectorRecorder: Sendable {
 
     /// Those of one actor that have ended, the newest first.
     func calls(of actor: String) -> InspectorJSON {
-        let calls = state.withLock { $0.calls }
-        return .list(calls.shown(after: 0, limit: 200) { $0.actor == actor })
+        let (calls, name) = (state.withLock { $0.calls }, ActorName(actor))
+        return .list(calls.shown(after: 0, limit: 200) { ActorName($0.actor) == name })
     }
 
     /// The last error of each connection, as far as it is known.
@@ -171,7 +171,7 @@ final class InspectorRecorder: Sendable {
             let since = now &- min(now, UInt64(Self.lookTime.nanoseconds))
             let isOver = state.until <= now
             let gone = state.actors.values.filter { isOver || $0.looked <= since }
-            for actor in gone { state.actors[actor.name] = nil }
+            for actor in gone { state.actors[ActorName(actor.name)] = nil }
             guard !isOver else {
                 state.until = 0
                 state.calls = CallRing()
@@ -258,15 +258,15 @@ final class InspectorRecorder: Sendable {
         case .callRefused(let peer, let actor, let target, let error, let reason):
             state.calls.refuse(peer, actor, target, error, reason)
         case .versionMade(let version):
-            guard let actor = state.actors[version.stream.actor] else { return }
+            guard let actor = state.actors[ActorName(version.stream.actor)] else { return }
             actor.add(version, calls: version.calls.map { state.calls[$0] })
         case .delivered(let delivery):
             // Of readers in this process nobody wants to know, and this is one.
             guard delivery.connection != 0 else { return }
-            state.actors[delivery.stream.actor]?.count(delivery)
+            state.actors[ActorName(delivery.stream.actor)]?.count(delivery)
         case .skipped(let stream, let connection, let from, let to):
             guard connection != 0 else { return }
-            state.actors[stream.actor]?.countSkipped(stream.target, from, to)
+            state.actors[ActorName(stream.actor)]?.countSkipped(stream.target, from, to)
         default: break
         }
     }
