@@ -7,6 +7,7 @@ package final class FaultyEngine: ClusterEngine {
     package struct Faults {
         package var isAway = false
         package var hangsAppends = false
+        package var hangsReads = false
         package var failsAppends = false
         /// What is written is written, and nobody hears of it.
         package var losesAnswers = false
@@ -31,6 +32,7 @@ package final class FaultyEngine: ClusterEngine {
     private let rounds = Mutex(0)
     private let sent = Mutex(0)
     private let held = Mutex(0)
+    private let reading = Mutex(0)
     private let kept = Mutex<[(node: ClusterNode, message: [UInt8])]>([])
 
     package init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
@@ -44,6 +46,8 @@ package final class FaultyEngine: ClusterEngine {
     package var messageCount: Int { sent.withLock { $0 } }
     /// Messages that do not get on just now.
     package var heldCount: Int { held.withLock { $0 } }
+    /// Logs that are being read just now.
+    package var readCount: Int { reading.withLock { $0 } }
     /// How often a member has looked who lives.
     package var roundCount: Int { rounds.withLock { $0 } }
 
@@ -119,6 +123,9 @@ package final class FaultyEngine: ClusterEngine {
     package func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReading {
+        reading.withLock { $0 += 1 }
+        while faults.withLock({ $0.hangsReads }) { await Task.yield() }
+        reading.withLock { $0 -= 1 }
         try check()
         return try await engine.read(log, after: position, limit: limit)
     }

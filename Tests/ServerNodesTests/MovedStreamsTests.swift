@@ -52,6 +52,28 @@ import TrebuchetCluster
         }
     }
 
+    @Test("a node that is stopped sends away the streams, too, which are just being taken up at a next owner")
+    func sentAway() async throws {
+        let engine = MemoryEngine()
+        let gate = FaultyEngine(engine)
+        try await withNodes(["a", "b"], engine: engine, through: gate) { nodes in
+            let name = nodes[1].names(1)[0]
+            let client = try await nodes[0].textClient()
+            client.observe("1", name)
+            client.call(2, name, "observeCount", "[]", more: #","filter":{"distinct":true}"#)
+            #expect(await eventually { client.versions.count == 2 })
+            gate.set { $0.holdsMessages = true }
+            nodes[0].server.parts.nodes?.exchange.lose(nodes[1].member.node)
+            let stopping = Task { await nodes[0].server.shutdown(drain: .seconds(20)) }
+            let begun = Set(client.starts.map(\.streamID))
+            let ended = { Set(client.messages.filter { $0.type == "streamEnd" }.map(\.streamID)) }
+            #expect(await eventually { ended() == begun })
+            gate.set { $0.holdsMessages = false }
+            client.abort()
+            await stopping.value
+        }
+    }
+
     @Test(
         "a stream that its client ends has ended for it, also while it is taken up elsewhere, and when its owner says nothing more"
     )
@@ -120,6 +142,97 @@ import TrebuchetCluster
         #expect(client.messages.allSatisfy { $0.error.isEmpty })
         client.abort()
         for node in [first, second] { await node.end() }
+    }
+
+    @Test(
+        "the answer of a call comes behind what it has changed, also where its client's stream is being taken up just then"
+    )
+    func answersWait() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let name = nodes[1].names(1)[0]
+            let client = try await nodes[0].textClient()
+            client.call(1, name, "observeCount", "[]", more: #","filter":{"distinct":true}"#)
+            #expect(await eventually { client.versions.count == 1 })
+            // The owner could not go on with it, say: it is asked again in a while.
+            var moved = 0
+            for shard in nodes[0].server.shards {
+                moved += await shard.reactor.perform {
+                    let relays = shard.connections.values.compactMap(\.relays)
+                    let streams = relays.flatMap { relays in relays.streams.values.map { (relays, $0) } }
+                    for (relays, stream) in streams {
+                        relays.streams[stream.streamID] = nil
+                        relays.resumeLater(stream)
+                    }
+                    return streams.count
+                }
+            }
+            #expect(moved == 1)
+            client.call("2", name, "add(_:)", [1])
+            #expect(await eventually { client.answers("2").count == 1 })
+            #expect(client.messages.prefix { $0.type != "response" }.filter { $0.type == "streamData" }.count == 2)
+            client.abort()
+        }
+    }
+
+    @Test(
+        "who calls an actor at its next owner sees what the call changed before its answer, also when the owner before says nothing"
+    )
+    func silentOwner() async throws {
+        let engine = MemoryEngine()
+        let gate = FaultyEngine(engine)
+        let nodes = [try Node("a", engine), try Node("b", engine, through: gate), try Node("c", engine)]
+        try await Node.with(nodes) {
+            let names = nodes[1].names(16)
+            let client = try await nodes[0].textClient()
+            for name in names { client.observe("o\(name)", name) }
+            #expect(await eventually { client.versions.count == 16 })
+            gate.set { $0.holdsMessages = true }
+            let draining = Task { await nodes[1].server.parts.nodes?.member.drain() }
+            #expect(await eventually { names.allSatisfy { nodes[0].owns($0) || nodes[2].owns($0) } })
+            #expect(names.contains(where: nodes[0].owns) && names.contains(where: nodes[2].owns))
+            let directory = nodes[0].server.parts.nodes?.directory
+            for name in names {
+                directory?.forget(ClusterSlot(of: name), ownedBy: nodes[1].member.node)
+                client.call("c\(name)", name, "add(_:)", [1])
+            }
+            #expect(await eventually { names.allSatisfy { client.answers("c\($0)").count == 1 } })
+            for name in names {
+                let before = client.messages.prefix { $0.callID != "c\(name)" }
+                let streams = Set(before.filter { $0.callID == "o\(name)" }.map(\.streamID))
+                let shown = before.filter { $0.type == "streamData" && streams.contains($0.streamID) }
+                #expect(shown.count == 2, "\(name), now at \(nodes[0].owns(name) ? "a" : "c")")
+            }
+            gate.set { $0.holdsMessages = false }
+            await draining.value
+            client.abort()
+        }
+    }
+
+    @Test("a stream that is taken up waits for its actor's engine for longer than a call may take")
+    func longOutage() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        var limits = ServerLimits()
+        limits.callTimeout = .milliseconds(500)
+        let node = try Node("a", engine, through: way, limits: limits)
+        try await Node.with([node]) {
+            let name = node.names(1)[0]
+            let client = try await node.textClient()
+            way.set { $0.hangsReads = true }
+            client.send(
+                "streamResume",
+                #""callID":"1","actorID":"\#(name)","targetIdentifier":"observeCount","streamID":"s","epoch":"e","lastSequence":0"#
+            )
+            // Two, one after the other: behind the second all is over that began before the first.
+            for call in ["2", "3"] {
+                client.call(call, name, "add(_:)", [1])
+                #expect(await eventually { client.answers(call).count == 1 })
+            }
+            #expect(client.answers("1").isEmpty && client.messages.allSatisfy { $0.type != "streamError" })
+            way.set { $0.hangsReads = false }
+            #expect(await eventually { client.versions.count == 1 })
+            client.abort()
+        }
     }
 
     @Test(

@@ -124,4 +124,27 @@ import TrebuchetCluster
         #expect(try await tally.add(0) == 2)
         await node.end()
     }
+
+    @Test("who waits for an actor that moves while it is loaded is answered by its next owner")
+    func movedWhileLoaded() async throws {
+        let engine = MemoryEngine()
+        let faulty = FaultyEngine(engine)
+        let first = try Node("a", engine, through: faulty)
+        let second = try Node("b", engine)
+        try await first.start()
+        await ownAll([first])
+        let client = try await first.client()
+        faulty.set { $0.hangsReads = true }
+        let calls = try (0..<12).map { number in
+            let tally = try client.resolve(Tally.self, id: "tallies/\(number)")
+            return Task { try await tally.add(1) }
+        }
+        #expect(await eventually { faulty.readCount >= 12 })
+        try await second.start()
+        await ownAll([first, second])
+        #expect((0..<12).contains { second.owns("tallies/\($0)") })
+        faulty.set { $0.hangsReads = false }
+        for call in calls { #expect(try await call.value == 1) }
+        for node in [first, second] { await node.end() }
+    }
 }

@@ -5,8 +5,6 @@ import SwiftSyntaxBuilder
 import SwiftSyntaxMacroExpansion
 import SwiftSyntaxMacros
 
-@testable import StateMachineMacros
-
 /// Source text with the macros of state machines expanded, and what they had to say about it.
 struct Expansion {
     struct Finding {

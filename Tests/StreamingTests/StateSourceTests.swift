@@ -74,6 +74,7 @@ import TrebuchetWire
         var isAwaited: Bool { !isLocal }
         var isWritable: Bool { true }
         var shown = 0
+        var willShow: () -> Void = {}
 
         init(isLocal: Bool) { self.isLocal = isLocal }
 
@@ -81,7 +82,10 @@ import TrebuchetWire
         func fellBehind(_ subscription: StreamSubscription) {}
         func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {}
         func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {}
-        func streamsMayShow() { shown += 1 }
+        func streamsMayShow() {
+            willShow()
+            shown += 1
+        }
     }
 
     @Test("a connection whose answers wait hears that its stream is up to date, also behind a reader in this process")
@@ -104,5 +108,42 @@ import TrebuchetWire
         }
         #expect(shown == 1)
         #expect(counted == 1, "the reader in this process is no subscriber over the network")
+    }
+
+    @Test("a value that has come while the next version did is sent with that, before anybody hears that all is shown")
+    func overtakenWhole() async throws {
+        let reactor = ReactorGroup.forServer(count: 1).reactors[0]
+        let (before, atEnd) = await reactor.perform {
+            let shard = SystemShard(reactor, userInfo: [:])
+            let cell = _StateCell<Int>()
+            let source = cell.source(
+                home: SystemShard(reactor, userInfo: [:]), access: StateAccess(read: { 1 }, enter: { _ in }))
+            let broadcaster = Broadcaster(source, shard: shard)
+            let probe = Probe(isLocal: false)
+            let subscription = StreamSubscription(
+                streamID: [], broadcaster: broadcaster, subscriber: probe, isFiltered: false)
+            broadcaster.add(subscription)
+            subscription.begin(behind: 1)
+            let text = { (sequence: UInt64) in Array("\(sequence)".utf8).withUnsafeBytes { SharedBytes($0) } }
+            let update = { (sequence: UInt64) in
+                StateUpdate(
+                    sequence: sequence, current: nil,
+                    patch: StateUpdate.Patch(base: sequence - 1, sequence: sequence, suffix: text(sequence)),
+                    wholeByteCount: 100)
+            }
+            var log = VersionLog()
+            log.append(update(5))
+            broadcaster.receive(.attached(log))
+            broadcaster.receive(.update(update(6)))
+            let before = broadcaster.awaitsWhole
+            probe.willShow = { broadcaster.catchUp(subscription) }
+            broadcaster.receive(
+                .whole(StateUpdate(sequence: 5, current: text(5), patch: nil, wholeByteCount: 100)))
+            defer { broadcaster.remove(subscription) }
+            return withExtendedLifetime((cell, probe)) {
+                (before, (probe.shown, subscription.sent, broadcaster.awaitsWhole))
+            }
+        }
+        #expect(before && atEnd == (1, 6, false))
     }
 }

@@ -3,8 +3,6 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import Testing
 
-@testable import TrebuchetMacros
-
 @Suite("A diagnostic with the right token and fix-it for")
 struct DiagnosticsTests {
     /// A line inside of an actor, or a whole file; what is said about it; and what the fix-it makes of it.

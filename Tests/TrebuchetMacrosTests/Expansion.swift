@@ -5,8 +5,6 @@ import SwiftSyntaxBuilder
 import SwiftSyntaxMacroExpansion
 import SwiftSyntaxMacros
 
-@testable import TrebuchetMacros
-
 /// Source text with Trebuchet's macros expanded, and what they had to say about it.
 struct Expansion {
     struct Finding {

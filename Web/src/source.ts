@@ -28,7 +28,7 @@ export class Source {
     /** The line on which it was asked for, and by which call; undefined when it is to be asked for. */
     _line: Line | undefined
     _callID: string | undefined
-    /** Whether the server has begun it on that line. */
+    /** Whether the server has begun it on that line, if there is one. */
     _hasBegun = false
     _streamID: string | undefined
     _epoch = ""
@@ -89,7 +89,6 @@ export class Source {
     /** Its line is no more, or leaves. */
     _interrupted(): void {
         this._line = this._callID = undefined
-        this._hasBegun = false
         this._tell(this._value === undefined && !this._isEvents ? waiting : stale)
     }
 
@@ -98,7 +97,6 @@ export class Source {
         this._line = this._callID = this._streamID = undefined
         this._epoch = ""
         this._last = 0
-        this._hasBegun = false
     }
 
     /** Nobody observes it: the next to come begins it anew. */

@@ -146,6 +146,7 @@ export class Streams {
             if (source._isEvents) return this._lose(source, line, streamID, "did not come")
             // A whole value is asked for.
             this._end(line, streamID)
+            source._interrupted()
             source._restarted()
             // Not again and again without a pause.
             this._later(source, lingering)

@@ -86,6 +86,7 @@ test("a patch that does not fit has the whole value asked for again", async () =
         data(world.socket, 1, { n: 1 })
         patch(world.socket, 2, base, operations)
         assert.deepEqual(state.getSnapshot(), { n: 1 })
+        assert.equal(state.status.getSnapshot().phase, "stale")
         const [end, ...none] = world.socket.take()
         assert.deepEqual(none, [])
         await world.pass(100)
@@ -102,6 +103,7 @@ test("a patch that does not fit has the whole value asked for again", async () =
         data(world.socket, 3, { n: 3 }, "s2")
         patch(world.socket, 4, 3, [{ op: "replace", path: "/n", value: 4 }], "s2")
         assert.deepEqual(state.getSnapshot(), { n: 4 })
+        assert.equal(state.status.getSnapshot().phase, "live")
     }
 })
 

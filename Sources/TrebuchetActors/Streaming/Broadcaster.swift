@@ -109,8 +109,13 @@ package final class Broadcaster: @unchecked Sendable {
             awaitsWhole = false
             // What a filter shows now is for those who asked: others have got it, or get it when it is time.
             guard !hub.asksForFirst else { return serveNewcomers(update) }
-            guard update.sequence >= newestSequence else { return }
-            recent.newest = update
+            if update.sequence >= newestSequence {
+                recent.newest = update
+            } else if recent.updates(since: update.sequence) == nil {
+                // Versions have come meanwhile that do not lead on from it.
+                if wasAwaited, let newest = recent.newest, lacksWhole(newest) { requestWhole() }
+                return
+            }
             if wasAwaited || isMarked { whole = update }
             // At home it comes at once, to the one that needs it.
             if wasAwaited { mark() }

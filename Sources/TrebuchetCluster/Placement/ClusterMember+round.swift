@@ -115,6 +115,7 @@ extension ClusterMember {
         let askedAt = clock()
         await asking { () async throws(ClusterEngineError) in
             let claim = try await engine.acquire(slot, for: node, lasting: settings.leaseDuration)
+            if case .acquired(let lease) = claim { listener?.slotWillBeAssigned(lease) }
             let now = clock()
             try state.withLock { state throws(ClusterEngineError) in
                 guard state.phase != .ended, state.failure == nil else { return }

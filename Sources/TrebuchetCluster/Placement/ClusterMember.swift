@@ -49,7 +49,7 @@ public final class ClusterMember: Sendable {
     let span: UInt64
     let clock: @Sendable () -> UInt64
     let state: Mutex<State>
-    private weak let listener: (any SlotRebalanceListener)?
+    weak let listener: (any SlotRebalanceListener)?
 
     /// - Parameters:
     ///   - node: a life of its own: one that was a member is not made one again.
@@ -277,6 +277,9 @@ extension ClusterMember.State {
 /// What a node does when it comes to own slots, and when it does no more. Of one slot it is told in order, one thing after the other, from
 /// whichever thread; what does not suspend must not block it.
 public protocol SlotRebalanceListener: AnyObject, Sendable {
+    /// The engine has given the node the slot; nobody here knows it before this returns. The node may yet come to end instead.
+    func slotWillBeAssigned(_ lease: SlotLease)
+
     /// The node owns the slot from now on. The same lease may come a second time, after it was lost and nobody else has taken it.
     func slotAssigned(_ lease: SlotLease)
 
@@ -287,4 +290,8 @@ public protocol SlotRebalanceListener: AnyObject, Sendable {
 
     /// The node does not own the slot any more, and perhaps another does already: stop what lives there, and write nothing.
     func slotLost(_ lease: SlotLease)
+}
+
+extension SlotRebalanceListener {
+    public func slotWillBeAssigned(_ lease: SlotLease) {}
 }

@@ -11,6 +11,7 @@ public final class SlotDirectory: Sendable {
         var asking: [ClusterSlot: Question] = [:]
         /// Pauses before it is asked again.
         var pauses: [ClusterSlot: Set<Task<Void, Never>>] = [:]
+        var willKnow: (@Sendable (ClusterSlot, ClusterNode) -> Void)?
     }
 
     private let engine: any ClusterEngine
@@ -27,6 +28,11 @@ public final class SlotDirectory: Sendable {
         self.engine = engine
         self.member = member
         self.backoff = backoff
+    }
+
+    /// Calls `body` with the owner of a slot that was asked for, before anybody else hears of it.
+    package func beforeAnswers(_ body: @escaping @Sendable (ClusterSlot, ClusterNode) -> Void) {
+        state.withLock { $0.willKnow = body }
     }
 
     /// The same as `owner(of:)`, as far as it is known without asking.
@@ -115,6 +121,7 @@ public final class SlotDirectory: Sendable {
             } catch {
                 answer = .failure(error)
             }
+            if case .success(let owner?) = answer { state.withLock { $0.willKnow }?(slot, owner) }
             state.withLock { state in
                 state.asking[slot] = nil
                 if case .success(let owner?) = answer { state.owners[slot] = owner }

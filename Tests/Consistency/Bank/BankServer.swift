@@ -11,9 +11,7 @@ enum BankServer {
         let store = try SQLiteStore(path: file, options: options)
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port), reactors: 1, store: store)
         await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
-        try await server.start()
-        print("listening")
-        try await server.run(shutdownOn: [.terminate], drain: .seconds(1))
+        try await server.serveJudge(drain: .seconds(1))
         await store.close()
     }
 }

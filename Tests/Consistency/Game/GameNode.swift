@@ -45,8 +45,7 @@ struct GameNode {
                 try await Task.sleep(for: .milliseconds(100))
             }
         }
-        print("listening")
-        try await server.run(shutdownOn: [.terminate], drain: .seconds(5))
+        try await server.serveJudge(drain: .seconds(5))
         await engine.close()
     }
 }

@@ -23,9 +23,19 @@ enum GameServer {
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: port), reactors: 2, limits: limits, store: store)
         for game in 0..<games { await server.expose(Game(actorSystem: server.actorSystem), as: name(game)) }
-        try await server.start()
-        print("listening")
-        try await server.run(shutdownOn: [.terminate], drain: .seconds(1))
+        try await server.serveJudge(drain: .seconds(1))
         await store.close()
+    }
+}
+
+extension TrebuchetServer {
+    /// Says that it listens, and serves until SIGTERM, which may come as soon as that is said.
+    func serveJudge(drain: Duration) async throws {
+        let signals = ShutdownSignals([.terminate])
+        defer { signals.end() }
+        if address == nil { try await start() }
+        print("listening")
+        signals.onFirst { await self.shutdown(drain: drain) }
+        try await run(shutdownOn: [])
     }
 }

@@ -23,9 +23,7 @@ enum OfficeServer {
         await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
         RoomHost.expose(on: server, rules: OfficeRules())
         CollectionHost.expose(on: server, store: store, rules: OfficeRules())
-        try await server.start()
-        print("listening")
-        try await server.run(shutdownOn: [.terminate], drain: .seconds(1))
+        try await server.serveJudge(drain: .seconds(1))
         await store.close()
     }
 }

@@ -2,18 +2,15 @@ internal import Transports
 
 /// An answer that waits for streams. On its shard's reactor.
 final class AnswerBehindStreams {
-    private let actor: ActorName?
+    let awaited: AwaitedStreams
     var timer: LoopTimer?
     private let done: () -> Void
     private(set) var isOver = false
 
-    init(actor: ActorName?, done: @escaping () -> Void) {
-        self.actor = actor
+    init(_ awaited: AwaitedStreams, done: @escaping () -> Void) {
+        self.awaited = awaited
         self.done = done
     }
-
-    /// Whether it waits for a stream of one of these actors.
-    func isBehind(_ actors: Set<ActorName>) -> Bool { actor.map { actors.contains($0) } ?? false }
 
     func end() {
         guard !isOver else { return }
@@ -21,4 +18,13 @@ final class AnswerBehindStreams {
         timer?.cancel()
         done()
     }
+}
+
+/// For which streams an answer waits, beside those that are just beginning.
+enum AwaitedStreams {
+    case none
+    /// Those too that wait for this actor to be made, or are being taken up at its owner.
+    case of(ActorName)
+    /// Those too that are being taken up at the owner of this actor, which has made the answer.
+    case moved(ActorName)
 }

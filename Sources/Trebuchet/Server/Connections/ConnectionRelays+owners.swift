@@ -52,7 +52,7 @@ extension ConnectionRelays: OwnerLineUser {
     private func answer(_ relayed: RelayedCall, _ message: borrowing Message) {
         guard let call = underWay(relayed) else { return }
         if relayed.isResumption, isPassing(message) { return askAgain(relayed) }
-        connection.answer(call, message)
+        connection.answer(call, relayed, message)
         didEnd(relayed)
     }
 
@@ -76,7 +76,7 @@ extension ConnectionRelays: OwnerLineUser {
         switch isNamed ? line.take(named: streamID).map({ .call($0) }) : line.take(message.callID) {
         case .stream(let resumed):
             guard resumed.isWanted else { return isPermission ? () : line.unsubscribe(streamID) }
-            resuming[resumed.streamID] = nil
+            _ = didResume(resumed.streamID)
             stream = resumed
             if let revocation = connection.revocation(of: stream.actor) {
                 if !isPermission { line.unsubscribe(streamID) }
@@ -118,7 +118,7 @@ extension ConnectionRelays: OwnerLineUser {
     private func fail(_ stream: RelayedStream, _ message: borrowing Message) {
         guard stream.isWanted else { return }
         if isPassing(message) { return resumeLater(stream) }
-        resuming[stream.streamID] = nil
+        _ = didResume(stream.streamID)
         let envelope = message.envelope
         connection.failStream(
             stream.streamID,

@@ -27,7 +27,7 @@ final class ConnectionRelays {
     /// By the names that their owners gave them.
     var streams: [[UInt8]: RelayedStream] = [:]
     /// Those that are being taken up at their next owner, by the names that the client knows.
-    var resuming: [[UInt8]: RelayedStream] = [:]
+    private(set) var resuming: [[UInt8]: RelayedStream] = [:]
     private(set) var isOpen = true
     /// Why nothing of the client's can be carried on: its principal has more than nodes tell each other.
     private(set) var excess: TrebuchetError?
@@ -113,6 +113,19 @@ final class ConnectionRelays {
         }
     }
 
+    /// A stream is taken up, or is not wanted any more: answers that it has held back may go, behind what has come with this.
+    func didResume(_ streamID: [UInt8]) -> RelayedStream? {
+        guard let stream = resuming.removeValue(forKey: streamID) else { return nil }
+        let (shard, connection) = (shard, connection)
+        if !shard.answersBehindStreams.isEmpty { shard.reactor.execute { shard.streamsMayShow(connection) } }
+        return stream
+    }
+
+    /// Whether a stream of the actor's is being taken up: what a call has changed at its owner is not with the client yet.
+    func resumes(_ actor: ActorName) -> Bool {
+        !resuming.isEmpty && resuming.values.contains { ActorName($0.actor) == actor }
+    }
+
     /// The call that it is to its connection; nil when nobody waits for it any more.
     func underWay(_ relayed: RelayedCall) -> RunningCall? {
         connection.running[relayed.callID].flatMap { $0.relayed === relayed ? $0 : nil }
@@ -171,7 +184,7 @@ final class ConnectionRelays {
         traffic.streams = []
         for stream in streams {
             if node == nodes.node {
-                resuming[stream.streamID] = nil
+                _ = didResume(stream.streamID)
                 connection.takeUp(stream)
             } else {
                 line(to: node).ask(stream)
@@ -259,7 +272,7 @@ final class ConnectionRelays {
             return true
         }
         // What it was asked for meanwhile ends when it begins.
-        guard let stream = resuming.removeValue(forKey: streamID) else { return false }
+        guard let stream = didResume(streamID) else { return false }
         stream.isWanted = false
         return true
     }
@@ -269,11 +282,16 @@ final class ConnectionRelays {
 
     /// The client takes nothing more from these: its rights were taken away.
     func endStreams(_ error: TrebuchetError) {
-        let (begun, waiting) = (Array(streams.values), Array(resuming.values))
-        (streams, resuming) = ([:], [:])
-        for stream in begun { stream.line?.unsubscribe(stream.streamID) }
-        for stream in waiting { stream.isWanted = false }
-        for stream in begun + waiting { connection.failStream(stream.streamID, error) }
+        for streamID in leaveStreams() { connection.failStream(streamID, error) }
+    }
+
+    /// Nothing more comes of these: the client goes on elsewhere, for one.
+    ///
+    /// - Returns: their names.
+    func leaveStreams() -> [[UInt8]] {
+        let names = Array(streams.keys) + Array(resuming.keys)
+        for name in names { _ = unsubscribe(name) }
+        return names
     }
 
     private func principalDidChange() {

@@ -115,14 +115,16 @@ extension ServerConnection {
         }
     }
 
-    /// Gives the client the answer of a call that another node has made, behind what the streams show by then that come from this one.
-    func answer(_ call: RunningCall, _ message: borrowing Message) {
-        guard mayAwaitStreams, awaitsSharedStreams() else {
+    /// Gives the client the answer of a call that another node has made, behind what the streams show by then that come from this one, and
+    /// those of its actor that are being taken up.
+    func answer(_ call: RunningCall, _ relayed: RelayedCall, _ message: borrowing Message) {
+        let actor = ActorName(relayed.actor)
+        guard awaitsSharedStreams(of: actor) else {
             withdraw(call)
             return passOn(message, as: call.callID)
         }
         let kept = KeptMessage(message)
-        shard.whenStreamsShow(self) {
+        shard.whenStreamsShow(self, movedWith: actor) {
             guard self.running[call.callID] === call else { return }
             self.withdraw(call)
             kept.withMessage { self.passOn($0, as: call.callID) }

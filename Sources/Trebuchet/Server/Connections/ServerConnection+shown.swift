@@ -12,7 +12,7 @@ extension ServerConnection {
         guard mayAwaitStreams, isOpen, home !== shard.states, awaitsStreams(of: home) else {
             return finish(call, outcome)
         }
-        shard.whenStreamsShow(self, nil, for: Self.longestBehindStreams) { self.finish(call, outcome) }
+        shard.whenStreamsShow(self, .none, for: Self.longestBehindStreams) { self.finish(call, outcome) }
     }
 
     /// No answer is kept back for longer by a stream that does not come.
@@ -22,32 +22,64 @@ extension ServerConnection {
     fileprivate static var longestBehindShared: Duration { .seconds(10) }
 
     private func awaitsStreams(of home: SystemShard?) -> Bool {
+        askForLacking()
         let ahead = streams.values.filter { !$0.broadcaster.isUpToDate }
         mayAwaitStreams = !beginning.isEmpty || !ahead.isEmpty
         return !beginning.isEmpty || ahead.contains { $0.broadcaster.hub.home === home }
     }
 
     /// Whether a stream that this node takes from another one is just beginning, or begins here.
-    func awaitsSharedStreams() -> Bool {
+    func awaitsSharedStreams(of actor: ActorName) -> Bool {
+        if relays?.resumes(actor) == true { return true }
+        guard mayAwaitStreams else { return false }
+        askForLacking()
         mayAwaitStreams = !haveShown
         return mayAwaitStreams
     }
 
+    /// Writes what is here: where that is not all that a stream needs, the rest is on its way from now on.
+    fileprivate func askForLacking() {
+        if shard.states.hasMarked { catchUpStreams() }
+    }
+
     /// Whether the streams that were asked for show what their actors have been told so far.
-    ///
-    /// - Parameter actor: of it, those count too that wait for the actor to be made.
-    fileprivate func streamsShow(_ actor: ActorName?) -> Bool {
-        haveShown && (actor == nil || !running.values.contains { $0.streamedActor == actor })
+    fileprivate func streamsShow(_ awaited: AwaitedStreams) -> Bool { haveShown && !actorsToCome.hold(awaited) }
+
+    /// Of which actors there are streams that are still to begin.
+    fileprivate var actorsToCome: ActorsToCome {
+        ActorsToCome(
+            unmade: Set(running.values.lazy.compactMap(\.streamedActor)),
+            moved: Set(relays?.resuming.values.lazy.map { ActorName($0.actor) } ?? []))
     }
 
     /// The same, but for streams that wait for their actors.
     fileprivate var haveShown: Bool { beginning.isEmpty && streams.values.allSatisfy { $0.broadcaster.isUpToDate } }
 }
 
+/// Actors of which streams are still to begin.
+private struct ActorsToCome {
+    /// They are to be made, or asked for at their owners.
+    var unmade: Set<ActorName> = []
+    /// Streams of these are being taken up at their owners.
+    var moved: Set<ActorName> = []
+
+    func hold(_ awaited: AwaitedStreams) -> Bool {
+        switch awaited {
+        case .none: false
+        case .of(let actor): unmade.contains(actor) || moved.contains(actor)
+        case .moved(let actor): moved.contains(actor)
+        }
+    }
+}
+
 extension ServerShard {
     /// Calls `done` on this reactor as soon as those streams show what there is that the connection has asked for, or after a while.
-    func whenStreamsShow(_ connection: ServerConnection, _ done: @escaping () -> Void) {
-        whenStreamsShow(connection, nil, for: ServerConnection.longestBehindShared, done)
+    ///
+    /// - Parameter actor: whose owner has made the answer.
+    func whenStreamsShow(
+        _ connection: ServerConnection, movedWith actor: ActorName, _ done: @escaping () -> Void
+    ) {
+        whenStreamsShow(connection, .moved(actor), for: ServerConnection.longestBehindShared, done)
     }
 
     /// Calls `done` on this reactor as soon as the connection's streams are up to date.
@@ -59,18 +91,17 @@ extension ServerShard {
     ) {
         let now = reactor.now
         let wait = Duration.nanoseconds(Int64(clamping: deadline > now ? (deadline - now) / 2 : 0))
-        whenStreamsShow(connection, actor, for: wait, done)
+        whenStreamsShow(connection, .of(actor), for: wait, done)
     }
 
-    /// - Parameters:
-    ///   - actor: nil when streams do not count that wait for their actors to be made.
-    ///   - wait: after that it goes without.
+    /// - Parameter wait: after that it goes without.
     fileprivate func whenStreamsShow(
-        _ connection: ServerConnection, _ actor: ActorName?, for wait: Duration, _ done: @escaping () -> Void
+        _ connection: ServerConnection, _ awaited: AwaitedStreams, for wait: Duration, _ done: @escaping () -> Void
     ) {
-        guard connection.isOpen, !connection.streamsShow(actor) else { return done() }
+        if connection.isOpen { connection.askForLacking() }
+        guard connection.isOpen, !connection.streamsShow(awaited) else { return done() }
         let number = connection.name.number
-        let waiting = AnswerBehindStreams(actor: actor, done: done)
+        let waiting = AnswerBehindStreams(awaited, done: done)
         waiting.timer = reactor.schedule(after: wait) { [weak self, weak waiting] in
             guard let self, let waiting, !waiting.isOver else { return }
             self.answersBehindStreams[number]?.removeAll { $0 === waiting }
@@ -87,11 +118,14 @@ extension ServerShard {
 
     private func look(at connection: ServerConnection) {
         let number = connection.name.number
+        guard answersBehindStreams[number] != nil else { return }
+        // It may end the connection, and with it what waits.
+        if connection.isOpen, connection.haveShown { connection.askForLacking() }
         guard let waiting = answersBehindStreams[number], !connection.isOpen || connection.haveShown else { return }
         // Looked at once for all of them: a client may have many.
-        let awaited = connection.isOpen ? Set(connection.running.values.compactMap(\.streamedActor)) : []
+        let toCome = connection.isOpen ? connection.actorsToCome : ActorsToCome()
         let (others, ready) = (
-            waiting.filter { $0.isBehind(awaited) }, waiting.filter { !$0.isBehind(awaited) }
+            waiting.filter { toCome.hold($0.awaited) }, waiting.filter { !toCome.hold($0.awaited) }
         )
         answersBehindStreams[number] = others.isEmpty ? nil : others
         for answer in ready { answer.end() }

@@ -84,7 +84,10 @@ extension ServerConnection {
 
     /// Says that a stream does not begin, or does not go on.
     func refuse(_ name: AskedStream, _ callID: [UInt8], _ error: any Error) {
-        if let streamID = name.resumed ?? name.knownAs { failStream(streamID, error) } else { fail(callID, error) }
+        guard let streamID = name.resumed ?? name.knownAs else { return fail(callID, error) }
+        // It has done nothing to end it: it goes on with the next connection, which says so if it may not.
+        if isDraining, name.knownAs != nil { return tellDeparture(of: streamID) }
+        failStream(streamID, error)
     }
 
     func failStream(_ streamID: [UInt8], _ error: any Error) {
@@ -293,6 +296,23 @@ extension ServerConnection {
     }
 
     // MARK: Ending
+
+    /// The client is to go: what it has streams of goes on with its next connection. Of those too that are being taken up at another
+    /// owner it hears, before an answer may be ahead of them.
+    func leaveStreams() {
+        for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
+        for request in Array(beginning.values) where request.name.knownAs != nil {
+            request.stake.withdraw(nil)
+            didBegin(request)
+            tellDeparture(of: request.streamID)
+        }
+        for streamID in relays?.leaveStreams() ?? [] { tellDeparture(of: streamID) }
+        shard.streamsMayShow(self)
+    }
+
+    private func tellDeparture(of streamID: [UInt8]) {
+        if isOpen { tellEnd(of: streamID, reason: .serverDraining, error: nil) }
+    }
 
     /// Ends the streams of an actor that looks at who observes it: this connection may not any more. From anywhere.
     func endStreams(of actor: ActorName, _ error: TrebuchetError) {

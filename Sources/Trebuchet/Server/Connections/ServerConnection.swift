@@ -335,7 +335,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
                 reason: "draining", reconnectAfterMilliseconds: reconnectAfterMilliseconds, into: &$0)
         }
         link.askWhetherHeard()
-        for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
+        leaveStreams()
     }
 
     /// The client knows that it is to go, and what it had sent before has come.

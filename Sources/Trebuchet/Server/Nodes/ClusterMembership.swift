@@ -63,11 +63,15 @@ final class SlotWatch: SlotRebalanceListener {
     typealias Release = @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void
 
     private let release = Mutex<Release?>(nil)
+    private let acquired = Mutex<(@Sendable (ClusterSlot) -> Void)?>(nil)
     private let assigned = Mutex<(@Sendable (ClusterSlot) -> Void)?>(nil)
     private let told = Mutex<(events: ServerEvents?, taken: UInt64, lost: UInt64)>((nil, 0, 0))
 
     /// Set by the server, which is made after the member.
     func release(by body: @escaping Release) { release.withLock { $0 = body } }
+
+    /// Calls `body` with each slot that the node comes to own, before anything here can know it.
+    func beforeAssigned(_ body: @escaping @Sendable (ClusterSlot) -> Void) { acquired.withLock { $0 = body } }
 
     /// Calls `body` with each slot that the node comes to own.
     func whenAssigned(_ body: @escaping @Sendable (ClusterSlot) -> Void) { assigned.withLock { $0 = body } }
@@ -77,6 +81,8 @@ final class SlotWatch: SlotRebalanceListener {
 
     /// How many it has taken and lost so far.
     var counts: (taken: UInt64, lost: UInt64) { told.withLock { ($0.taken, $0.lost) } }
+
+    func slotWillBeAssigned(_ lease: SlotLease) { acquired.withLock { $0 }?(lease.slot) }
 
     func slotAssigned(_ lease: SlotLease) {
         let events = told.withLock { told in

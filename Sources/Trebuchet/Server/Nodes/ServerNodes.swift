@@ -37,6 +37,11 @@ final class ServerNodes: Sendable {
         watch.whenAssigned { directory.didAcquire($0) }
         exchange = NodeExchange(membership.engine, as: node, open: open)
         shared = SharedStreams(exchange)
+        // What an owner before has sent of a slot ends before anything goes to the next one, so that no answer of that comes ahead of
+        // what its streams show.
+        let (shared, node) = (shared, node)
+        watch.beforeAssigned { shared.leave($0, to: node) }
+        directory.beforeAnswers { shared.leave($0, to: $1) }
     }
 
     /// Whether actors of that name may live here.

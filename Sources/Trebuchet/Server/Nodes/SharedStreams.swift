@@ -12,7 +12,7 @@ final class SharedStreams: Sendable {
     }
 
     private struct State {
-        var streams: [Key: SharedStream] = [:]
+        var streams: [ClusterSlot: [Key: SharedStream]] = [:]
         var lines: [ClusterNode: SharedLine] = [:]
         var didMove: (@Sendable (ClusterSlot, ClusterNode) -> Void)?
         var reactor: Reactor?
@@ -49,9 +49,10 @@ final class SharedStreams: Sendable {
     ) {
         while true {
             let stream = state.withLock { state in
-                if let found = state.streams[key] { return found }
+                let slot = ClusterSlot(of: key.actor)
+                if let found = state.streams[slot]?[key] { return found }
                 let made = SharedStream(key, in: self)
-                state.streams[key] = made
+                state.streams[slot, default: [:]][key] = made
                 return made
             }
             if stream.join(at: node, behind: seen, { answer(stream, $0) }) { return }
@@ -60,12 +61,22 @@ final class SharedStreams: Sendable {
 
     var memory: MemoryBudget? { state.withLock { $0.memory } }
     /// How many there are.
-    var count: Int { state.withLock { $0.streams.count } }
+    var count: Int { state.withLock { $0.streams.values.reduce(0) { $0 + $1.count } } }
 
     func nextNumber() -> UInt64 { numbers.wrappingAdd(1, ordering: .relaxed).newValue }
 
     func forget(_ stream: SharedStream) {
-        state.withLock { if $0.streams[stream.key] === stream { $0.streams[stream.key] = nil } }
+        state.withLock { state in
+            let slot = ClusterSlot(of: stream.key.actor)
+            guard state.streams[slot]?[stream.key] === stream else { return }
+            state.streams[slot]?[stream.key] = nil
+            if state.streams[slot]?.isEmpty == true { state.streams[slot] = nil }
+        }
+    }
+
+    /// A node owns a slot from now on: what other nodes sent of it ends, and who has observed that asks there.
+    func leave(_ slot: ClusterSlot, to node: ClusterNode) {
+        for stream in state.withLock({ $0.streams[slot]?.values.map { $0 } ?? [] }) { stream.leave(for: node) }
     }
 
     func didMove(_ slot: ClusterSlot, from node: ClusterNode) { state.withLock { $0.didMove }?(slot, node) }
