@@ -186,6 +186,7 @@ import Testing
         withObservationTracking {
             _ = loader.currentState
         } onChange: {
+            // Loaders change on the main actor, and tell of it there.
             MainActor.assumeIsolated { work() }
         }
     }

@@ -33,3 +33,16 @@ final class StoredFiles: Sendable {
         }
     }
 }
+
+/// What a table finds without keeping it.
+///
+/// A class: Swift 6.3 crashes when it copies an optional struct with a weak reference that is nil.
+final class WeakEntry: Sendable {
+    weak let object: (any AnyObject & Sendable)?
+    let identity: ObjectIdentifier
+
+    init(_ object: any AnyObject & Sendable) {
+        self.object = object
+        identity = ObjectIdentifier(object)
+    }
+}

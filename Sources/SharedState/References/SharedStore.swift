@@ -129,19 +129,6 @@ public final class SharedStore: Sendable {
     }
 }
 
-/// What a table finds without keeping it.
-///
-/// A class: Swift 6.3 crashes when it copies an optional struct with a weak reference that is nil.
-final class WeakEntry: Sendable {
-    weak let object: (any AnyObject & Sendable)?
-    let identity: ObjectIdentifier
-
-    init(_ object: any AnyObject & Sendable) {
-        self.object = object
-        identity = ObjectIdentifier(object)
-    }
-}
-
 /// Any id as a key of a table that is shared between threads; ids of different types are different.
 ///
 /// Unchecked: made of a Sendable value alone, and never changed.
