@@ -22,6 +22,9 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
     @ObservationIgnored private var running: [LoadRun] = []
     @ObservationIgnored private var followers: [UInt64: (LoadingState<Value>) -> Void] = [:]
     @ObservationIgnored private var lastFollower: UInt64 = 0
+    /// States that followers have not been told of.
+    @ObservationIgnored private var untold: [LoadingState<Value>] = []
+    @ObservationIgnored private var isTelling = false
 
     /// Whether `cancel()` was called since the last ``reset()``: until then ``load()`` does nothing.
     public private(set) var isCanceled = false
@@ -132,7 +135,17 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
 
     private func publish(_ state: LoadingState<Value>) {
         guard state != store.current else { return }
-        withMutation(keyPath: \.currentState) { store.publish(state) }
-        for follower in followers.values { follower(state) }
+        store.publish(state)
+        // Observers and followers may change the loader in turn. So they are told once the state is there, and of each state
+        // after the one before.
+        untold.append(state)
+        withMutation(keyPath: \.currentState) {}
+        guard !isTelling else { return }
+        isTelling = true
+        while !untold.isEmpty {
+            let next = untold.removeFirst()
+            for follower in followers.values { follower(next) }
+        }
+        isTelling = false
     }
 }

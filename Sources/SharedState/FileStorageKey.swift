@@ -11,7 +11,8 @@ public struct FileStorageKey<Value: Sendable>: SharedKey {
         let file: URL
     }
 
-    /// The file: keys of one file and one type share their value.
+    /// The path of the file: keys of one path and one type share their value. A link to a file is another path, whose value follows
+    /// that of the file where files are watched.
     public let id: ID
     private let coding: FileCoding<Value>
 
@@ -22,11 +23,12 @@ public struct FileStorageKey<Value: Sendable>: SharedKey {
 
     /// Reads the file at once, so that the wrapper begins with what is in it.
     public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {
-        continuation.resume(with: Result { try file.read(coding) })
+        file.load(coding, continuation)
     }
 
     /// Watches the file, where its storage can: what others write to it becomes the value, and when it is removed, the initial
-    /// value does. A change that is on its way to the file stands against what others write meanwhile, and replaces it.
+    /// value does. A change that is on its way to the file stands against what others write meanwhile, and replaces it; what they
+    /// write after that, or when it fails, becomes the value.
     public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
         file.watch(coding, subscriber)
     }

@@ -9,16 +9,18 @@ extension Shared {
         _ key: Key, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
         let value = wrappedValue
-        reference = store.reference(for: key) { value }
-        try await reference.load(isolation: isolation)
+        let new = store.reference(for: key) { value }
+        reference = new
+        try await new.load(isolation: isolation)
     }
 
     /// Makes the wrapper and its copies refer to the value of a key that knows what to begin with; see ``load(_:store:isolation:)``.
     public func load<Key: SharedKey<Value>>(
         _ key: SharedKeyDefault<Key>, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
-        reference = store.reference(for: key.base, initialValue: key.makeValue)
-        try await reference.load(isolation: isolation)
+        let new = store.reference(for: key.base, initialValue: key.makeValue)
+        reference = new
+        try await new.load(isolation: isolation)
     }
 
     /// Refers to the value of a key once that is loaded. Throws what loading fails with, and ``MissingValue`` when there is none.
@@ -27,8 +29,7 @@ extension Shared {
     public init<Key: SharedKey<Value>>(
         require key: Key, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
-        let value = try await store.required(key, isolation: isolation)
-        self.init(reference: store.reference(for: key) { value })
+        self.init(reference: try await store.required(key, isolation: isolation))
     }
 }
 
@@ -43,16 +44,18 @@ extension SharedReader {
         _ key: Key, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
         let value = wrappedValue
-        reference = store.reference(for: key) { value }
-        try await reference.load(isolation: isolation)
+        let new = store.reference(for: key) { value }
+        reference = new
+        try await new.load(isolation: isolation)
     }
 
     /// Makes the wrapper and its copies refer to the value of a key that knows what to begin with; see ``load(_:store:isolation:)``.
     public func load<Key: SharedReaderKey<Value>>(
         _ key: SharedKeyDefault<Key>, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
-        reference = store.reference(for: key.base, initialValue: key.makeValue)
-        try await reference.load(isolation: isolation)
+        let new = store.reference(for: key.base, initialValue: key.makeValue)
+        reference = new
+        try await new.load(isolation: isolation)
     }
 
     /// Refers to the value of a key once that is loaded. Throws what loading fails with, and ``MissingValue`` when there is none.
@@ -61,7 +64,6 @@ extension SharedReader {
     public init<Key: SharedReaderKey<Value>>(
         require key: Key, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
-        let value = try await store.required(key, isolation: isolation)
-        self.init(reference: store.reference(for: key) { value })
+        self.init(reference: try await store.required(key, isolation: isolation))
     }
 }

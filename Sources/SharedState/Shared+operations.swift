@@ -9,7 +9,7 @@ extension Shared {
     ///   `onError`, and last `onSettled`; before them, the outcome is in the value. All run on the main actor.
     /// - The callbacks of each call come exactly once, whatever becomes of wrappers, of later calls, or by a reset.
     /// - Only the newest call writes status and error. The error stays until a success, or until ``reset(_:)``.
-    /// - Until it settles, a call holds the value as a wrapper does. What it writes is not saved by the key.
+    /// - Until it settles, a call holds the value that it began with as a wrapper does, whatever the wrapper refers to by then. What it writes is not saved by the key.
     ///
     /// - Parameter work: Runs in a task of its own.
     @MainActor
@@ -51,20 +51,21 @@ extension Shared {
         _ onSuccess: (@MainActor (Output) -> Void)?,
         _ onError: (@MainActor (any Error) -> Void)?, _ onSettled: (@MainActor (Result<Output, any Error>) -> Void)?
     ) -> @MainActor (Result<Output, any Error>) -> Void {
-        let record = reference.operations.record(of: slot.status)
+        // The wrapper may be made to refer to another value meanwhile.
+        let reference = reference
+        let operations = reference.operations
+        let record = operations.begin(slot.status, after: reference.value[keyPath: slot.error])
         let number = record.log.begin()
-        show(record.log, in: slot)
+        reference.show(record.log, in: slot)
         onAttempt?()
         return { result in
+            let error: (any Error)? = if case .failure(let error) = result { error } else { nil }
+            record.log.settle(number, error, pendingWhile: slot.pending)
+            reference.show(record.log, in: slot)
+            operations.end(record, slot.status)
             switch result {
-            case .success(let output):
-                record.log.settle(number, nil, pendingWhile: slot.pending)
-                show(record.log, in: slot)
-                onSuccess?(output)
-            case .failure(let error):
-                record.log.settle(number, error, pendingWhile: slot.pending)
-                show(record.log, in: slot)
-                onError?(error)
+            case .success(let output): onSuccess?(output)
+            case .failure(let error): onError?(error)
             }
             onSettled?(result)
         }
@@ -87,14 +88,16 @@ extension Shared {
     /// Calls under way go on and have their callbacks, but write nothing more into the value.
     @MainActor
     public func reset(_ slot: OperationSlot<Value>) {
-        let record = reference.operations.record(of: slot.status)
-        record.log.reset()
-        show(record.log, in: slot)
+        let reference = reference
+        reference.operations.record(of: slot.status)?.log.reset()
+        reference.show(OperationLog(), in: slot)
     }
+}
 
+extension MutableReference {
     @MainActor
-    private func show(_ log: OperationLog, in slot: OperationSlot<Value>) {
-        reference.change(saves: false) { value in
+    fileprivate func show(_ log: OperationLog, in slot: OperationSlot<Value>) {
+        change(saves: false) { value in
             value[keyPath: slot.status] = log.status
             value[keyPath: slot.error] = log.error
         }

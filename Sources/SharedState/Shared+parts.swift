@@ -5,8 +5,10 @@ extension Shared {
     ///
     /// When the value goes later, its holders keep reading the last one; what they set then is dropped.
     public init?(_ base: Shared<Value?>) {
-        guard let value = base.wrappedValue else { return nil }
-        self.init(reference: UnwrappedReference(base.reference, LastValue(value)))
+        let reference = base.reference
+        let current = reference.current
+        guard let value = current.value else { return nil }
+        self.init(reference: UnwrappedReference(reference, LastValue(value, version: current.version)))
     }
 
     /// What a closure makes of the value, to be read: it is called at each reading.
@@ -21,8 +23,10 @@ extension SharedReader {
     ///
     /// When the value goes later, its holders keep reading the last one.
     public init?(_ base: SharedReader<Value?>) {
-        guard let value = base.wrappedValue else { return nil }
-        self.init(reference: UnwrappedReader(base.reference, LastValue(value)))
+        let reference = base.reference
+        let current = reference.current
+        guard let value = current.value else { return nil }
+        self.init(reference: UnwrappedReader(reference, LastValue(value, version: current.version)))
     }
 
     /// The value that an optional one has, to be read; nil when it has none.

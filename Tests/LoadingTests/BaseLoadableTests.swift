@@ -179,6 +179,57 @@ import Testing
         #expect(changes.count == 1)
     }
 
+    /// Calls `work` when the state of a loader changes for the first time, in the middle of that.
+    private func onChange(
+        of loader: BaseLoadable<some Hashable & Sendable>, _ work: @escaping @MainActor @Sendable () -> Void
+    ) {
+        withObservationTracking {
+            _ = loader.currentState
+        } onChange: {
+            // Loaders change on the main actor, and tell of it there.
+            MainActor.assumeIsolated { work() }
+        }
+    }
+
+    @Test("a loader that an observer cancels or resets as it begins is idle")
+    func stoppedByObserver() async {
+        for stop in [{ $0.cancel() }, { $0.reset() }] as [@MainActor @Sendable (BaseLoadable<Int>) -> Void] {
+            let loader = BlockLoadable<Int> { 1 }
+            onChange(of: loader) { stop(loader) }
+            await loader.load()
+            await settle()
+            #expect(loader.currentState == .idle)
+        }
+    }
+
+    @Test("a loader that an observer of another one cancels as that begins is idle, and so is the other")
+    func stoppedAround() async {
+        let base = BlockLoadable<Int> { 1 }
+        let around = RetryableLoader(wrapping: base, maxAttempts: 1)
+        onChange(of: base) { around.cancel() }
+        await around.load()
+        await settle()
+        #expect(base.currentState == .idle)
+        #expect(around.currentState == .idle)
+    }
+
+    @Test("states are told in the order of the changes, also when one who is told changes the loader")
+    func toldInOrder() {
+        let loader = BlockLoadable<Int> { 1 }
+        var (first, second): ([LoadingState<Int>], [LoadingState<Int>]) = ([], [])
+        for _ in 0..<3 {
+            _ = loader.follow { state in
+                first.append(state)
+                if state == .loading(nil) { loader.updateState(.loaded(1)) }
+            }
+        }
+        _ = loader.follow { second.append($0) }
+        loader.updateState(.loading(nil))
+        #expect(first == [.loading(nil), .loading(nil), .loading(nil), .loaded(1), .loaded(1), .loaded(1)])
+        #expect(second == [.loading(nil), .loaded(1)])
+        #expect(loader.currentState == .loaded(1))
+    }
+
     @Test("a loader is freed after its load, and its streams end")
     func freed() async {
         var loader: BlockLoadable<Int>? = BlockLoadable { 1 }

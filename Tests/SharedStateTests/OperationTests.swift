@@ -1,6 +1,7 @@
-import SharedState
 import Synchronization
 import Testing
+
+@testable import SharedState
 
 struct Account: Sendable {
     var name = ""
@@ -286,5 +287,60 @@ struct OperationTests {
         #expect(shared.wrappedValue.status == .pending)
         await inner.end(.success(2))
         await eventually("the inner call is settled") { shared.wrappedValue.status == .success }
+    }
+
+    @Test(
+        "an operation shows how it goes in the value that it began with, also when its wrapper refers to another by then"
+    )
+    func reassigned() async throws {
+        let (wrapper, other) = (Shared(value: Account()), Shared(value: Account()))
+        let first = Shared(wrapper)
+        let work = Work()
+        let call = wrapper.start(.rename) { try await work.run() }
+        wrapper.projectedValue = other
+        await work.end(.success(1))
+        _ = try await call.value
+        #expect(first.wrappedValue.status == .success)
+        #expect(other.wrappedValue.status == .idle)
+    }
+
+    @Test("the error of a part's operation stays until a success, and nothing is kept of operations that are over")
+    func parts() async throws {
+        struct Row: Identifiable, Sendable {
+            let id: Int
+            var account = Account()
+        }
+        @Shared(value: IdentifiedArrayOf<Row>()) var rows
+        for number in 0..<20 {
+            $rows.withLock { _ = $0.append(Row(id: number)) }
+            let row: Shared<Row> = try #require(Shared($rows[id: number]))
+            let account = row.account
+            await #expect(throws: Oops()) { try await account.perform(.rename) { throw Oops() } }
+            let work = Work()
+            let call = account.start(.rename) { try await work.run() }
+            #expect($rows.reference.operations.count == 1)
+            #expect(account.wrappedValue.status == .pending)
+            #expect(account.wrappedValue.error is Oops)
+            await work.end(.success(1))
+            _ = try await call.value
+            #expect(account.wrappedValue.error == nil)
+            #expect($rows.reference.operations.count == 0)
+            $rows.withLock { _ = $0.remove(id: number) }
+        }
+    }
+
+    @Test("a call that a reset has detached writes nothing over a later one")
+    func detached() async throws {
+        let (first, second) = (Work(), Work())
+        let earlier = start(first)
+        account.reset(.rename)
+        let later = account.start(.rename) { try await second.run() }
+        await first.end(.failure(Oops()))
+        _ = try? await earlier.value
+        #expect(account.wrappedValue.status == .pending)
+        #expect(account.wrappedValue.error == nil)
+        await second.end(.success(1))
+        _ = try await later.value
+        #expect(account.wrappedValue.status == .success)
     }
 }

@@ -66,6 +66,28 @@ struct SharedConcurrencyTests {
         #expect(seen.last == 20_000)
     }
 
+    @Test("who holds the value of an optional keeps the newest one that was seen, whoever else reads it")
+    func lastSeen() throws {
+        var wrong = 0
+        for _ in 0..<300 {
+            let whole = Shared(value: Int?.some(0))
+            let part = try #require(SharedReader(whole))
+            let isOver = Shared(value: false)
+            onThreads(3) { number in
+                if number > 0 {
+                    while !isOver.wrappedValue { _ = part.wrappedValue }
+                    return
+                }
+                for value in 1...200 { whole.withLock { $0 = value } }
+                _ = part.wrappedValue
+                whole.withLock { $0 = nil }
+                isOver.withLock { $0 = true }
+            }
+            if part.wrappedValue != 200 { wrong += 1 }
+        }
+        #expect(wrong == 0)
+    }
+
     @Test("a closure of withLock that takes long does not hold up readers")
     func reading() async {
         @Shared(value: 1) var count

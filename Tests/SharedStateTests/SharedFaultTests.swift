@@ -50,6 +50,33 @@ struct SharedFaultTests {
         #expect(files.read(file) == Data("4".utf8))
     }
 
+    @Test("nil in a file is nil, and not the initial value")
+    func nilInFile() async throws {
+        let (files, file) = (ContestedStorage("1"), URL(fileURLWithPath: "/count.json"))
+        let shared = Shared(wrappedValue: Int?.some(7), .fileStorage(file), store: SharedStore(files: files))
+        #expect(shared.wrappedValue == 1)
+        shared.withLock { $0 = nil }
+        try await shared.save()
+        #expect(files.text == "null")
+        try await shared.load()
+        #expect(shared.wrappedValue == nil)
+        files.write("2")
+        files.write("null")
+        #expect(shared.wrappedValue == nil)
+    }
+
+    @Test("numbers that JSON has not are an error, and the file stays")
+    func notANumber() async throws {
+        let (files, file) = (ContestedStorage("1"), URL(fileURLWithPath: "/count.json"))
+        let shared = Shared(wrappedValue: 0.0, .fileStorage(file), store: SharedStore(files: files))
+        shared.withLock { $0 = .nan }
+        await #expect(throws: FileStorageError.self) { try await shared.save() }
+        #expect(files.text == "1")
+        shared.withLock { $0 = 2 }
+        try await shared.save()
+        #expect(files.text == "2")
+    }
+
     @Test("copies of a wrapper follow it to another value, and wrappers made of it do not")
     func reassigned() {
         @Shared(value: 1) var first

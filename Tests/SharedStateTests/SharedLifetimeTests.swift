@@ -1,5 +1,7 @@
-import SharedState
+import Foundation
 import Testing
+
+@testable import SharedState
 
 @Suite(.timeLimit(.minutes(1)))
 struct SharedLifetimeTests {
@@ -86,6 +88,20 @@ struct SharedLifetimeTests {
         shared = nil
         #expect(backend.cancelCount == 1)
         #expect(await reader.value.last == 1)
+    }
+
+    @Test("a store forgets a file when no wrapper and no write needs it")
+    func files() async throws {
+        let (store, file) = (SharedStore(files: InMemoryFileStorage()), URL(fileURLWithPath: "/count.json"))
+        do {
+            let shared = Shared(wrappedValue: 0, .fileStorage(file), store: store)
+            #expect(store.files.count == 1)
+            shared.withLock { $0 = 1 }
+            try await shared.save()
+        }
+        await eventually("the write is over") { store.files.count == 0 }
+        #expect(store.referenceCount == 0)
+        #expect(Shared(wrappedValue: 0, .fileStorage(file), store: store).wrappedValue == 1)
     }
 
     @Test("an in-memory value outlives its wrappers, and not its store")

@@ -79,6 +79,51 @@ struct SharedLoadingTests {
         #expect(!$count.isLoading)
     }
 
+    @Test("a load that began later brings its value also when one that began before has ended meanwhile")
+    func overlapping() async {
+        let backend = Backend<Int>(.later)
+        @Shared(backend.key, store: store) var count = 1
+        let load = Task { [shared = $count] in try await shared.load() }
+        await eventually("the later one has begun") { backend.loads.count == 2 }
+        backend.loads[0].resume(returning: 5)
+        #expect(count == 5)
+        backend.loads[1].resume(returning: 6)
+        #expect(count == 6)
+        load.cancel()
+    }
+
+    @Test("what another wrapper has set while a new one is loaded, and has let go of, is not lost")
+    func setWhileMade() {
+        let store = store
+        /// Another wrapper comes and goes while the first load is under way.
+        struct Slow: SharedKey {
+            let saved: Note<Int>
+            let isFirst: Note<Void>
+            var id: Int { 1 }
+
+            func load(context: LoadContext<Int>, continuation: LoadContinuation<Int>) {
+                let value = saved.entries.last
+                if isFirst.count == 0 {
+                    isFirst.add(())
+                    Shared(wrappedValue: 0, self).withLock { $0 = 3 }
+                }
+                continuation.resume(with: .success(value))
+            }
+
+            func subscribe(context: LoadContext<Int>, subscriber: SharedSubscriber<Int>) -> SharedSubscription {
+                SharedSubscription()
+            }
+
+            func save(_ value: Int, context: SaveContext, continuation: SaveContinuation) {
+                saved.add(value)
+                continuation.resume()
+            }
+        }
+        let shared = Shared(wrappedValue: 0, Slow(saved: Note(), isFirst: Note()), store: store)
+        #expect(shared.wrappedValue == 3)
+        #expect(store.referenceCount == 1)
+    }
+
     @Test("the first outcome of a continuation counts")
     func firstOutcome() {
         let backend = Backend<Int>(.later)

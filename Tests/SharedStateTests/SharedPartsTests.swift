@@ -110,6 +110,23 @@ struct SharedPartsTests {
         #expect(reader.wrappedValue == 4)
     }
 
+    @Test("a key with a default stands for the same value as the key alone, for whoever asks for it")
+    func standIn() async throws {
+        func shared<Key: SharedKey<Int>>(_ key: Key) -> Shared<Int> { Shared(wrappedValue: 0, key, store: store) }
+        @Shared(.level, store: store) var level
+        $level.withLock { $0 = 5 }
+        let required = try await Shared<Int>(require: .level, store: store)
+        required.withLock { $0 += 1 }
+        #expect(level == 6)
+        let found = shared(InMemoryKey<Int>.Default.level)
+        found.withLock { $0 += 1 }
+        #expect(level == 7)
+        let twice = shared(InMemoryKey<Int>.Default.Default[.level, default: 1])
+        twice.withLock { $0 += 1 }
+        #expect(level == 8)
+        #expect($level.key is InMemoryKey<Int>)
+    }
+
     @Test("readers are made of a key with a default, and with another value to begin with")
     func readers() {
         #expect(SharedReaderKeyDefaults.level.initialValue == 7)

@@ -12,3 +12,13 @@ func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     }
     group.wait()
 }
+
+/// Runs `body`, which may wait for tasks, on a thread of its own; the pool's threads are free meanwhile.
+func onThread(_ body: @escaping @Sendable () -> Void) async {
+    await withCheckedContinuation { continuation in
+        Thread {
+            body()
+            continuation.resume()
+        }.start()
+    }
+}

@@ -58,8 +58,10 @@ public struct DiskFileStorage: FileStorage {
     #if canImport(Glibc)
         /// On Linux: is told by the system, by `inotify`. On other systems files are not watched.
         ///
-        /// Not told of: a change on a network file system by another machine, and a file that no folder leads to for which the
-        /// system has watches left (`fs.inotify.max_user_watches`).
+        /// Links are followed, and each folder on the way is watched too: one that is replaced is noticed. `onChange` may take long.
+        ///
+        /// Not told of: a change on a network file system by another machine, and what changes in a folder that may not be read or
+        /// for which the system has no watches left (`fs.inotify.max_user_watches`).
         public func watch(_ file: URL, onChange: @escaping @Sendable () -> Void) -> SharedSubscription {
             let watch = FolderWatches.shared.add(file.path, onChange)
             return SharedSubscription { watch.cancel() }

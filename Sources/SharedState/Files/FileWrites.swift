@@ -8,31 +8,17 @@
 struct FileWrites: Sendable {
     struct Write: Sendable {
         let encode: @Sendable () throws -> Data
+        /// That of the value which is written.
+        let seen: SeenContent
+        /// Whether somebody asked for it by `save()`, so that it may replace a file that could not be read.
+        var isExplicit: Bool
         var continuations: [SaveContinuation]
+
+        var isAllowed: Bool { isExplicit || !seen.isProtected }
     }
 
     private var waiting: Write?
     private var current: Write?
-    /// Whether what is in the file is not known, and only an explicit save may replace it.
-    var isProtected = false
-
-    /// The last content that was read or written, as far as needed to know it again; nil before there was any.
-    private var known: Int?
-
-    /// What a file's content is known by. Made out of the lock: all of it is read.
-    static func mark(of data: Data?) -> Int {
-        var hasher = Hasher()
-        hasher.combine(data == nil)
-        // The hash of `Data` is one of its beginning alone.
-        data?.withUnsafeBytes { hasher.combine(bytes: $0) }
-        return hasher.finalize()
-    }
-
-    /// Notes the file's content by its mark; false when it is the one that was noted last.
-    mutating func note(_ mark: Int) -> Bool {
-        defer { known = mark }
-        return known != mark
-    }
 
     /// What the file holds once all is written; nil when nothing is on its way.
     var newest: Write? { waiting ?? current }
@@ -45,14 +31,21 @@ struct FileWrites: Sendable {
         case refused
     }
 
-    mutating func add(_ write: Write, _ context: SaveContext) -> Answer {
-        guard !isProtected || context == .userInitiated else { return .refused }
-        isProtected = false
-        let earlier = waiting?.continuations ?? []
+    mutating func add(_ write: Write) -> Answer {
+        // Behind an explicit save a change is let in: when that has worked, there is nothing left to protect.
+        guard write.isAllowed || isReplacing(waiting, write) || isReplacing(current, write) else { return .refused }
         let isWriting = newest != nil
+        var write = write
+        if let waiting {
+            write.isExplicit = write.isExplicit || isReplacing(waiting, write)
+            write.continuations = waiting.continuations + write.continuations
+        }
         waiting = write
-        waiting?.continuations = earlier + write.continuations
         return isWriting ? .queued : .write
+    }
+
+    private func isReplacing(_ earlier: Write?, _ write: Write) -> Bool {
+        earlier.map { $0.isExplicit && $0.seen === write.seen } ?? false
     }
 
     /// Ends the current write and begins the one that waits, if there is one.

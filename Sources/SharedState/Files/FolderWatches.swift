@@ -5,9 +5,9 @@
 
     /// Hears of changes of files from the system.
     ///
-    /// What is watched is the folder of a file: a file that is replaced is another one, under the same name. Where the folder is
-    /// missing, the nearest above it that is there, until it comes. One thread for the process reads what the system tells; it
-    /// begins with the first watch, and waits while there is nothing to tell.
+    /// What is watched is each folder on the way to a file, those that links lead through included: a file that is replaced is
+    /// another one, under the same name, and so is a folder. What is missing is waited for where it would be. One thread for the
+    /// process reads what the system tells; it begins with the first watch, and waits while there is nothing to tell.
     final class FolderWatches: Sendable {
         static let shared = FolderWatches()
 
@@ -16,8 +16,8 @@
             var descriptor: Int32?
             var isStarted = false
             var watches: [UInt64: FileWatch] = [:]
-            /// Which watches a folder is watched for, by the number that the system has given it.
-            var folders: [Int32: Set<UInt64>] = [:]
+            /// Which watches a name in a folder is on the way of, by the number that the system has given the folder.
+            var folders: [Int32: [String: Set<UInt64>]] = [:]
             var lastNumber: UInt64 = 0
         }
 
@@ -49,44 +49,44 @@
 
         func remove(_ watch: FileWatch) {
             let removed = state.withLock { state -> FileWatch? in
-                disarm(watch, &state)
+                place(watch, at: [], &state)
                 return state.watches.removeValue(forKey: watch.number)
             }
             withExtendedLifetime(removed) {}
         }
 
-        /// Watches the folder of the file, or the nearest above it.
+        /// Watches the way to the file as it is now. Each folder is watched before a name is looked up in it: what changes after
+        /// that comes as an event.
         private func arm(_ watch: FileWatch, _ state: inout State) {
             guard let descriptor = state.descriptor else { return }
-            let events =
-                UInt32(IN_CLOSE_WRITE) | UInt32(IN_MOVED_TO) | UInt32(IN_MOVED_FROM) | UInt32(IN_DELETE)
-                | UInt32(IN_CREATE) | UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF)
-            var (folder, missing, attempts) = (watch.path, "", 0)
-            repeat {
-                (missing, folder) = (folder, Self.folder(of: folder))
+            let moves = IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF
+            var places: Set<FileWatch.Place> = []
+            _ = LinkedPath.resolve(watch.path) { folder, name, isLast in
+                // Added to what the folder is watched for already.
+                let events = UInt32(isLast ? moves | IN_CLOSE_WRITE : moves) | UInt32(IN_ONLYDIR) | UInt32(IN_MASK_ADD)
+                // One that is missing, or may not be read: its own name is watched for in the folder above.
                 let number = inotify_add_watch(descriptor, folder, events)
-                guard number >= 0 else { continue }
-                state.folders[number, default: []].insert(watch.number)
-                watch.armed = (number, folder)
-                // One that has come since it was looked for is in no event. Another may not be readable, however often it is tried.
-                guard missing != watch.path, access(missing, F_OK) == 0, attempts < 4 else { return }
-                disarm(watch, &state)
-                (folder, attempts) = (watch.path, attempts + 1)
-            } while folder != "/" && folder != "."
+                if number >= 0 { places.insert(FileWatch.Place(folder: number, name: name)) }
+            }
+            place(watch, at: places, &state)
         }
 
-        private func disarm(_ watch: FileWatch, _ state: inout State) {
-            guard let (number, _) = watch.armed else { return }
-            watch.armed = nil
-            state.folders[number]?.remove(watch.number)
-            guard state.folders[number]?.isEmpty == true, let descriptor = state.descriptor else { return }
-            state.folders[number] = nil
-            inotify_rm_watch(descriptor, number)
-        }
-
-        private static func folder(of path: String) -> String {
-            guard let slash = path.lastIndex(of: "/") else { return "." }
-            return slash == path.startIndex ? "/" : String(path[..<slash])
+        /// Lets go of the places of before that are not among those of now.
+        private func place(_ watch: FileWatch, at places: Set<FileWatch.Place>, _ state: inout State) {
+            for place in places {
+                state.folders[place.folder, default: [:]][place.name, default: []].insert(watch.number)
+            }
+            let left = watch.places.subtracting(places)
+            watch.places = places
+            for place in left {
+                state.folders[place.folder]?[place.name]?.remove(watch.number)
+                if state.folders[place.folder]?[place.name]?.isEmpty == true {
+                    state.folders[place.folder]?[place.name] = nil
+                }
+                guard state.folders[place.folder]?.isEmpty == true, let descriptor = state.descriptor else { continue }
+                state.folders[place.folder] = nil
+                inotify_rm_watch(descriptor, place.folder)
+            }
         }
 
         /// Reads what the system tells, for as long as the process runs.
@@ -113,27 +113,26 @@
                 for watch in touched(by: event, named: file) { changed[watch.number] = watch }
             }
             // With no lock held.
-            for watch in changed.values { watch.onChange() }
+            for watch in changed.values { watch.tell() }
         }
 
-        /// The watches that an event is for; those whose folder has come or gone are armed anew.
+        /// The watches that an event is for. Where the way to a file may be another, the new one is watched.
         private func touched(by event: inotify_event, named name: String) -> [FileWatch] {
             state.withLock { state in
                 // Too many events at once: some were lost, and each file may be another.
-                if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { return Array(state.watches.values) }
+                let isOverflow = event.mask & UInt32(IN_Q_OVERFLOW) != 0
                 let isGone = event.mask & (UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF) | UInt32(IN_IGNORED)) != 0
-                var touched: [FileWatch] = []
-                for number in state.folders[event.wd] ?? [] {
-                    guard let watch = state.watches[number], let (_, folder) = watch.armed else { continue }
-                    let prefix = folder == "/" ? "/" : folder + "/"
-                    let isFile = watch.path == prefix + name
-                    // The next folder on the way to the file.
-                    let isOnTheWay = watch.path.hasPrefix(prefix + name + "/")
-                    if isGone || isOnTheWay {
-                        disarm(watch, &state)
-                        arm(watch, &state)
-                    }
-                    if isFile || isGone || isOnTheWay { touched.append(watch) }
+                let numbers: Set<UInt64>
+                if isOverflow {
+                    numbers = Set(state.watches.keys)
+                } else if isGone {
+                    numbers = (state.folders[event.wd] ?? [:]).values.reduce(into: []) { $0.formUnion($1) }
+                } else {
+                    numbers = state.folders[event.wd]?[name] ?? []
+                }
+                let touched = numbers.compactMap { state.watches[$0] }
+                if isOverflow || event.mask & UInt32(IN_CLOSE_WRITE) == 0 {
+                    for watch in touched { arm(watch, &state) }
                 }
                 return touched
             }
@@ -142,20 +141,52 @@
 
     /// A file that is watched.
     ///
-    /// Unchecked: `armed` is used under the lock of ``FolderWatches`` alone, the rest never changes.
+    /// Unchecked: `places` is used under the lock of ``FolderWatches`` alone, the rest never changes.
     final class FileWatch: @unchecked Sendable {
+        /// A name in a folder, by the number that the system has given the folder.
+        struct Place: Hashable {
+            let folder: Int32
+            let name: String
+        }
+
         let number: UInt64
         let path: String
-        let onChange: @Sendable () -> Void
-        /// The number of the folder that is watched for it, and its path.
-        var armed: (number: Int32, folder: String)?
+        private let onChange: @Sendable () -> Void
+        /// The names on the way to it, in the folders that are watched for it.
+        var places: Set<Place> = []
         private let watches: FolderWatches
+        private let telling = Mutex(Telling.no)
+
+        private enum Telling {
+            case no
+            case yes
+            /// Once more when it is over.
+            case again
+        }
 
         init(_ number: UInt64, _ path: String, _ onChange: @escaping @Sendable () -> Void, in watches: FolderWatches) {
             self.number = number
             self.path = path
             self.onChange = onChange
             self.watches = watches
+        }
+
+        /// Calls `onChange`, once at a time, and on another thread than the one that reads what the system tells: it may take long.
+        func tell() {
+            let isFirst = telling.withLock { telling in
+                defer { telling = telling == .no ? .yes : .again }
+                return telling == .no
+            }
+            if isFirst { BlockingThreads.shared.run { self.tellUntilDone() } }
+        }
+
+        private func tellUntilDone() {
+            repeat {
+                onChange()
+            } while telling.withLock { telling in
+                telling = telling == .again ? .yes : .no
+                return telling == .yes
+            }
         }
 
         func cancel() { watches.remove(self) }

@@ -57,10 +57,10 @@ package enum PrivateFile {
     /// Puts the bytes in the place of the file, as a whole or not at all, and makes its folders (mode 0700) when they are
     /// missing. The file has mode 0600 whatever it had before; a link to a file stays one.
     package static func replace(_ path: String, with bytes: UnsafeRawBufferPointer) throws(Failure) {
-        let path = resolved(path)
-        try makeFolders(of: path)
+        guard let place = LinkedPath.resolve(path) else { throw Failure(path, "cannot be written", ELOOP) }
+        try makeFolders(of: place)
         // Of this call alone, never open to others, not even for a moment, and not to programs that are started meanwhile.
-        let template = Array("\(path).\(UInt64.random(in: .min ... .max))".utf8CString)
+        let template = Array(temporaryPath(beside: place).utf8CString)
         let descriptor = open(template, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Failure(path, "cannot be written", errno) }
         defer { close(descriptor) }
@@ -71,7 +71,7 @@ package enum PrivateFile {
             guard count > 0 else { throw abandon(template, path) }
             rest = rest.dropFirst(count)
         }
-        guard fsync(descriptor) == 0, rename(template, path) == 0 else { throw abandon(template, path) }
+        guard fsync(descriptor) == 0, rename(template, place) == 0 else { throw abandon(template, path) }
     }
 
     private static func abandon(_ template: [CChar], _ path: String) -> Failure {
@@ -94,9 +94,14 @@ package enum PrivateFile {
         }
     }
 
-    private static func resolved(_ path: String) -> String {
-        guard let real = realpath(path, nil) else { return path }
-        defer { free(real) }
-        return String(cString: real)
+    /// A path in the same folder. Its name begins as that of the file, and is not longer where that is long: so it is allowed
+    /// wherever that is.
+    private static func temporaryPath(beside path: String) -> String {
+        let nameStart = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+        let number = ".\(UInt64.random(in: .min ... .max))"
+        var name = path[nameStart...]
+        let limit = max(name.utf8.count, 64) - number.utf8.count
+        while name.utf8.count > limit { name.removeLast() }
+        return path[..<nameStart] + name + number
     }
 }

@@ -10,33 +10,53 @@ internal import Synchronization
 ///
 /// Writing goes on in a task of its own, one write at a time; values that are set during a write become one further
 /// write, of the newest. A file that could not be read is not replaced by a mere change of the value.
+///
+/// Whether what is read becomes the value is for the value to say (`SharedSubscriber.take`), which knows what was set
+/// meanwhile. What is told of the file while a change is on its way to it is looked at when that is over.
 final class StoredFile: Sendable {
-    private let url: URL
-    private let storage: any FileStorage
-    private let writes = Mutex(FileWrites())
-
-    init(_ url: URL, in storage: any FileStorage) {
-        self.url = url
-        self.storage = storage
+    private struct State {
+        var writes = FileWrites()
+        /// What looks at the file for each value that follows it.
+        var looks: [UInt64: @Sendable () -> Void] = [:]
+        var lastLook: UInt64 = 0
+        /// Whether the file may have become another while something was on its way to it.
+        var isToLookAgain = false
     }
 
-    /// The value in the file, or on its way there; nil when there is no file, or an empty one.
-    func read<Value>(_ coding: FileCoding<Value>) throws(FileStorageError) -> Value? {
-        do throws(FileStorageError) {
-            let value = try decode(try bytes(), coding)
-            writes.withLock { $0.isProtected = false }
-            return value
-        } catch {
-            writes.withLock { $0.isProtected = true }
-            throw error
+    private let url: URL
+    private let storage: any FileStorage
+    /// Where it is found, for as long as it lives.
+    private let files: StoredFiles
+    private let state = Mutex(State())
+
+    init(_ url: URL, in storage: any FileStorage, of files: StoredFiles) {
+        self.url = url
+        self.storage = storage
+        self.files = files
+    }
+
+    deinit { files.remove(ObjectIdentifier(self), for: url) }
+
+    /// Whether something is on its way to it.
+    var isBeingWritten: Bool { state.withLock { $0.writes.newest != nil } }
+
+    /// Reads the value that is in the file, or on its way there; nil when there is no file, or an empty one.
+    func load<Value>(_ coding: FileCoding<Value>, _ continuation: LoadContinuation<Value>) {
+        if let write = state.withLock({ $0.writes.newest }) {
+            continuation.resume(with: waiting(write, coding, for: continuation.seen))
+        } else {
+            let (content, mark) = content()
+            continuation.resume(with: reading(of: content, mark, coding, for: continuation.seen))
         }
     }
 
     func write<Value>(
         _ value: Value, _ coding: FileCoding<Value>, context: SaveContext, continuation: SaveContinuation
     ) {
-        let write = FileWrites.Write(encode: { try coding.encode(value) }, continuations: [continuation])
-        switch writes.withLock({ $0.add(write, context) }) {
+        let write = FileWrites.Write(
+            encode: { try coding.encode(value) }, seen: continuation.seen, isExplicit: context == .userInitiated,
+            continuations: [continuation])
+        switch state.withLock({ $0.writes.add(write) }) {
         case .write: Task.detached(priority: .utility) { self.writeAll() }
         case .queued: break
         case .refused: continuation.resume(throwing: error(.notOverwritten))
@@ -47,59 +67,100 @@ final class StoredFile: Sendable {
     func watch<Value>(
         _ coding: FileCoding<Value>, _ subscriber: SharedSubscriber<Value>
     ) -> SharedSubscription {
-        storage.watch(url) { self.look(coding, subscriber) }
+        let look: @Sendable () -> Void = { self.look(coding, subscriber) }
+        let number = state.withLock { state in
+            state.lastLook += 1
+            state.looks[state.lastLook] = look
+            return state.lastLook
+        }
+        let subscription = storage.watch(url, onChange: look)
+        // It may have become another between its loading and now.
+        look()
+        return SharedSubscription { [self] in
+            subscription.cancel()
+            let removed = state.withLock { $0.looks.removeValue(forKey: number) }
+            withExtendedLifetime(removed) {}
+        }
     }
 
+    /// Reads the file until what it has read could be taken: once more for each time that the value was changed meanwhile.
     private func look<Value>(_ coding: FileCoding<Value>, _ subscriber: SharedSubscriber<Value>) {
-        // What is on its way to the file takes the place of what others have written.
-        guard writes.withLock({ $0.newest == nil }) else { return }
-        do throws(FileStorageError) {
-            let data = try stored()
-            guard note(data) else { return }
-            let value = try decode(data, coding)
-            writes.withLock { $0.isProtected = false }
-            guard let value else { return subscriber.yieldReturningInitialValue() }
-            subscriber.update { [self] current in
-                // Set meanwhile: that is newer.
-                if writes.withLock({ $0.newest == nil }) { current = value }
-            }
-        } catch {
-            writes.withLock { $0.isProtected = true }
-            subscriber.yield(throwing: error)
+        while let begun = subscriber.beginReading({ self.look(coding, subscriber) }) {
+            // What is on its way to the file takes the place of what others have written by then.
+            guard isAtRest() else { return }
+            let (content, mark) = content()
+            if let mark, subscriber.seen.isNewest(mark) { return }
+            if subscriber.take(reading(of: content, mark, coding, for: subscriber.seen), begun) { return }
+        }
+    }
+
+    /// Whether nothing is on its way to the file; when there is, it is looked at again once that has come to its end.
+    private func isAtRest() -> Bool {
+        state.withLock { state in
+            guard state.writes.newest != nil else { return true }
+            state.isToLookAgain = true
+            return false
         }
     }
 
     private func writeAll() {
-        while let write = writes.withLock({ $0.next() }) {
-            let result: Result<Void, any Error>
-            do {
-                let data = try write.encode()
-                _ = note(data)
-                result = .success(try storage.replace(url, with: data))
-            } catch {
-                result = .failure(self.error(.unwritable, error))
-            }
+        while let write = state.withLock({ $0.writes.next() }) {
+            let result = perform(write)
             for continuation in write.continuations { continuation.resume(with: result) }
         }
-    }
-
-    private func bytes() throws(FileStorageError) -> Data? {
-        if let write = writes.withLock({ $0.newest }) {
-            do { return try write.encode() } catch { throw self.error(.unreadable, error) }
+        let looks = state.withLock { state -> [@Sendable () -> Void] in
+            // One that writes again by now does this at its end.
+            guard state.isToLookAgain, state.writes.newest == nil else { return [] }
+            state.isToLookAgain = false
+            return Array(state.looks.values)
         }
-        let data = try stored()
-        _ = note(data)
-        return data
+        for look in looks { look() }
     }
 
-    /// False when the content is the one that was read or written last.
-    private func note(_ data: Data?) -> Bool {
-        let mark = FileWrites.mark(of: data)
-        return writes.withLock { $0.note(mark) }
+    private func perform(_ write: FileWrites.Write) -> Result<Void, any Error> {
+        guard write.isAllowed else { return .failure(error(.notOverwritten)) }
+        do {
+            let data = try write.encode()
+            try storage.replace(url, with: data)
+            write.seen.note(SeenContent.mark(of: data), isProtected: false)
+            return .success(())
+        } catch {
+            return .failure(self.error(.unwritable, error))
+        }
     }
 
-    private func stored() throws(FileStorageError) -> Data? {
-        do { return try storage.read(url) } catch { throw self.error(.unreadable, error) }
+    /// What a content that is on its way to the file is for a value.
+    private func waiting<Value>(
+        _ write: FileWrites.Write, _ coding: FileCoding<Value>, for seen: SeenContent
+    ) -> Reading<Value> {
+        let data: Data
+        do { data = try write.encode() } catch { return Reading(.failure(self.error(.unreadable, error))) }
+        do {
+            return Reading(.success(try decode(data, coding)))
+        } catch {
+            return Reading(.failure(error)) { seen.protect() }
+        }
+    }
+
+    /// What is in the file. What the value has seen of it is noted when it takes this.
+    private func reading<Value>(
+        of content: Result<Data?, any Error>, _ mark: Int?, _ coding: FileCoding<Value>, for seen: SeenContent
+    ) -> Reading<Value> {
+        do {
+            return Reading(.success(try decode(try content.get(), coding))) { seen.note(mark, isProtected: false) }
+        } catch {
+            return Reading(.failure(error)) { seen.note(mark, isProtected: true) }
+        }
+    }
+
+    /// The file's content, and what it is known by; nil when it cannot be read.
+    private func content() -> (Result<Data?, any Error>, mark: Int?) {
+        do {
+            let data = try storage.read(url)
+            return (.success(data), SeenContent.mark(of: data))
+        } catch {
+            return (.failure(self.error(.unreadable, error)), nil)
+        }
     }
 
     private func decode<Value>(_ data: Data?, _ coding: FileCoding<Value>) throws(FileStorageError) -> Value? {

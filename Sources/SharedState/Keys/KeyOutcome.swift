@@ -1,18 +1,23 @@
 internal import Synchronization
 
 /// What a key's work comes to, told once: the first outcome counts, and being dropped is one.
-final class KeyOutcome<Success: Sendable>: Sendable {
-    typealias Receiver = @Sendable (Result<Success, any Error>) -> Void
+final class KeyOutcome<Told: Sendable>: Sendable {
+    typealias Receiver = @Sendable (Told) -> Void
 
     private let receiver: Mutex<Receiver?>
+    private let abandoned: Told
 
-    init(_ receiver: @escaping Receiver) { self.receiver = Mutex(receiver) }
+    /// - Parameter abandoned: what is told when nobody tells anything.
+    init(orElse abandoned: Told, _ receiver: @escaping Receiver) {
+        self.abandoned = abandoned
+        self.receiver = Mutex(receiver)
+    }
 
-    deinit { tell(.failure(AbandonedContinuation())) }
+    deinit { tell(abandoned) }
 
-    func tell(_ result: Result<Success, any Error>) {
+    func tell(_ told: Told) {
         let receiver = receiver.withLock { $0.take() }
-        receiver?(result)
+        receiver?(told)
     }
 }
 

@@ -2,30 +2,42 @@
 ///
 /// Dropped without an outcome, it fails the load with ``AbandonedContinuation``.
 public struct LoadContinuation<Value: Sendable>: Sendable {
-    private let outcome: KeyOutcome<Value?>
+    /// What the value has seen of its file, where it is kept in one.
+    let seen: SeenContent
+    private let outcome: KeyOutcome<Reading<Value>>
 
-    init(_ receiver: @escaping KeyOutcome<Value?>.Receiver) { outcome = KeyOutcome(receiver) }
+    init(seen: SeenContent, _ receiver: @escaping @Sendable (Reading<Value>) -> Void) {
+        self.seen = seen
+        outcome = KeyOutcome(orElse: Reading(.failure(AbandonedContinuation())), receiver)
+    }
 
     /// The value was loaded.
-    public func resume(returning value: Value) { outcome.tell(.success(value)) }
+    public func resume(returning value: Value) { resume(with: .success(value)) }
 
     /// There is nothing to load: the value is the one that the first wrapper gave.
-    public func resumeReturningInitialValue() { outcome.tell(.success(nil)) }
+    public func resumeReturningInitialValue() { resume(with: .success(nil)) }
 
     /// Loading failed: the value stays, and the error is the wrapper's `loadError`.
-    public func resume(throwing error: any Error) { outcome.tell(.failure(error)) }
+    public func resume(throwing error: any Error) { resume(with: .failure(error)) }
 
     /// Resumes with a value, with an error, or with nil for the initial value.
-    public func resume(with result: Result<Value?, any Error>) { outcome.tell(result) }
+    public func resume(with result: Result<Value?, any Error>) { resume(with: Reading(result)) }
+
+    func resume(with reading: Reading<Value>) { outcome.tell(reading) }
 }
 
 /// Takes the outcome of a save: the first one given counts. Usable from any thread.
 ///
 /// Dropped without an outcome, it fails the save with ``AbandonedContinuation``.
 public struct SaveContinuation: Sendable {
-    private let outcome: KeyOutcome<Void>
+    /// What the value has seen of its file, where it is kept in one.
+    let seen: SeenContent
+    private let outcome: KeyOutcome<Result<Void, any Error>>
 
-    init(_ receiver: @escaping KeyOutcome<Void>.Receiver) { outcome = KeyOutcome(receiver) }
+    init(seen: SeenContent, _ receiver: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        self.seen = seen
+        outcome = KeyOutcome(orElse: .failure(AbandonedContinuation()), receiver)
+    }
 
     /// The value was saved.
     public func resume() { outcome.tell(.success(())) }

@@ -7,7 +7,7 @@
 ///     @Shared(.count) var count
 ///
 /// It stands for the same value as the key alone.
-public struct SharedKeyDefault<Base: SharedReaderKey>: SharedReaderKey {
+public struct SharedKeyDefault<Base: SharedReaderKey>: SharedReaderKey, StandInKey {
     let base: Base
     let makeValue: @Sendable () -> Base.Value
 
@@ -20,6 +20,8 @@ public struct SharedKeyDefault<Base: SharedReaderKey>: SharedReaderKey {
 
     /// What a wrapper begins with as long as there is no other value; made anew each time.
     public var initialValue: Base.Value { makeValue() }
+
+    var original: any SharedReaderKey<Base.Value> { base }
 
     /// That of the key alone, so that both stand for one value.
     public var id: Base.ID { base.id }
@@ -42,6 +44,11 @@ extension SharedKeyDefault: SharedKey where Base: SharedKey {
     public func save(_ value: Base.Value, context: SaveContext, continuation: SaveContinuation) {
         base.save(value, context: context, continuation: continuation)
     }
+}
+
+/// A key that stands for the value of another, of any type: that is the one under which the value is found.
+protocol StandInKey<Value>: SharedReaderKey {
+    var original: any SharedReaderKey<Value> { get }
 }
 
 extension SharedReaderKey {

@@ -10,7 +10,15 @@ public struct SharedSubscriber<Value: Sendable>: Sendable {
         case loading(Bool)
     }
 
+    /// What the value has seen of its file, where it is kept in one.
+    let seen: SeenContent
     let receive: @Sendable (Message) -> Void
+    /// What a reading has to know as it begins. Nil when the value is gone, and while a change is on its way to the key: then what
+    /// is given here is called once the key has it.
+    let beginReading: @Sendable (_ again: @escaping @Sendable () -> Void) -> ReadingMoment?
+    /// Makes what was read the value, or its error; false when the value was changed or saved since the moment: then what was
+    /// read may be older.
+    let take: @Sendable (Reading<Value>, _ begun: ReadingMoment) -> Bool
 
     /// Replaces the value, and ends the loading and the error that were there before.
     public func yield(_ value: Value) { receive(.change { $0 = value }) }

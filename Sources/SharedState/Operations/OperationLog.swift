@@ -9,6 +9,9 @@ struct OperationLog {
     /// Calls that have not settled and were not detached by a reset.
     private var pending: Set<UInt64> = []
 
+    /// - Parameter error: that of the calls before.
+    init(after error: (any Error)? = nil) { self.error = error }
+
     /// Begins a call and returns its number.
     mutating func begin() -> UInt64 {
         newest += 1

@@ -1,28 +1,54 @@
-/// The logs of a shared value's operations; one for all its wrappers, and gone with the last.
+/// The logs of a shared value's operations, for as long as there are calls; one table for all its wrappers, and gone with the last.
 @MainActor
 final class OperationRecords {
     /// A log that calls hold on to.
     final class Record {
-        var log = OperationLog()
+        var log: OperationLog
+        fileprivate var callCount = 0
+
+        fileprivate init(_ log: OperationLog) { self.log = log }
     }
 
-    private var records: [AnyKeyPath: Record] = [:]
-    private var parts: [AnyKeyPath: OperationRecords] = [:]
+    /// By the key paths to a part of the value, and in it to the status.
+    fileprivate var records: [[AnyKeyPath]: Record] = [:]
 
     nonisolated init() {}
 
-    func record(of status: AnyKeyPath) -> Record {
-        if let record = records[status] { return record }
-        let record = Record()
-        records[status] = record
+}
+
+/// The operations of a value, or of a part of one: the same for each wrapper of that part.
+@MainActor
+struct OperationPlace {
+    private let records: OperationRecords
+    private let path: [AnyKeyPath]
+
+    init(_ records: OperationRecords, path: [AnyKeyPath] = []) {
+        self.records = records
+        self.path = path
+    }
+
+    /// That of a part of the value.
+    func part(_ path: AnyKeyPath) -> OperationPlace { OperationPlace(records, path: self.path + [path]) }
+
+    /// Begins a call in the log of a status. It has to be ended.
+    ///
+    /// - Parameter error: that of the calls before, which is in the value.
+    func begin(_ status: AnyKeyPath, after error: @autoclosure () -> (any Error)?) -> OperationRecords.Record {
+        let record = records.records[path + [status]] ?? OperationRecords.Record(OperationLog(after: error()))
+        records.records[path + [status]] = record
+        record.callCount += 1
         return record
     }
 
-    /// The operations of a part of the value, the same for each wrapper of that part.
-    func ofPart(_ path: AnyKeyPath) -> OperationRecords {
-        if let part = parts[path] { return part }
-        let part = OperationRecords()
-        parts[path] = part
-        return part
+    /// With its last call a log is forgotten: what it shows is in the value.
+    func end(_ record: OperationRecords.Record, _ status: AnyKeyPath) {
+        record.callCount -= 1
+        if record.callCount == 0 { records.records[path + [status]] = nil }
     }
+
+    /// How many statuses have calls that have not come to their end, in the whole value.
+    var count: Int { records.records.count }
+
+    /// The log of a status that has calls.
+    func record(of status: AnyKeyPath) -> OperationRecords.Record? { records.records[path + [status]] }
 }

@@ -1,6 +1,6 @@
 /// Numbers attempts that may overlap, and says whose outcome counts.
 struct Attempts: Sendable {
-    private var lastBegun: UInt64 = 0
+    private(set) var lastBegun: UInt64 = 0
     private var lastEnded: UInt64 = 0
     private(set) var pendingCount = 0
 

@@ -9,10 +9,14 @@ final class DerivedReader<Root: Sendable, Value: Sendable>: SharedReference {
     }
 
     var value: Value { parent.value[keyPath: path] }
+    var current: VersionedPart<Value> {
+        let whole = parent.current
+        return VersionedPart(value: whole.value[keyPath: path], version: whole.version)
+    }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
     var saveError: (any Error)? { parent.saveError }
-    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [path] in $0[keyPath: path] } }
+    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [path] in $0.value[keyPath: path] } }
     var text: String { "\(parent.text)[dynamicMember: \(path)]" }
 
     func load(isolation: isolated (any Actor)?) async throws { try await parent.load(isolation: isolation) }
@@ -29,12 +33,16 @@ final class DerivedReference<Root: Sendable, Value: Sendable>: MutableReference 
     }
 
     var value: Value { parent.value[keyPath: path] }
+    var current: VersionedPart<Value> {
+        let whole = parent.current
+        return VersionedPart(value: whole.value[keyPath: path], version: whole.version)
+    }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
     var saveError: (any Error)? { parent.saveError }
-    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [path] in $0[keyPath: path] } }
+    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [path] in $0.value[keyPath: path] } }
     var text: String { "\(parent.text)[dynamicMember: \(path)]" }
-    @MainActor var operations: OperationRecords { parent.operations.ofPart(path) }
+    @MainActor var operations: OperationPlace { parent.operations.part(path) }
     var key: (any SharedReaderKey<Value>)? { nil }
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
@@ -56,10 +64,14 @@ final class ComputedReader<Root: Sendable, Value: Sendable>: SharedReference {
     }
 
     var value: Value { compute(parent.value) }
+    var current: VersionedPart<Value> {
+        let whole = parent.current
+        return VersionedPart(value: compute(whole.value), version: whole.version)
+    }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
     var saveError: (any Error)? { parent.saveError }
-    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates, compute) }
+    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [compute] in compute($0.value) } }
     var text: String { "\(parent.text).read" }
 
     func load(isolation: isolated (any Actor)?) async throws { try await parent.load(isolation: isolation) }

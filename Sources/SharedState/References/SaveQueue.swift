@@ -22,6 +22,9 @@ struct SaveQueue: Sendable {
         return !isHandingOver
     }
 
+    /// Whether all has been handed over.
+    var isEmpty: Bool { !isHandingOver }
+
     /// Nil when there is no more to hand over.
     mutating func next() -> Save? {
         if wanted == nil { isHandingOver = false }

@@ -8,12 +8,21 @@ protocol SharedReference<Value>: AnyObject, Sendable {
     var loadError: (any Error)? { get }
     var saveError: (any Error)? { get }
 
+    /// The value, and the number of the version of the whole that it is of. Noticed by Observation as a reading of the value.
+    var current: VersionedPart<Value> { get }
+
     var updates: SharedUpdates<Value> { get }
 
     /// What it is, as a wrapper's description says it.
     var text: String { get }
 
     func load(isolation: isolated (any Actor)?) async throws
+}
+
+/// A value, or a part of one, with the number of the version of the whole.
+struct VersionedPart<Value: Sendable>: Sendable {
+    var value: Value
+    var version: UInt64
 }
 
 /// What a wrapper refers to that can set its value.
@@ -23,7 +32,7 @@ protocol MutableReference<Value>: SharedReference {
 
     func save(isolation: isolated (any Actor)?) async throws
 
-    @MainActor var operations: OperationRecords { get }
+    @MainActor var operations: OperationPlace { get }
 
     /// The key of the value; nil for one without, and for a part of a value.
     var key: (any SharedReaderKey<Value>)? { get }

@@ -14,15 +14,21 @@ public struct SharedUpdates<Value: Sendable>: AsyncSequence, Sendable {
     init(_ newest: StateRelay<Value>.Stream) {
         makeReader = {
             var values = newest.makeAsyncIterator()
-            return { actor in await values.next(isolation: actor) }
+            return { actor in
+                guard let value = await values.next(isolation: actor) else { return nil }
+                return VersionedPart(value: value, version: values.version)
+            }
         }
     }
 
     /// Those of a part of a value.
-    init<Root: Sendable>(_ whole: SharedUpdates<Root>, _ part: @escaping @Sendable (Root) -> Value) {
+    init<Root: Sendable>(_ whole: SharedUpdates<Root>, _ part: @escaping @Sendable (VersionedPart<Root>) -> Value) {
         makeReader = {
             let read = whole.makeReader()
-            return { actor in await read(actor).map(part) }
+            return { actor in
+                guard let root = await read(actor) else { return nil }
+                return VersionedPart(value: part(root), version: root.version)
+            }
         }
     }
 
@@ -30,12 +36,12 @@ public struct SharedUpdates<Value: Sendable>: AsyncSequence, Sendable {
 
     /// One reader's place among the values.
     public struct Iterator: AsyncIteratorProtocol {
-        typealias Reader = (isolated (any Actor)?) async -> Value?
+        typealias Reader = (isolated (any Actor)?) async -> VersionedPart<Value>?
 
         let read: Reader
 
         /// The next value; nil at the end or when the task is cancelled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? { await read(actor) }
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? { await read(actor)?.value }
     }
 }
 

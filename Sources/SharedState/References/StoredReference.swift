@@ -16,11 +16,21 @@ final class StoredReference<Value: Sendable>: MutableReference {
         var loadError: (any Error)?
         var saveError: (any Error)?
         var subscription: SharedSubscription?
+        /// Loads that have become the value.
+        var loadsTaken: UInt64 = 0
+        /// Readings of the subscription that have become the value or an error.
+        var readingsTaken: UInt64 = 0
+        /// What reads anew once the key has the changes that are on their way to it.
+        var waitingReading: (@Sendable () -> Void)?
     }
 
     let initialValue: Value
-    @MainActor let operations = OperationRecords()
+    @MainActor private let records = OperationRecords()
     let key: (any SharedReaderKey<Value>)?
+    /// The key, when it can save.
+    private let savingKey: (any SharedKey<Value>)?
+    /// For the key, which may keep the value in a file.
+    private let seen: SeenContent?
     private let id: SendableKey?
     private let store: SharedStore
     private let contents = Mutex(Contents())
@@ -35,6 +45,8 @@ final class StoredReference<Value: Sendable>: MutableReference {
     init(_ value: Value, key: (any SharedReaderKey<Value>)?, id: SendableKey?, store: SharedStore) {
         initialValue = value
         self.key = key
+        savingKey = key as? any SharedKey<Value>
+        seen = key == nil ? nil : SeenContent()
         self.id = id
         self.store = store
         newest = StateRelay(value)
@@ -53,6 +65,14 @@ final class StoredReference<Value: Sendable>: MutableReference {
         registrar.access(Observed(), keyPath: \.value)
         return newest.currentValue
     }
+
+    var current: VersionedPart<Value> {
+        registrar.access(Observed(), keyPath: \.value)
+        let (value, version) = newest.current
+        return VersionedPart(value: value, version: version)
+    }
+
+    @MainActor var operations: OperationPlace { OperationPlace(records) }
 
     var isLoading: Bool {
         registrar.access(Observed(), keyPath: \.progress)
@@ -76,13 +96,17 @@ final class StoredReference<Value: Sendable>: MutableReference {
     // MARK: Changing
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
-        let (result, replaced) = try turn.take {
+        let (result, replaced, isToHandOver) = try turn.take {
             var copy = newest.currentValue
             let result = try body(&copy)
-            return (result, exchange(copy))
+            let replaced = exchange(copy)
+            // In the same turn, so that nobody finds a change that is not on its way to the key: what was read before would
+            // undo it.
+            let isToHandOver = saves && savingKey != nil && contents.withLock { $0.saveQueue.add(.didSet, nil) }
+            return (result, replaced, isToHandOver)
         }
+        if isToHandOver { handOver() }
         tell(replaced)
-        if saves, key is any SharedKey<Value> { save(.didSet) }
         return result
     }
 
@@ -108,40 +132,95 @@ final class StoredReference<Value: Sendable>: MutableReference {
     // MARK: Loading
 
     func load(isolation: isolated (any Actor)?) async throws {
-        try await outcome { load(.userInitiated, whenDone: $0) }
+        try await outcome { whenDone in
+            load(.userInitiated) { reading in whenDone(reading.result.map { _ in }) }
+        }
     }
 
+    /// Loads the value, and throws ``MissingValue`` when there is none: the value then stays.
+    func require(isolation: isolated (any Actor)?) async throws {
+        try await outcome { whenDone in
+            load(.userInitiated, isRequired: true) { [text] reading in
+                whenDone(reading.result.flatMap { $0 == nil ? .failure(MissingValue(key: text)) : .success(()) })
+            }
+        }
+    }
+
+    /// - Parameter isRequired: whether the value stays when there is none to load; else it is the initial one then.
     func load(
-        _ context: LoadContext<Value>, whenDone: @escaping @Sendable (Result<Void, any Error>) -> Void
+        _ context: LoadContext<Value>, isRequired: Bool = false,
+        whenDone: @escaping @Sendable (Reading<Value>) -> Void = { _ in }
     ) {
-        guard let key else { return whenDone(.success(())) }
-        let (number, version) = contents.withLock { ($0.loads.begin(), newest.version) }
+        guard let key, let seen else { return whenDone(Reading(.success(nil))) }
+        let (number, begun) = contents.withLock { ($0.loads.begin(), moment(of: $0)) }
         registrar.withMutation(of: Observed(), keyPath: \.progress) {}
-        let continuation = LoadContinuation<Value> { [weak self] result in
-            self?.endLoad(number, begunAt: version, result)
-            whenDone(result.map { _ in })
+        let continuation = LoadContinuation<Value>(seen: seen) { [weak self] reading in
+            self?.endLoad(number, begunAt: begun, isRequired, reading)
+            whenDone(reading)
         }
         SharedStore.$current.withValue(store) { key.load(context: context, continuation: continuation) }
     }
 
-    /// A load does not undo what was set or sent after it began: what it read may be older.
-    private func endLoad(_ number: UInt64, begunAt version: UInt64, _ result: Result<Value?, any Error>) {
+    /// A load does not undo what was set, saved or sent after it began: what it read may be older.
+    private func endLoad(
+        _ number: UInt64, begunAt begun: ReadingMoment?, _ isRequired: Bool, _ reading: Reading<Value>
+    ) {
         let replaced: Value? = turn.take {
-            let isWanted = contents.withLock { contents in
-                guard contents.loads.end(number) else { return false }
-                contents.loadError = result.failure
-                return newest.version == version
+            contents.withLock { contents in
+                guard contents.loads.end(number) else { return nil }
+                contents.loadError = reading.error
+                guard let begun, let now = moment(of: contents), now.isLast(since: begun) else { return nil }
+                if isRequired, case .success(nil) = reading.result { return nil }
+                reading.whenTaken?()
+                guard case .success(let value) = reading.result else { return nil }
+                contents.loadsTaken += 1
+                return exchange(value ?? initialValue)
             }
-            guard isWanted, case .success(let value) = result else { return nil }
-            return self.exchange(value ?? initialValue)
         }
         if let replaced { tell(replaced) }
         registrar.withMutation(of: Observed(), keyPath: \.progress) {}
     }
 
+    /// Nil while a change is on its way to the key: what a key reads then may be older than the value.
+    private func moment(of contents: Contents) -> ReadingMoment? {
+        guard contents.saveQueue.isEmpty else { return nil }
+        return ReadingMoment(
+            changes: newest.version - contents.loadsTaken, saves: contents.saves.lastBegun,
+            loads: contents.loadsTaken, readings: contents.readingsTaken)
+    }
+
+    private func beginReading(again: @escaping @Sendable () -> Void) -> ReadingMoment? {
+        contents.withLock { contents in
+            let moment = moment(of: contents)
+            if moment == nil { contents.waitingReading = again }
+            return moment
+        }
+    }
+
+    private func take(_ reading: Reading<Value>, begunAt begun: ReadingMoment) -> Bool {
+        let (isTaken, replaced) = turn.take {
+            contents.withLock { contents -> (Bool, Value?) in
+                guard moment(of: contents) == begun else { return (false, nil) }
+                contents.readingsTaken += 1
+                contents.loadError = reading.error
+                contents.isSubscriptionLoading = false
+                reading.whenTaken?()
+                guard case .success(let value) = reading.result else { return (true, nil) }
+                return (true, exchange(value ?? initialValue))
+            }
+        }
+        if let replaced { tell(replaced) }
+        if isTaken { registrar.withMutation(of: Observed(), keyPath: \.progress) {} }
+        return isTaken
+    }
+
     func subscribe() {
-        guard let key else { return }
-        let subscriber = SharedSubscriber<Value> { [weak self] in self?.receive($0) }
+        guard let key, let seen else { return }
+        let subscriber = SharedSubscriber<Value>(
+            seen: seen,
+            receive: { [weak self] in self?.receive($0) },
+            beginReading: { [weak self] in self?.beginReading(again: $0) },
+            take: { [weak self] in self?.take($0, begunAt: $1) ?? true })
         let subscription = SharedStore.$current.withValue(store) {
             key.subscribe(context: .initialValue(initialValue), subscriber: subscriber)
         }
@@ -173,30 +252,34 @@ final class StoredReference<Value: Sendable>: MutableReference {
     // MARK: Saving
 
     func save(isolation: isolated (any Actor)?) async throws {
-        try await outcome { save(.userInitiated, whenDone: $0) }
+        try await outcome { whenDone in
+            guard savingKey != nil else { return whenDone(.success(())) }
+            if contents.withLock({ $0.saveQueue.add(.userInitiated, whenDone) }) { handOver() }
+        }
     }
 
-    private func save(_ context: SaveContext, whenDone: SaveQueue.Waiter? = nil) {
-        guard let key = key as? any SharedKey<Value> else {
-            whenDone?(.success(()))
-            return
-        }
-        guard contents.withLock({ $0.saveQueue.add(context, whenDone) }) else { return }
+    /// Hands to the key what is to be saved, until there is nothing more.
+    private func handOver() {
+        guard let savingKey, let seen else { return }
         while let (save, number, value) = nextSave() {
-            let continuation = SaveContinuation { [weak self] result in
+            let continuation = SaveContinuation(seen: seen) { [weak self] result in
                 self?.endSave(number, result)
                 for waiter in save.waiters { waiter(result) }
             }
             SharedStore.$current.withValue(store) {
-                key.save(value, context: save.context, continuation: continuation)
+                savingKey.save(value, context: save.context, continuation: continuation)
             }
         }
     }
 
+    /// At the end, what was to be read meanwhile is.
     private func nextSave() -> (SaveQueue.Save, UInt64, Value)? {
-        contents.withLock { contents in
-            contents.saveQueue.next().map { ($0, contents.saves.begin(), newest.currentValue) }
+        let (next, reading) = contents.withLock { contents in
+            let next = contents.saveQueue.next().map { ($0, contents.saves.begin(), newest.currentValue) }
+            return (next, next == nil ? contents.waitingReading.take() : nil)
         }
+        reading?()
+        return next
     }
 
     private func endSave(_ number: UInt64, _ result: Result<Void, any Error>) {

@@ -10,7 +10,11 @@ final class UnwrappedReader<Value: Sendable>: SharedReference {
         self.last = last
     }
 
-    var value: Value { last.seen(parent.value) }
+    var value: Value { last.seen(parent.current) }
+    var current: VersionedPart<Value> {
+        let whole = parent.current
+        return VersionedPart(value: last.seen(whole), version: whole.version)
+    }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
     var saveError: (any Error)? { parent.saveError }
@@ -31,20 +35,26 @@ final class UnwrappedReference<Value: Sendable>: MutableReference {
         self.last = last
     }
 
-    var value: Value { last.seen(parent.value) }
+    var value: Value { last.seen(parent.current) }
+    var current: VersionedPart<Value> {
+        let whole = parent.current
+        return VersionedPart(value: last.seen(whole), version: whole.version)
+    }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
     var saveError: (any Error)? { parent.saveError }
     var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [last] in last.seen($0) } }
     var text: String { "\(parent.text)!" }
-    @MainActor var operations: OperationRecords { parent.operations }
+    @MainActor var operations: OperationPlace { parent.operations }
     var key: (any SharedReaderKey<Value>)? { nil }
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
         try parent.change(saves: saves) { whole in
-            var value = last.seen(whole)
+            // Within the turn: the version is the newest, and the next one is made here.
+            let version = parent.current.version
+            var value = last.seen(VersionedPart(value: whole, version: version))
             let result = try body(&value)
-            if whole != nil { whole = last.seen(value) }
+            if whole != nil { whole = last.seen(VersionedPart(value: value, version: version + 1)) }
             return result
         }
     }
@@ -55,18 +65,21 @@ final class UnwrappedReference<Value: Sendable>: MutableReference {
 
 /// The newest value that was there.
 final class LastValue<Value: Sendable>: Sendable {
-    private let value: Mutex<Value>
+    private let kept: Mutex<VersionedPart<Value>>
 
-    init(_ value: Value) { self.value = Mutex(value) }
+    init(_ value: Value, version: UInt64) { kept = Mutex(VersionedPart(value: value, version: version)) }
 
-    func seen(_ newest: Value?) -> Value {
-        guard let newest else { return value.withLock { $0 } }
+    /// The value, or the last one that was there. Threads come here in another order than they have read in: an older value does
+    /// not take the place of a newer one.
+    func seen(_ newest: VersionedPart<Value?>) -> Value {
+        guard let value = newest.value else { return kept.withLock { $0.value } }
+        let new = VersionedPart(value: value, version: newest.version)
         // The old one is released out of the lock.
-        let old = value.withLock { value in
-            defer { value = newest }
-            return value
+        let old = kept.withLock { kept in
+            defer { if kept.version <= new.version { kept = new } }
+            return kept
         }
         withExtendedLifetime(old) {}
-        return newest
+        return value
     }
 }

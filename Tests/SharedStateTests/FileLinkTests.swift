@@ -1,0 +1,188 @@
+import Foundation
+import Testing
+
+@testable import SharedState
+
+/// Files behind links, in folders that become others, and with long names.
+@Suite(.timeLimit(.minutes(1)))
+struct FileLinkTests {
+    private let manager = FileManager.default
+
+    private func withFolder(_ body: (URL) async throws -> Void) async throws {
+        let folder = manager.temporaryDirectory.appendingPathComponent("FileLinkTests-\(UUID())")
+        try manager.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? manager.removeItem(at: folder) }
+        try await body(folder.resolvingSymlinksInPath())
+    }
+
+    /// A folder with a file that holds a number.
+    private func make(_ folder: URL, with number: Int) throws {
+        try manager.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data("\(number)".utf8).write(to: folder.appendingPathComponent("count.json"))
+    }
+
+    #if canImport(Glibc)
+        @Test("what others write to the file that a link leads to becomes the value, and so does another target")
+        func link() async throws {
+            try await withFolder { folder in
+                let (there, link) = (
+                    folder.appendingPathComponent("there"), folder.appendingPathComponent("count.json")
+                )
+                try make(there, with: 1)
+                try manager.createSymbolicLink(atPath: link.path, withDestinationPath: "there/count.json")
+                @Shared(.fileStorage(link), store: SharedStore()) var count = 0
+                #expect(count == 1)
+                try make(there, with: 2)
+                await eventually("the target was written") { count == 2 }
+                let other = folder.appendingPathComponent("other")
+                try make(other, with: 3)
+                try manager.createSymbolicLink(
+                    at: folder.appendingPathComponent("next"),
+                    withDestinationURL: other.appendingPathComponent("count.json"))
+                #expect(rename(folder.path + "/next", link.path) == 0)
+                await eventually("it leads to another") { count == 3 }
+                try make(other, with: 4)
+                await eventually("that one was written") { count == 4 }
+                $count.withLock { $0 = 5 }
+                try await $count.save()
+                #expect(try manager.destinationOfSymbolicLink(atPath: link.path) == other.path + "/count.json")
+                #expect(try Data(contentsOf: other.appendingPathComponent("count.json")) == Data("5".utf8))
+            }
+        }
+
+        @Test("a folder that is a link may lead to another folder later")
+        func linkedFolder() async throws {
+            try await withFolder { folder in
+                for number in [1, 2] { try make(folder.appendingPathComponent("v\(number)"), with: number) }
+                let current = folder.appendingPathComponent("current")
+                try manager.createSymbolicLink(atPath: current.path, withDestinationPath: "v1")
+                @Shared(.fileStorage(current.appendingPathComponent("count.json")), store: SharedStore()) var count = 0
+                #expect(count == 1)
+                try manager.createSymbolicLink(atPath: folder.path + "/next", withDestinationPath: "v2")
+                #expect(rename(folder.path + "/next", current.path) == 0)
+                await eventually("it leads to the second") { count == 2 }
+                try make(folder.appendingPathComponent("v2"), with: 3)
+                await eventually("the second is followed") { count == 3 }
+            }
+        }
+
+        @Test("a folder further up may be replaced by another")
+        func grandparent() async throws {
+            try await withFolder { folder in
+                let (old, new) = (folder.appendingPathComponent("app"), folder.appendingPathComponent("other"))
+                for (place, number) in [(old, 1), (new, 2)] {
+                    try make(place.appendingPathComponent("data"), with: number)
+                }
+                @Shared(.fileStorage(old.appendingPathComponent("data/count.json")), store: SharedStore()) var count = 0
+                #expect(count == 1)
+                try manager.moveItem(at: old, to: folder.appendingPathComponent("before"))
+                try manager.moveItem(at: new, to: old)
+                await eventually("the other folder's file is there") { count == 2 }
+                try make(old.appendingPathComponent("data"), with: 3)
+                await eventually("it is followed") { count == 3 }
+            }
+        }
+
+        @Test("the values of a file and of a link to it follow each other")
+        func twoNames() async throws {
+            try await withFolder { folder in
+                let (file, link) = (
+                    folder.appendingPathComponent("count.json"), folder.appendingPathComponent("link.json")
+                )
+                try make(folder, with: 1)
+                try manager.createSymbolicLink(at: link, withDestinationURL: file)
+                let store = SharedStore()
+                @Shared(.fileStorage(file), store: store) var first = 0
+                @Shared(.fileStorage(link), store: store) var second = 0
+                $second.withLock { $0 = 2 }
+                try await $second.save()
+                await eventually("what the one has saved is the value of the other") { first == 2 }
+                $first.withLock { $0 = 3 }
+                try await $first.save()
+                await eventually("and back") { second == 3 }
+            }
+        }
+
+        @Test("a file that takes long to decode does not hold up what is noticed of others")
+        func slowDecoding() async throws {
+            try await withFolder { folder in
+                let (slow, quick) = (folder.appendingPathComponent("slow"), folder.appendingPathComponent("quick"))
+                for file in [slow, quick] { try Data("1".utf8).write(to: file) }
+                let (begun, gate) = (Note<Int>(), DispatchSemaphore(value: 0))
+                let key = FileStorageKey<Int>.fileStorage(
+                    slow,
+                    decode: { data in
+                        if data == Data("2".utf8) {
+                            begun.add(1)
+                            gate.wait()
+                        }
+                        return Int(String(decoding: data, as: UTF8.self)) ?? 0
+                    }, encode: { Data("\($0)".utf8) })
+                @Shared(key, store: SharedStore()) var first = 0
+                @Shared(.fileStorage(quick), store: SharedStore()) var second = 0
+                try Data("2".utf8).write(to: slow)
+                await eventually("it is being decoded") { begun.count == 1 }
+                try Data("2".utf8).write(to: quick)
+                await eventually("the other is noticed") { second == 2 }
+                gate.signal()
+                await eventually("and the slow one") { first == 2 }
+            }
+        }
+    #endif
+
+    @Test("a file whose name is as long as names may be can be saved", arguments: [10, 43, 44, 64, 65, 234, 255])
+    func longName(length: Int) async throws {
+        try await withFolder { folder in
+            let file = folder.appendingPathComponent(String(repeating: "n", count: length))
+            let shared = Shared(wrappedValue: 0, .fileStorage(file), store: SharedStore())
+            shared.withLock { $0 = 1 }
+            await #expect(throws: Never.self) { try await shared.save() }
+            let names = try manager.contentsOfDirectory(atPath: folder.path)
+            #expect(names == [file.lastPathComponent])
+        }
+    }
+
+    @Test("a link to a file that is not there yet stays a link, also in a folder that is missing")
+    func danglingLink() async throws {
+        try await withFolder { folder in
+            let (target, link) = (
+                folder.appendingPathComponent("a/count.json"), folder.appendingPathComponent("count.json")
+            )
+            try manager.createSymbolicLink(atPath: link.path, withDestinationPath: "./b/../a/count.json")
+            let shared = Shared(wrappedValue: 0, .fileStorage(link), store: SharedStore())
+            shared.withLock { $0 = 1 }
+            try await shared.save()
+            #expect(try Data(contentsOf: target) == Data("1".utf8))
+            #expect(try manager.destinationOfSymbolicLink(atPath: link.path) == "./b/../a/count.json")
+        }
+    }
+
+    @Test("links that lead in a circle are an error, and stay")
+    func circle() async throws {
+        try await withFolder { folder in
+            let (one, other) = (folder.appendingPathComponent("a"), folder.appendingPathComponent("b"))
+            try manager.createSymbolicLink(at: one, withDestinationURL: other)
+            try manager.createSymbolicLink(at: other, withDestinationURL: one)
+            #expect(throws: PrivateFile.Failure.self) { try DiskFileStorage().replace(one, with: Data("1".utf8)) }
+            let target = try manager.destinationOfSymbolicLink(atPath: one.path)
+            #expect(target == other.path)
+        }
+    }
+
+    @Test("the way to a file goes through its links, and names each folder before it is looked into")
+    func way() async throws {
+        try await withFolder { folder in
+            try make(folder.appendingPathComponent("there"), with: 1)
+            try manager.createSymbolicLink(atPath: folder.path + "/link", withDestinationPath: "here/../there")
+            var steps: [String] = []
+            let end = LinkedPath.resolve(folder.path + "/./link/count.json") { folder, name, isLast in
+                steps.append("\(folder)/\(name)\(isLast ? "!" : "")")
+            }
+            #expect(end == folder.path + "/there/count.json")
+            let expected = ["link", "here", "there", "there/count.json!"].map { "\(folder.path)/\($0)" }
+            #expect(Array(steps.suffix(4)) == expected)
+            #expect(LinkedPath.resolve("/no folder/../a file/") == "/a file")
+            #expect(LinkedPath.resolve("count.json") == manager.currentDirectoryPath + "/count.json")
+        }
+    }
+}
