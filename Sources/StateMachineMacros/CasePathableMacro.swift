@@ -19,7 +19,7 @@ struct CasePathableMacro: MemberMacro, ExtensionMacro {
         let cases = type.cases
         let overloads = overloads(cases)
         if !overloads.isEmpty { throw DiagnosticsError(diagnostics: overloads) }
-        let access = type.modifiers.memberAccess
+        let access = type.memberAccess(in: context)
         let root = type.name.trimmedDescription
         let properties = cases.map { $0.guarded(property(of: $0, root: root, access: access)) }
         return [

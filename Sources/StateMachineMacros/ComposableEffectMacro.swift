@@ -16,7 +16,7 @@ struct ComposableEffectMacro: MemberMacro, ExtensionMacro {
         guard problems.isEmpty, let type = declaration.as(EnumDeclSyntax.self) else {
             throw DiagnosticsError(diagnostics: problems)
         }
-        let access = type.modifiers.memberAccess
+        let access = type.memberAccess(in: context)
         return [
             "case merge([Self])",
             "case concat([Self])",

@@ -22,8 +22,9 @@ struct ComposableStateMachineMacro: MemberMacro {
         }
         let nesting = Nesting(declaration)
         for diagnostic in nesting.diagnostics { context.diagnose(diagnostic) }
-        let own = declaration.modifiers.memberAccess
-        let access = own + (declaration.is(ActorDeclSyntax.self) ? "nonisolated " : "")
+        let access =
+            declaration.memberAccess(in: context)
+            + (declaration.is(ActorDeclSyntax.self) ? "nonisolated " : "")
         var members: [DeclSyntax] = []
         if !nesting.children.isEmpty, declaration.members(named: "nestedBody").isEmpty {
             let reducers = nesting.children.map { reducer($0, nesting.forwards) }
@@ -56,7 +57,8 @@ struct ComposableStateMachineMacro: MemberMacro {
         let up = forwards.filter { $0.target == .ioResult && $0.own == .ioResult }.map {
             $0.element.guarded("case \($0.eventPattern): return \($0.ownEvent)")
         }
-        return """
+        return child.guarded(
+            """
             StateMachines.NestedStateMachine<State, Action, \(child.feature)>(
                 state: \(child.path),
                 toChildAction: { action in
@@ -72,6 +74,6 @@ struct ComposableStateMachineMacro: MemberMacro {
                     }
                 },
                 child: { \(child.feature)() })
-            """
+            """)
     }
 }

@@ -19,11 +19,15 @@ struct EffectHandler {
 
     /// `func runPair(_ id: Int, _ name: String)`
     var signature: String {
+        // The names that stand there, so that those made up here are others.
+        var taken = Set(element.payload.compactMap(\.name))
         let parameters = zip(element.payload.indices, zip(element.payload, types)).map { index, part in
             let (payload, type) = part
-            let fallback = element.payload.count == 1 ? "value" : "value\(index)"
-            let local = (payload.name ?? fallback).asIdentifier
-            return "_ \(local): \(type)"
+            let escaping = payload.isClosure ? "@escaping " : ""
+            if let name = payload.name { return "_ \(name.asIdentifier): \(escaping)\(type)" }
+            var local = element.payload.count == 1 ? "value" : "value\(index)"
+            while !taken.insert(local).inserted { local += "_" }
+            return "_ \(local): \(escaping)\(type)"
         }
         return "func \(name)(\(parameters.joined(separator: ", ")))"
     }

@@ -34,10 +34,7 @@ struct EffectRunnerDeclaration {
         }
         self.name = name
         isActor = declaration.is(ActorDeclSyntax.self)
-        // A member of `public extension` is public without saying so.
-        let own = declaration.modifiers.memberAccess
-        let place = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)?.modifiers.memberAccess
-        access = own.isEmpty && declaration.modifiers.isEmpty ? place ?? "" : own
+        access = declaration.memberAccess(in: context)
         isGeneric =
             declaration.asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause != nil
             || context.lexicalContext.contains {

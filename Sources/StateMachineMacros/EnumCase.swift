@@ -9,6 +9,17 @@ struct EnumCase {
         /// What to call the value: the second name, or the label.
         let name: String?
         let type: TypeSyntax
+
+        /// Whether it is a function, as far as it is written here: what a method is given of it, the method may keep.
+        var isClosure: Bool { Self.isFunction(type) }
+
+        private static func isFunction(_ type: TypeSyntax) -> Bool {
+            if let attributed = type.as(AttributedTypeSyntax.self) { return isFunction(attributed.baseType) }
+            if let tuple = type.as(TupleTypeSyntax.self), tuple.elements.count == 1, let only = tuple.elements.first {
+                return isFunction(only.type)
+            }
+            return type.is(FunctionTypeSyntax.self)
+        }
     }
 
     /// With its backticks, if it has any.
@@ -26,13 +37,13 @@ struct EnumCase {
     }
 
     /// The cases that one declaration has.
-    static func cases(of declaration: EnumCaseDeclSyntax) -> [EnumCase] {
-        declaration.elements.map { EnumCase($0, if: nil) }
+    static func cases(of declaration: EnumCaseDeclSyntax, if condition: String?) -> [EnumCase] {
+        declaration.elements.map { EnumCase($0, if: condition) }
     }
 
     /// Whether both may be there: two different conditions are taken to exclude each other.
     func canCoexist(with other: EnumCase) -> Bool {
-        condition == nil || other.condition == nil || condition == other.condition
+        Condition.mayHold(condition, with: other.condition)
     }
 
     /// Cases that share their name with one before: Swift's patterns cannot tell such cases apart, and take one for the
@@ -55,14 +66,16 @@ struct EnumCase {
     }
 
     /// `source` between `#if` and `#endif` where the case is.
-    func guarded(_ source: String) -> String {
-        condition.map { "#if \($0)\n\(source)\n#endif" } ?? source
-    }
+    func guarded(_ source: String) -> String { Condition.guarding(source, by: condition) }
 }
 
 extension EnumDeclSyntax {
     /// All cases, those inside of `#if` included.
-    var cases: [EnumCase] { Self.cases(memberBlock.members, under: nil) }
+    var cases: [EnumCase] {
+        memberBlock.members.conditional.flatMap { member, condition in
+            member.as(EnumCaseDeclSyntax.self).map { EnumCase.cases(of: $0, if: condition) } ?? []
+        }
+    }
 
     /// The names of the types that are declared inside.
     var nestedTypeNames: Set<String> {
@@ -71,24 +84,6 @@ extension EnumDeclSyntax {
                 guard let named = member.decl.asProtocol((any NamedDeclSyntax).self) else { return nil }
                 return member.decl.is(FunctionDeclSyntax.self) ? nil : named.name.plainText
             })
-    }
-
-    private static func cases(_ members: MemberBlockItemListSyntax, under condition: String?) -> [EnumCase] {
-        members.flatMap { member -> [EnumCase] in
-            if let declaration = member.decl.as(EnumCaseDeclSyntax.self) {
-                return declaration.elements.map { EnumCase($0, if: condition) }
-            }
-            guard let branches = member.decl.as(IfConfigDeclSyntax.self) else { return [] }
-            var terms = condition.map { [$0] } ?? []
-            return branches.clauses.flatMap { clause -> [EnumCase] in
-                let own = clause.condition.map { "(\($0.trimmedDescription))" }
-                let whole = (terms + [own].compactMap(\.self)).joined(separator: " && ")
-                // A later branch is reached only where this one is not.
-                if let own { terms.append("!" + own) }
-                guard case .decls(let members) = clause.elements else { return [] }
-                return cases(members, under: whole)
-            }
-        }
     }
 }
 

@@ -1,4 +1,5 @@
 import SwiftSyntax
+import SwiftSyntaxMacros
 
 extension TokenSyntax {
     /// The text of an identifier without the backticks that let it be a keyword.
@@ -27,7 +28,10 @@ extension DeclModifierListSyntax {
     /// What to write before a member so that it is as visible as what these modifiers belong to: `public `, or nothing.
     ///
     /// A private type needs no modifier: its members are bounded by it, and `private` would hide a witness.
-    var memberAccess: String {
+    var memberAccess: String { ownAccess ?? "" }
+
+    /// Nil where the modifiers do not say it.
+    fileprivate var ownAccess: String? {
         for modifier in self where modifier.detail == nil {
             switch modifier.name.tokenKind {
             case .keyword(.public), .keyword(.open): return "public "
@@ -36,7 +40,7 @@ extension DeclModifierListSyntax {
             default: continue
             }
         }
-        return ""
+        return nil
     }
 
     var isStatic: Bool { contains { [.keyword(.static), .keyword(.class)].contains($0.name.tokenKind) } }
@@ -45,6 +49,13 @@ extension DeclModifierListSyntax {
 extension DeclGroupSyntax {
     /// The type's name, as it was written.
     var nameToken: TokenSyntax? { (self as? any NamedDeclSyntax)?.name }
+
+    /// What to write before a member so that it is as visible as the type. A type in a `public extension` is public without
+    /// saying so.
+    func memberAccess(in context: some MacroExpansionContext) -> String {
+        let place = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)
+        return modifiers.ownAccess ?? place?.modifiers.memberAccess ?? ""
+    }
 
     /// The members with this name: types, properties, functions that are not static.
     func members(named name: String) -> [DeclSyntax] {

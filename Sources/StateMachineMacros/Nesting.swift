@@ -7,7 +7,12 @@ struct NestedChild {
     let path: String
     /// `CounterFeature`
     let feature: String
+    /// The condition of the `#if` that the property stands in, as source text.
+    let condition: String?
     let node: Syntax
+
+    /// `source` between `#if` and `#endif` where the property is.
+    func guarded(_ source: String) -> String { Condition.guarding(source, by: condition) }
 }
 
 /// A case of the parent that stands for an event of a child.
@@ -70,13 +75,13 @@ struct Nesting {
 
     init(_ declaration: some DeclGroupSyntax) {
         for case let state as StructDeclSyntax in declaration.members(named: "State").map(\.asNominal) {
-            for member in state.memberBlock.members { readChild(member.decl) }
+            for (member, condition) in state.memberBlock.members.conditional { readChild(member, if: condition) }
         }
         for kind in ["Input", "IOResult"] {
             for case let events as EnumDeclSyntax in declaration.members(named: kind).map(\.asNominal) {
-                for member in events.memberBlock.members {
-                    guard let cases = member.decl.as(EnumCaseDeclSyntax.self) else { continue }
-                    readForward(cases, own: kind == "Input" ? .input : .ioResult)
+                for (member, condition) in events.memberBlock.members.conditional {
+                    guard let cases = member.as(EnumCaseDeclSyntax.self) else { continue }
+                    readForward(cases, if: condition, own: kind == "Input" ? .input : .ioResult)
                 }
             }
         }
@@ -93,7 +98,9 @@ struct Nesting {
                     "nothing reaches this child: mark a case of 'Input' '@Forward(\(child.feature).Input.…)'"))
         }
         for (index, child) in children.enumerated()
-        where children[..<index].contains(where: { $0.feature == child.feature }) {
+        where children[..<index].contains(where: {
+            $0.feature == child.feature && Condition.mayHold($0.condition, with: child.condition)
+        }) {
             diagnostics.append(
                 Problem.error(
                     "twins", at: child.node,
@@ -102,7 +109,7 @@ struct Nesting {
         }
     }
 
-    private mutating func readChild(_ member: DeclSyntax) {
+    private mutating func readChild(_ member: DeclSyntax, if condition: String?) {
         guard let variable = member.as(VariableDeclSyntax.self),
             variable.attributes.attribute(named: "NestedState") != nil
         else { return }
@@ -120,11 +127,13 @@ struct Nesting {
             }
             children.append(
                 NestedChild(
-                    path: "\\.\(name.text)", feature: String(type.dropLast(".State".count)), node: Syntax(binding)))
+                    path: "\\.\(name.text)", feature: String(type.dropLast(".State".count)), condition: condition,
+                    node: Syntax(binding)))
         }
     }
 
-    private mutating func readForward(_ declaration: EnumCaseDeclSyntax, own: ForwardedCase.Kind) {
+    private mutating func readForward(_ declaration: EnumCaseDeclSyntax, if condition: String?, own: ForwardedCase.Kind)
+    {
         let isValue = declaration.attributes.attribute(named: "ForwardValue") != nil
         guard
             let attribute = declaration.attributes.attribute(named: "ForwardValue")
@@ -147,7 +156,7 @@ struct Nesting {
             diagnostics.append(.forward(attribute, "'@ForwardValue' takes 'Child.Input.self', on a case of 'Input'"))
             return
         }
-        for element in EnumCase.cases(of: declaration) {
+        for element in EnumCase.cases(of: declaration, if: condition) {
             if isWhole, element.payload.count != 1 {
                 diagnostics.append(
                     .forward(

@@ -23,7 +23,7 @@ struct StateMachineMacro: MemberMacro, MemberAttributeMacro {
                     fixIts: [.removing(node)]))
             return []
         }
-        let access = declaration.modifiers.memberAccess
+        let access = declaration.memberAccess(in: context)
         return ["\(raw: access)typealias Action = StateMachines.StateMachineEvent<Input, IOResult>"]
     }
 

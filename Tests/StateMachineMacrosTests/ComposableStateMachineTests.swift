@@ -167,4 +167,55 @@ struct ComposableStateMachineTests {
             """)
         #expect(expansion.findings.map(\.message).contains(message), "\(expansion.findings.map(\.message))")
     }
+
+    @Test("forwards cases that stand in an #if where they are, also to a child that does")
+    func conditions() {
+        let expansion = Expansion(
+            """
+            @ComposableStateMachine
+            struct Parent: StateMachine {
+                struct State {
+                    #if os(Linux)
+                    @NestedState var child = Child.State()
+                    #else
+                    @NestedState var child: Child.State
+                    #endif
+                }
+                enum Input {
+                    @Forward(Child.Input.stop) case stop
+                    #if DEBUG
+                    @Forward(Child.Input.go) case go
+                    #endif
+                }
+                enum IOResult {
+                    #if DEBUG
+                    @Forward(Child.IOResult.self) case child(Child.IOResult)
+                    #endif
+                }
+            }
+            """)
+        #expect(expansion.findings.isEmpty, "\(expansion.findings.map(\.message))")
+        #expect(
+            expansion.contains(
+                """
+                case .input(.stop):
+                return .input(.stop)
+                #if (DEBUG)
+                case .input(.go):
+                return .input(.go)
+                #endif
+                """))
+        #expect(
+            expansion.contains(
+                """
+                #if (DEBUG)
+                case .ioResult(let value0):
+                return .ioResult(.child(value0))
+                #endif
+                """))
+        #expect(
+            expansion.contains("#if (os(Linux))\nStateMachines.NestedStateMachine<State, Action, Child>("))
+        #expect(
+            expansion.contains("#if !(os(Linux))\nStateMachines.NestedStateMachine<State, Action, Child>("))
+    }
 }

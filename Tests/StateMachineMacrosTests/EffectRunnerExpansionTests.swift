@@ -152,4 +152,27 @@ struct EffectRunnerExpansionTests {
         #expect(!expansion.text.contains("EffectRunner"))
         #expect(expansion.text.contains("var body"))
     }
+
+    @Test("gives the parameters of a method names that differ")
+    func parameterNames() {
+        let expansion = machine("case pair(Int, value0: Int)\n    case three(Int, value2: Int, value3_: Int, Int)")
+        #expect(expansion.text.contains("func runPair(_ value0_: Int, _ value0: Int)"))
+        #expect(
+            expansion.text.contains("func runThree(_ value0: Int, _ value2: Int, _ value3_: Int, _ value3: Int)"))
+    }
+
+    @Test("lets a method keep the closures of its effect")
+    func closures() {
+        let expansion = machine(
+            """
+            case notify(@Sendable (Int) async -> Void)
+                case plain((Int) -> Void, id: Int)
+                case wrapped((@MainActor () -> Void))
+                case maybe((() -> Void)?)
+            """)
+        #expect(expansion.text.contains("func runNotify(_ value: @escaping @Sendable (Int) async -> Void)"))
+        #expect(expansion.text.contains("func runPlain(_ value0: @escaping (Int) -> Void, _ id: Int)"))
+        #expect(expansion.text.contains("func runWrapped(_ value: @escaping (@MainActor () -> Void))"))
+        #expect(expansion.text.contains("func runMaybe(_ value: (() -> Void)?)"))
+    }
 }

@@ -65,4 +65,40 @@ struct ReducerMacroTests {
         #expect(expansion.findings.isEmpty)
         #expect(expansion.text.contains("extension Feature"))
     }
+
+    @Test(
+        "and all others write public members for a type in a public extension, unless it says that it is not public",
+        arguments: [
+            ("@CasePathable", "indirect enum A { case a(Int) }", ["struct AllCasePaths", "static var allCasePaths"]),
+            ("@ComposableEffect", "enum A { case a(Int) }", ["func asComposableEffect", "static func merge"]),
+            ("@StateMachine", "struct A: StateMachine { enum Input { case a } }", ["typealias Action"]),
+            (
+                "@ComposableStateMachine",
+                """
+                struct A {
+                    public struct State { @NestedState var c = C.State() }
+                    public enum Input { @Forward(C.Input.a) case a }
+                }
+                """, ["var body", "var nestedBody"]
+            ),
+            (
+                "@ComposableEffectRunner(isBodyComposable: true)", "actor A { enum IOEffect { case a } }",
+                ["var body", "func runIOEffect", "protocol EffectRunner"]
+            ),
+        ])
+    func publicExtension(attribute: String, declaration: String, names: [String]) {
+        func written(_ beginning: String, _ modifier: String, _ end: String) -> [String] {
+            let expansion = Expansion("\(beginning) {\n\(attribute) \(modifier)\(declaration)\n\(end)")
+            #expect(expansion.findings.filter(\.isError).isEmpty)
+            return expansion.lines.filter { line in names.contains { line.contains($0) } }
+        }
+        let lines = written("public extension Space", "", "}")
+        #expect(lines.count == names.count)
+        for line in lines { #expect(line.hasPrefix("public ")) }
+        let others =
+            written("extension Space", "", "}") + written("public extension Space", "internal ", "}")
+            + written("public extension Space { struct Inner", "", "} }")
+        #expect(others.count == 3 * lines.count)
+        for line in others { #expect(!line.hasPrefix("public ")) }
+    }
 }

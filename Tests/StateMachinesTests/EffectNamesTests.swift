@@ -88,6 +88,44 @@ struct EffectNamesTests {
         await eventually("it begins") { store.state == [1, 3] }
     }
 
+    @Test(
+        "a throttled effect that was cancelled before its time holds up none that comes then",
+        arguments: ["as it began to wait", "before it ran", "with its task", "with what it is a part of"])
+    func throttleCancelledEarly(_ way: String) async {
+        let clock = TestClock()
+        let store = Store(initialState: [Int]()) {
+            Reduce<[Int], Int> { state, action in
+                let effect = Effect.send(-action).throttle(id: "a", for: .seconds(1), latest: false, clock: clock)
+                switch action {
+                case ..<0: state.append(-action)
+                case 10: return .merge(effect, .cancel(id: "a"))
+                case 11: return .cancel(id: "a")
+                case 12: return .concatenate(.cancel(id: "b"), effect.cancellable(id: "b"))
+                case 13: return .cancel(id: "b")
+                default: return effect
+                }
+                return .none
+            }
+        }
+        store.send(1)
+        switch way {
+        case "as it began to wait": store.send(10)
+        case "before it ran":
+            store.send(2)
+            store.send(11)
+        case "with its task": store.send(2).cancel()
+        default:
+            store.send(12)
+            store.send(13)
+        }
+        // Within the interval, and nothing has run meanwhile.
+        let next = store.send(3)
+        await eventually("it waits") { clock.sleeperCount == 1 }
+        await clock.advance(by: .seconds(1))
+        await next.finish()
+        #expect(store.state == [1, 3])
+    }
+
     @Test("a part of an effect is cancelled by its id, by another effect and by a task inside of one")
     func taskCancellation() async {
         let seen = Recorder()
@@ -140,9 +178,12 @@ struct EffectNamesTests {
     @Test("a clock whose own code throttles is asked while nothing of the throttling is locked")
     func throttlingClock() {
         let (throttles, plain) = (Throttles(), TestClock())
-        let clock = AskedClock { _ = throttles.begin(EffectID("other"), .seconds(1), latest: false, plain) }
-        guard case .go = throttles.begin(EffectID("a"), .seconds(1), latest: true, clock),
-            case .wait(.seconds(1), let ticket) = throttles.begin(EffectID("a"), .seconds(1), latest: true, clock)
+        let clock = AskedClock {
+            _ = throttles.begin(EffectID("other"), .seconds(1), latest: false, plain, CancellationMark())
+        }
+        guard case .go = throttles.begin(EffectID("a"), .seconds(1), latest: true, clock, CancellationMark()),
+            case .wait(.seconds(1), let ticket) = throttles.begin(
+                EffectID("a"), .seconds(1), latest: true, clock, CancellationMark())
         else {
             Issue.record("the first goes, and the second waits")
             return

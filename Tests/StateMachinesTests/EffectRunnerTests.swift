@@ -97,4 +97,60 @@ struct EffectRunnerTests {
         await reader.value
         #expect(recorder.entries == ["endless"])
     }
+
+    @Test("keep of a deferred stream what its own policy keeps, for a slow reader")
+    func deferredPolicy() async {
+        let (stream, source) = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
+        let deferred = AsyncStream<Int>.deferred { stream }
+        for number in 0..<1000 {
+            source.yield(number)
+            await Task.yield()
+        }
+        source.finish()
+        var read: [Int] = []
+        for await number in deferred { read.append(number) }
+        // Two were taken ahead.
+        #expect(read.count <= 3)
+        #expect(read.last == 999)
+        #expect(read == read.sorted())
+    }
+
+    @Test("of a deferred stream end when nobody holds the stream, and when its reader is cancelled")
+    func deferredEnd() async {
+        let recorder = Recorder()
+        func make() -> AsyncStream<Int> {
+            .deferred {
+                AsyncStream { continuation in
+                    continuation.onTermination = { _ in recorder.note("ended") }
+                    for number in 0..<10 { continuation.yield(number) }
+                }
+            }
+        }
+        for await number in make() where number == 1 { break }
+        await eventually("it ends with the stream") { recorder.entries == ["ended"] }
+        _ = make()
+        await eventually("it ends unread") { recorder.entries.count == 2 }
+        let reader = Task { for await _ in make() {} }
+        await Task.yield()
+        reader.cancel()
+        await reader.value
+        await eventually("it ends with its reader") { recorder.entries.count == 3 }
+    }
+
+    @Test("together wait for the reader of their one stream, and all is read")
+    func mergedPolicy() async {
+        let begun = Recorder()
+        let effect = ComposableEffect<Int>.merge((0..<10).map { .just($0) })
+        let stream = effect.stream { number in
+            begun.note("\(number)")
+            return AsyncStream { continuation in
+                for offset in 0..<10 { continuation.yield(number * 10 + offset) }
+                continuation.finish()
+            }
+        }
+        var read: Set<Int> = []
+        for await number in stream { read.insert(number) }
+        #expect(read == Set(0..<100))
+        #expect(begun.entries.count == 10)
+    }
 }

@@ -225,6 +225,29 @@ struct EffectTests {
         #expect(await host.state == ["1", "3", "2"])
     }
 
+    @Test("may be many that were merged or concatenated one by one", arguments: [false, true])
+    func oneByOne(_ isMerged: Bool) async {
+        // In a process of its own: what is too deep for the stack ends it.
+        if isMerged {
+            await #expect(processExitsWith: .success) {
+                await EffectTests.sendMany { $0.merge(with: $1) }
+                await EffectTests.sendMany { .merge($0, $1) }
+            }
+        } else {
+            await #expect(processExitsWith: .success) {
+                await EffectTests.sendMany { $0.concatenate(with: $1) }
+                await EffectTests.sendMany { .concatenate($0, $1) }
+            }
+        }
+    }
+
+    private static func sendMany(_ add: @escaping @Sendable (Piece, Piece) -> Piece) async {
+        let host = MachineHost(initialState: [String]()) { Player() }
+        await host.send(.play { (0..<10_000).reduce(.none) { effect, _ in add(effect, .send(.note("n"))) } })
+        let count = await host.state.count
+        precondition(count == 10_000)
+    }
+
     @Test("leave nothing behind when they have ended")
     func noLeftovers() async {
         let machine = EmbeddedMachine<[String], Player.Action> { Player() }

@@ -50,4 +50,51 @@ struct MachineHostTests {
         }
         #expect(await host.state.count == 200)
     }
+
+    /// Makes hosts as an app does: on the main actor, and out of what it has there.
+    @MainActor
+    final class Maker {
+        let first = Feature.State(count: 3)
+        let feature = Feature()
+
+        func make() -> MachineHostOf<Feature> {
+            MachineHost(initialState: first) {
+                feature
+            } withDependencies: {
+                $0.context = .test
+            }
+        }
+    }
+
+    private actor Other {
+        func make() -> MachineHost<Int, Int> {
+            MachineHost(initialState: 1) {
+                Reduce { state, action in
+                    state += action
+                    return .none
+                }
+            }
+        }
+    }
+
+    @Test("is made by code of the main actor, and of any other")
+    func madeOnActors() async {
+        let host = await Maker().make()
+        await host.send(.addTwice)
+        #expect(await host.state.count == 5)
+        let other = await Other().make()
+        await other.send(2)
+        #expect(await other.state == 3)
+    }
+
+    @Test("gives the newest state to a reader that is busy")
+    func busyReader() async {
+        var host: MachineHostOf<Feature>? = MachineHost(initialState: Feature.State()) { Feature() }
+        let states = await host?.states()
+        for _ in 0..<100 { await host?.send(.add) }
+        host = nil
+        var counts: [Int] = []
+        if let states { for await state in states { counts.append(state.count) } }
+        #expect(counts == [100])
+    }
 }

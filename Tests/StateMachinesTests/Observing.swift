@@ -39,3 +39,10 @@ func untilCancelled() async {
     for await _ in stream {}
     continuation.finish()
 }
+
+/// Opened once; waited for by any number, cancelled or not.
+final class Latch: Sendable {
+    private let isOpen = Mutex(false)
+    func open() { isOpen.withLock { $0 = true } }
+    func wait() async { while !isOpen.withLock({ $0 }) { await Task.yield() } }
+}

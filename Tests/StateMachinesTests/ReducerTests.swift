@@ -13,7 +13,7 @@ struct ReducerTests {
             var count = 0
         }
         @CasePathable
-        enum Action: Equatable { case add, later, wait, stop }
+        enum Action: Equatable { case add, later, wait, stop, become(Int), becomeAndWait(Int) }
 
         var body: some Reducer<State, Action> {
             Reduce { state, action in
@@ -24,6 +24,12 @@ struct ReducerTests {
                 case .later: return .run { await $0(.add) }
                 case .wait: return .run { _ in await untilCancelled() }.cancellable(id: "wait")
                 case .stop: return .cancel(id: "wait")
+                case .become(let id):
+                    state = State(id: id)
+                    return .none
+                case .becomeAndWait(let id):
+                    state = State(id: id)
+                    return .run { _ in await untilCancelled() }.cancellable(id: "wait")
                 }
             }
         }
@@ -151,5 +157,61 @@ struct ReducerTests {
         #expect(store.effects.origins.count == 1)
         await store.send(.rows(.element(id: 1, action: .stop)))
         await first.finish()
+    }
+
+    @Test("end the effects of a child that becomes another by its own action, but not those of that action")
+    func becomesAnother() async {
+        let store = TestStore(initialState: Parent.State(maybe: .init(id: 1))) { Parent() }
+        let old = await store.send(.maybe(.wait))
+        await store.send(.maybe(.becomeAndWait(2))) { $0.maybe = .init(id: 2) }
+        await old.finish()
+        #expect(store.effects.origins == [.maybe(.becomeAndWait(2))])
+        await store.send(.maybe(.stop))
+        await store.finish()
+    }
+
+    @Test("end the effects of an element that becomes another by its own action")
+    func elementBecomesAnother() async {
+        let store = TestStore(initialState: Parent.State(rows: [.init(id: 1), .init(id: 2)])) { Parent() }
+        let old = await store.send(.rows(.element(id: 1, action: .wait)))
+        let other = await store.send(.rows(.element(id: 2, action: .wait)))
+        await store.send(.rows(.element(id: 1, action: .become(3)))) { $0.rows = [.init(id: 3), .init(id: 2)] }
+        await old.finish()
+        #expect(store.effects.origins == [.rows(.element(id: 2, action: .wait))])
+        await store.send(.rows(.element(id: 2, action: .stop)))
+        await other.finish()
+    }
+
+    @Test("end the effects of a child in a case that becomes another by its own action")
+    func caseBecomesAnother() async {
+        let store = TestStore(initialState: Screen.counter(.init(id: 1))) {
+            Reduce<Screen, ScreenAction> { _, _ in .none }
+                .ifCaseLet(\.counter, action: \.counter) { Counter() }
+        }
+        let old = await store.send(.counter(.wait))
+        await store.send(.counter(.become(2))) { $0 = .counter(.init(id: 2)) }
+        await old.finish()
+        await store.finish()
+    }
+
+    @CasePathable
+    enum Screen: Equatable { case counter(Counter.State) }
+    @CasePathable
+    enum ScreenAction: Equatable { case counter(Counter.Action) }
+
+    @Test("may lose very many elements at once")
+    func emptied() async {
+        // In a process of its own: what is too deep for the stack ends it.
+        await #expect(processExitsWith: .success) {
+            let rows = IdentifiedArray(uniqueElements: (0..<10_000).map { Counter.State(id: $0) })
+            let host = MachineHost(initialState: rows) {
+                Reduce<IdentifiedArrayOf<Counter.State>, IdentifiedActionOf<Counter>> { state, _ in
+                    state.removeAll()
+                    return .none
+                }
+                .forEach(\.self, action: \.self) { Counter() }
+            }
+            await host.send(.element(id: 1, action: .wait)).finish()
+        }
     }
 }

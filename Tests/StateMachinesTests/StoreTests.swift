@@ -182,6 +182,41 @@ struct StoreTests {
         #expect(store.withState(\.items[0]) == 2)
     }
 
+    @Test("tells of a property that may be nil when it comes or goes, and not when it stays")
+    func optionalProperty() {
+        struct Naming: Reducer {
+            struct State: ObservableState { var name: String? }
+            typealias Action = String?
+            func reduce(into state: inout State, action: String?) -> Effect<String?> {
+                state.name = action
+                return .none
+            }
+        }
+        let store = Store(initialState: Naming.State()) { Naming() }
+        let changes = Recorder()
+        observe(changes, "came") { _ = store.name }
+        store.send(nil)
+        #expect(changes.entries == [])
+        store.send("a")
+        #expect(changes.entries == ["came"])
+        observe(changes, "went") { _ = store.name }
+        store.send("a")
+        #expect(changes.entries == ["came"])
+        store.send(nil)
+        #expect(changes.entries == ["came", "went"])
+    }
+
+    @Test("keeps nothing of parts that were dropped")
+    func droppedScopes() {
+        let kept = store.scope(state: \.child, action: \.child)
+        for _ in 0..<1_000 { _ = store.scope(state: \.child, action: \.child) }
+        #expect(store.observers.childCount < 20)
+        let changes = Recorder()
+        observe(changes, "kept") { _ = kept.count }
+        store.send(.child(.add))
+        #expect(changes.entries == ["kept"])
+    }
+
     @Test("tells of a property that cannot be compared with each change")
     func incomparable() {
         struct Opaque: Reducer {

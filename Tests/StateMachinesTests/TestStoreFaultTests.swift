@@ -95,6 +95,67 @@ struct TestStoreFaultTests {
         #expect(time < .seconds(1))
     }
 
+    @Test("reports an action that an effect sends while it goes")
+    func sentWhileReleased() async {
+        let end = Latch()
+        let reports = await issues {
+            let store = TestStore(initialState: Feature.State()) {
+                Reduce<Feature.State, Feature.Action> { _, _ in
+                    .run { send in
+                        await end.wait()
+                        // The store is released at once, and waits a little.
+                        for _ in 0..<100 { await Task.yield() }
+                        await send(.loaded)
+                    }
+                }
+            }
+            await store.send(.load)
+            end.open()
+        }
+        #expect(reports == ["An action must be received but the test has ended: .loaded"])
+    }
+
+    @Test("reports nothing when it goes with an effect of the main actor that has sent its last action")
+    func goesWithMainActor() async {
+        for _ in 0..<20 {
+            let reports = await issues {
+                let store = TestStore(initialState: Feature.State()) {
+                    Reduce<Feature.State, Feature.Action> { state, action in
+                        guard action == .load else {
+                            state.loads += 1
+                            return .none
+                        }
+                        return .run { @MainActor send in await send(.loaded) }
+                    }
+                }
+                await store.send(.load)
+                await store.receive(.loaded) { $0.loads = 1 }
+            }
+            #expect(reports == [])
+        }
+    }
+
+    @Test("still reports an effect of the main actor that has more to do")
+    func mainActorGoesOn() async {
+        let reports = await issues {
+            let store = TestStore(initialState: Feature.State()) {
+                Reduce<Feature.State, Feature.Action> { state, action in
+                    guard action == .load else {
+                        state.loads += 1
+                        return .none
+                    }
+                    return .run { @MainActor send in
+                        await send(.loaded)
+                        await untilCancelled()
+                    }
+                }
+            }
+            await store.send(.load)
+            await store.receive(.loaded) { $0.loads = 1 }
+        }
+        #expect(reports.count == 1)
+    }
+
     @Test("reports an action that is sent after its effect has ended")
     func sentLate() async {
         let left = Recorder()

@@ -29,7 +29,15 @@ final class Throttles: Sendable {
         /// Another than that of each other entry.
         let number: UInt64
         /// The one that is to begin at the end of the interval.
-        var waiting: UInt64?
+        var waiting: Waiting?
+
+        /// Whether one waits that nobody has cancelled.
+        var isAwaited: Bool { waiting.map { !$0.mark.isSet } ?? false }
+    }
+
+    private struct Waiting {
+        let ticket: UInt64
+        let mark: CancellationMark
     }
 
     private struct State {
@@ -44,16 +52,19 @@ final class Throttles: Sendable {
 
     private let state = Mutex(State())
 
-    func begin(_ id: EffectID, _ interval: Duration, latest: Bool, _ clock: any Clock<Duration>) -> Decision {
+    /// - Parameter mark: Set when the effect is cancelled. One that waited holds up no other from then on.
+    func begin(
+        _ id: EffectID, _ interval: Duration, latest: Bool, _ clock: any Clock<Duration>, _ mark: CancellationMark
+    ) -> Decision {
         let key = Key(id)
         let elapsed = Self.elapsed(by: clock)
         while true {
             let known = state.withLock { $0.entries }
             let times = known.mapValues { $0.elapsed() }
-            let over = known.filter { $1.waiting == nil && times[$0, default: .zero] >= $1.interval }
+            let over = known.filter { !$1.isAwaited && times[$0, default: .zero] >= $1.interval }
             let decision: Decision? = state.withLock { state in
                 for (key, entry) in over {
-                    guard let current = state.entries[key], current.number == entry.number, current.waiting == nil
+                    guard let current = state.entries[key], current.number == entry.number, !current.isAwaited
                     else { continue }
                     state.entries[key] = nil
                 }
@@ -63,9 +74,9 @@ final class Throttles: Sendable {
                 }
                 // One that has begun meanwhile: it is looked at anew, so that its clock is asked without the lock, too.
                 guard entry.number == known[key]?.number else { return nil }
-                guard latest || entry.waiting == nil else { return .drop }
+                guard latest || !entry.isAwaited else { return .drop }
                 let ticket = state.next()
-                state.entries[key]?.waiting = ticket
+                state.entries[key]?.waiting = Waiting(ticket: ticket, mark: mark)
                 return .wait(max(.zero, entry.interval - times[key, default: .zero]), ticket: ticket)
             }
             // What the lock let go of is released here, with the clocks' moments in it.
@@ -79,7 +90,7 @@ final class Throttles: Sendable {
         let key = Key(id)
         let elapsed = isOver ? Self.elapsed(by: clock) : nil
         let (begins, replaced) = state.withLock { state -> (Bool, Entry?) in
-            guard let entry = state.entries[key], entry.waiting == ticket else { return (false, nil) }
+            guard let entry = state.entries[key], entry.waiting?.ticket == ticket else { return (false, nil) }
             guard let elapsed else {
                 state.entries[key]?.waiting = nil
                 return (false, nil)
@@ -95,4 +106,11 @@ final class Throttles: Sendable {
         let start = clock.now
         return { start.duration(to: clock.now) }
     }
+}
+
+/// Says whether something was cancelled that has perhaps not even begun.
+final class CancellationMark: Sendable {
+    private let flag = Atomic(false)
+    var isSet: Bool { flag.load(ordering: .acquiring) }
+    func set() { flag.store(true, ordering: .releasing) }
 }

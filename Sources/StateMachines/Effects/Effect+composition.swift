@@ -4,7 +4,11 @@ extension Effect {
 
     /// Runs effects at the same time.
     public static func merge(_ effects: some Sequence<Self>) -> Self {
-        let effects = effects.filter { !$0.isNone }
+        // Flat, so that merging one by one does not make a tree as deep as there are effects.
+        let effects = effects.flatMap { effect in
+            if case .merge(let parts) = effect.operation { return parts }
+            return effect.isNone ? [] : [effect]
+        }
         return effects.count > 1 ? Self(.merge(effects)) : effects.first ?? .none
     }
 
@@ -13,7 +17,10 @@ extension Effect {
 
     /// Runs effects one after the other; each starts when the one before it has ended.
     public static func concatenate(_ effects: some Sequence<Self>) -> Self {
-        let effects = effects.filter { !$0.isNone }
+        let effects = effects.flatMap { effect in
+            if case .concatenate(let parts) = effect.operation { return parts }
+            return effect.isNone ? [] : [effect]
+        }
         return effects.count > 1 ? Self(.concatenate(effects)) : effects.first ?? .none
     }
 
@@ -54,11 +61,8 @@ extension Effect {
         case .run(let work):
             Effect<Other>(
                 .run(
-                    EffectWork(priority: work.priority) { send in
-                        await work.run(
-                            Send { action in
-                                if let action = transform(action) { await send(action) }
-                            })
+                    EffectWork(priority: work.priority, location: work.location) { send in
+                        await work.run(send.from(transform))
                     }))
         case .merge(let effects): Effect<Other>(.merge(effects.map { $0.compactMap(transform) }))
         case .concatenate(let effects): Effect<Other>(.concatenate(effects.map { $0.compactMap(transform) }))

@@ -11,7 +11,7 @@ extension Effect {
     ) -> Self {
         if isNone { return self }
         let clock = clock ?? DependencyValues.current.continuousClock
-        let gate = EffectGate { .wait { (try? await clock.sleep(for: interval)) != nil } }
+        let gate = EffectGate { _ in .wait { (try? await clock.sleep(for: interval)) != nil } }
         return Self(.gated(self, gate)).cancellable(id: id, cancelInFlight: true)
     }
 
@@ -35,8 +35,8 @@ extension Effect {
         let values = DependencyValues.current
         let (clock, throttles) = (clock ?? values.continuousClock, values.throttles)
         let key = EffectID(id)
-        let gate = EffectGate {
-            switch throttles.begin(key, interval, latest: latest, clock) {
+        let gate = EffectGate { mark in
+            switch throttles.begin(key, interval, latest: latest, clock, mark) {
             case .go: .go
             case .drop: .drop
             case .wait(let remaining, let ticket):

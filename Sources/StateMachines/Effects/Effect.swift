@@ -1,5 +1,3 @@
-import Synchronization
-
 /// What is to be done outside of a reducer, as a value: nothing happens until a store or host gets it back.
 ///
 /// An effect is registered for cancellation when the reducer returns it, before it starts, so a `.cancel(id:)` also
@@ -28,12 +26,12 @@ public struct Effect<Action: Sendable>: Sendable {
 
     /// Runs asynchronous work that may send any number of actions.
     ///
-    /// The work is cancelled when the effect is, or the store goes; what it sends after that is dropped. An effect that is
-    /// cancelled before it has started never runs its work, not even to tell it so. Actions are sent while the work runs:
-    /// one that comes after its end, from a task that it left behind, is reduced but reported as an issue.
+    /// The work is cancelled when the effect is, or the store goes; what it sends after that is dropped, whichever task sends it.
+    /// An effect that is cancelled before it has started never runs its work, not even to tell it so. Actions are sent while the
+    /// work runs: one that comes after its end, from a task that it left behind, is reduced but reported as an issue.
     ///
-    /// - Parameter handler: gets the error that the work throws. Without it an error is reported as an issue, except
-    ///   `CancellationError`, which is ignored.
+    /// - Parameter handler: gets the error that the work throws, except a `CancellationError` after the effect was cancelled.
+    ///   Without it an error is reported as an issue, except each `CancellationError`, which is ignored.
     public static func run(
         priority: TaskPriority? = nil,
         operation: @escaping @Sendable (_ send: Send<Action>) async throws -> Void,
@@ -46,17 +44,16 @@ public struct Effect<Action: Sendable>: Sendable {
         let location = CodeLocation(fileID, filePath, line, column)
         return Self(
             .run(
-                EffectWork(priority: priority) { send in
-                    let life = EffectLife(location)
-                    defer { life.end() }
-                    let send = send.belonging(to: life)
+                EffectWork(priority: priority, location: location) { send in
                     await DependencyValues.$current.withValue(dependencies) {
                         do {
                             try await operation(send)
-                        } catch is CancellationError {
-                            return
                         } catch {
+                            let isCancellation = error is CancellationError
+                            // That of something else is an error like others.
+                            if isCancellation, Task.isCancelled { return }
                             if let handler { return await handler(error, send) }
+                            if isCancellation { return }
                             reportIssue("An \"Effect.run\" threw an unhandled error: \(error)", at: location)
                         }
                     }
@@ -72,47 +69,40 @@ public struct Effect<Action: Sendable>: Sendable {
 /// The asynchronous part of an effect.
 struct EffectWork<Action: Sendable>: Sendable {
     let priority: TaskPriority?
+    /// Where the effect was made.
+    let location: CodeLocation
     let run: @Sendable (Send<Action>) async -> Void
 }
+
+/// Takes an action of an effect to its owner, and returns when it has been reduced. What it returns is called when the effect
+/// goes on, on the actor that the effect is on.
+typealias Deliver<Action> = @Sendable (Action, EffectLife) async -> (@Sendable () -> Void)?
 
 /// Sends actions from an effect back to the store or host: `await send(.loaded(items))`.
 ///
 /// It returns when the action has been reduced. Once the effect is cancelled it does nothing.
 public struct Send<Action: Sendable>: Sendable {
-    private let deliver: @Sendable (Action) async -> Void
-    private let life: EffectLife?
+    private let deliver: Deliver<Action>
+    private let life: EffectLife
 
-    init(_ deliver: @escaping @Sendable (Action) async -> Void) { self.init(deliver, nil) }
-
-    private init(_ deliver: @escaping @Sendable (Action) async -> Void, _ life: EffectLife?) {
+    init(_ life: EffectLife, _ deliver: @escaping Deliver<Action>) {
         self.deliver = deliver
         self.life = life
     }
 
-    /// The same, with a report of what is sent after the end of a life.
-    func belonging(to life: EffectLife) -> Self { Self(deliver, life) }
+    /// The same for other actions; those that become nil are not sent.
+    func from<Other: Sendable>(_ transform: @escaping @Sendable (Other) -> Action?) -> Send<Other> {
+        Send<Other>(life) { [deliver] action, life in
+            guard let action = transform(action) else { return nil }
+            return await deliver(action, life)
+        }
+    }
 
     /// Sends an action; returns when it has been reduced, and at once, without sending, after the effect was cancelled.
-    public func callAsFunction(_ action: Action) async {
-        guard !Task.isCancelled else { return }
-        life?.check(action)
-        await deliver(action)
-    }
-}
-
-/// Whether the work of an effect goes on.
-final class EffectLife: Sendable {
-    private let hasEnded = Atomic(false)
-    private let location: CodeLocation
-
-    init(_ location: CodeLocation) { self.location = location }
-
-    func end() { hasEnded.store(true, ordering: .relaxed) }
-
-    func check(_ action: some Sendable) {
-        guard hasEnded.load(ordering: .relaxed) else { return }
-        reportIssue(
-            "An action was sent from an effect that has ended: \(ValueText.summary(of: action)). "
-                + "Wait in the effect for the tasks that it starts.", at: location)
+    nonisolated(nonsending) public func callAsFunction(_ action: Action) async {
+        guard !life.isOver else { return }
+        life.check(action)
+        let goesOn = await deliver(action, life)
+        goesOn?()
     }
 }

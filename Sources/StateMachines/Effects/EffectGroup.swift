@@ -1,44 +1,109 @@
 import Synchronization
 
+/// An action that is reduced after the one that is being reduced.
+struct QueuedAction<Action> {
+    let action: Action
+    /// To which its effects belong; nil for that of the action which is being reduced.
+    let group: EffectGroup?
+
+    init(_ action: Action, _ group: EffectGroup?) {
+        self.action = action
+        self.group = group
+        if let group, group.isForLater { group.actionWaits() }
+    }
+
+    func isReduced() {
+        if let group, group.isForLater { group.actionReduced() }
+    }
+}
+
 /// The tasks that come from one `send`: those of its effects, and of the actions which these send.
 final class EffectGroup: Sendable {
     /// The group of the effect that runs in the current task.
     @TaskLocal static var current: EffectGroup?
 
+    private struct Member: Sendable {
+        let task: Task<Void, Never>
+        let marks: [CancellationMark]
+    }
+
     private struct Contents {
-        var tasks: [UInt64: Task<Void, Never>] = [:]
+        var members: [UInt64: Member] = [:]
         var isCancelled = false
+        /// Actions that wait until they are reduced.
+        var waitingActions = 0
+        var sleepers: [CheckedContinuation<Void, Never>] = []
     }
 
     /// The effects of the host: they tell the groups of one from those of another.
     let registry: any EffectRegistry
     var owner: ObjectIdentifier { ObjectIdentifier(registry) }
+    /// Whether somebody may wait for it before its action has been reduced.
+    let isForLater: Bool
     private let contents = Mutex(Contents())
 
-    init(of registry: any EffectRegistry) { self.registry = registry }
+    init(of registry: any EffectRegistry, isForLater: Bool = false) {
+        self.registry = registry
+        self.isForLater = isForLater
+    }
+
+    func actionWaits() { contents.withLock { $0.waitingActions += 1 } }
+
+    func actionReduced() {
+        let sleepers = contents.withLock { contents in
+            contents.waitingActions -= 1
+            guard contents.waitingActions == 0 else { return [CheckedContinuation<Void, Never>]() }
+            defer { contents.sleepers = [] }
+            return contents.sleepers
+        }
+        for sleeper in sleepers { sleeper.resume() }
+    }
 
     /// - Returns: whether the group is cancelled; the caller cancels the task once it holds no lock.
-    func add(_ task: Task<Void, Never>, _ number: UInt64) -> Bool {
+    func add(_ task: Task<Void, Never>, _ marks: [CancellationMark], _ number: UInt64) -> Bool {
         contents.withLock { contents in
-            contents.tasks[number] = task
+            contents.members[number] = Member(task: task, marks: marks)
             return contents.isCancelled
         }
     }
 
     func remove(_ number: UInt64) {
-        _ = contents.withLock { $0.tasks.removeValue(forKey: number) }
+        _ = contents.withLock { $0.members.removeValue(forKey: number) }
     }
 
     func cancel() {
-        let tasks = contents.withLock { contents in
+        let members = contents.withLock { contents in
             contents.isCancelled = true
-            return Array(contents.tasks.values)
+            return Array(contents.members.values)
         }
-        for task in tasks { task.cancel() }
+        for member in members {
+            for mark in member.marks { mark.set() }
+            member.task.cancel()
+        }
     }
 
     /// Returns when no task is left. A task's followers are added before it ends, so none is missed.
     func finish() async {
-        while let task = contents.withLock({ $0.tasks.first?.value }) { await task.value }
+        while true {
+            let (task, isWaiting) = contents.withLock { ($0.members.first?.value.task, $0.waitingActions > 0) }
+            if let task {
+                await task.value
+            } else if isWaiting {
+                await reducing()
+            } else {
+                return
+            }
+        }
+    }
+
+    /// Sleeps until no action waits.
+    private func reducing() async {
+        await withCheckedContinuation { continuation in
+            let sleeps = contents.withLock { contents in
+                if contents.waitingActions > 0 { contents.sleepers.append(continuation) }
+                return contents.waitingActions > 0
+            }
+            if !sleeps { continuation.resume() }
+        }
     }
 }

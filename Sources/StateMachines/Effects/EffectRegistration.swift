@@ -8,39 +8,53 @@ final class EffectRegistration: Sendable {
         case cancelled
     }
 
+    private struct Contents {
+        var state = State.waiting
+        var marks: [CancellationMark] = []
+    }
+
     let id: EffectID
     let position: EffectPosition
-    private let state: Mutex<State>
+    private let contents = Mutex(Contents())
 
     init(id: EffectID, position: EffectPosition) {
         self.id = id
         self.position = position
-        state = Mutex(.waiting)
     }
 
-    /// One that runs already; `cancel` is called once at most.
-    init(id: EffectID, position: EffectPosition, cancel: @escaping @Sendable () -> Void) {
-        self.id = id
-        self.position = position
-        state = Mutex(.running(cancel))
-    }
+    /// Sets a mark, too, when it is cancelled.
+    func add(_ mark: CancellationMark) { contents.withLock { $0.marks.append(mark) } }
 
     /// Begins the work, unless it was cancelled while it waited.
     func start(priority: TaskPriority?, _ work: @escaping @Sendable () async -> Void) -> Task<Void, Never>? {
-        state.withLock { state in
-            guard case .waiting = state else { return nil }
+        contents.withLock { contents in
+            guard case .waiting = contents.state else { return nil }
             let task = Task(priority: priority) { await work() }
-            state = .running { task.cancel() }
+            contents.state = .running { task.cancel() }
             return task
         }
     }
 
-    func cancel() {
-        let cancel: (@Sendable () -> Void)? = state.withLock { state in
-            defer { state = .cancelled }
-            if case .running(let cancel) = state { return cancel }
-            return nil
+    /// Begins work that has to run, cancelled or not.
+    func run<Result: Sendable>(_ work: @escaping @Sendable () async -> Result) -> Task<Result, Never> {
+        let (task, isCancelled) = contents.withLock { contents in
+            // Under the lock, so that the work finds itself registered.
+            let task = Task(operation: work)
+            guard case .waiting = contents.state else { return (task, true) }
+            contents.state = .running { task.cancel() }
+            return (task, false)
         }
+        if isCancelled { task.cancel() }
+        return task
+    }
+
+    func cancel() {
+        let (cancel, marks) = contents.withLock { contents -> ((@Sendable () -> Void)?, [CancellationMark]) in
+            defer { contents.state = .cancelled }
+            if case .running(let cancel) = contents.state { return (cancel, contents.marks) }
+            return (nil, contents.marks)
+        }
+        for mark in marks { mark.set() }
         // Outside of the lock: this runs the cancellation handlers of the work.
         cancel?()
     }

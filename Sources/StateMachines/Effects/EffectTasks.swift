@@ -4,11 +4,18 @@ import Synchronization
 ///
 /// It is safe to use from any isolation, since a host may be released anywhere and effects end anywhere.
 final class EffectTasks<Action: Sendable>: EffectRegistry {
-    typealias Deliver = @Sendable (Action) async -> Void
-
     private struct Running: Sendable {
         let task: Task<Void, Never>
+        let marks: [CancellationMark]
         let origin: Action
+    }
+
+    /// What a reducer has returned, registered.
+    private struct Plan {
+        let effect: PlannedEffect<Action>
+        var registrations: [EffectRegistration] = []
+        /// Those of the gates in it.
+        var marks: [CancellationMark] = []
     }
 
     private struct Contents: Sendable {
@@ -17,6 +24,10 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         var lastNumber: UInt64 = 0
         var lastPlan: UInt64 = 0
         var isClosed = false
+
+        func reached(by id: EffectID, from position: EffectPosition) -> [EffectRegistration] {
+            registrations[id.name, default: []].filter { $0.id.isReached(by: id) && position.reaches($0.position) }
+        }
     }
 
     private let contents = Mutex(Contents())
@@ -39,14 +50,14 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
     ///   - queue: gets the actions of `.send`.
     ///   - group: the tasks of the same `send`; made when the first one starts.
     func begin(
-        _ effect: Effect<Action>, from origin: Action, queue: inout [Action], group: inout EffectGroup?,
-        deliver: @escaping Deliver
+        _ effect: Effect<Action>, from origin: Action, queue: inout [QueuedAction<Action>], group: inout EffectGroup?,
+        deliver: @escaping Deliver<Action>
     ) {
-        let (plan, registrations) = plan(effect)
-        guard let rest = advance(plan, &queue) else { return remove(registrations) }
-        let joined = group ?? currentGroup ?? EffectGroup(of: self)
+        let plan = plan(effect)
+        guard let rest = advance(plan.effect, group, &queue) else { return remove(plan.registrations) }
+        let joined = group ?? EffectGroup(of: self)
         group = joined
-        start(rest, from: origin, registrations, joined, deliver)
+        start(rest, of: plan, from: origin, joined, deliver)
     }
 
     /// Cancels all effects, and starts no more.
@@ -55,24 +66,29 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
     /// Cancels all effects.
     func cancelAll() { cancelAll(closing: false) }
 
-    private var currentGroup: EffectGroup? {
-        EffectGroup.current.flatMap { $0.owner == ObjectIdentifier(self) ? $0 : nil }
-    }
-
     private func cancelAll(closing: Bool) {
-        let tasks = contents.withLock { contents in
+        let (running, parts) = contents.withLock { contents in
             if closing { contents.isClosed = true }
-            return contents.running.values.map(\.task)
+            let parts = contents.registrations.values.joined().filter(\.position.isOfPart)
+            return (Array(contents.running.values), parts)
         }
         // Outside of the lock: cancelling runs the handlers of the effects.
-        for task in tasks { task.cancel() }
+        for effect in running {
+            for mark in effect.marks { mark.set() }
+            effect.task.cancel()
+        }
+        // A task that an effect has left behind may run them.
+        for part in parts { part.cancel() }
     }
 
     // MARK: Registering
 
-    private func plan(_ effect: Effect<Action>) -> (PlannedEffect<Action>, [EffectRegistration]) {
-        if case .run(let work) = effect.operation { return (.run(work), []) }
+    private func plan(_ effect: Effect<Action>) -> Plan {
+        if case .run(let work) = effect.operation { return Plan(effect: .run(work)) }
         var registrations: [EffectRegistration] = []
+        var marks: [CancellationMark] = []
+        /// The registrations around the part that is looked at.
+        var around: [EffectRegistration] = []
         var order = 0
         let number = contents.withLock { contents in
             contents.lastPlan += 1
@@ -89,11 +105,17 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
                 order += 1
                 let registration = EffectRegistration(id: id, position: EffectPosition(plan: number, order: order))
                 registrations.append(registration)
+                around.append(registration)
+                defer { around.removeLast() }
                 return .cancellable(plan(effect), registration, cancelInFlight: cancelInFlight)
             case .cancel(let id):
                 order += 1
                 return .cancel(id, EffectPosition(plan: number, order: order))
-            case .gated(let effect, let gate): return .gated(plan(effect), gate)
+            case .gated(let effect, let gate):
+                let mark = CancellationMark()
+                for registration in around { registration.add(mark) }
+                marks.append(mark)
+                return .gated(plan(effect), gate, mark)
             }
         }
         let planned = plan(effect)
@@ -104,7 +126,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
                 }
             }
         }
-        return (planned, registrations)
+        return Plan(effect: planned, registrations: registrations, marks: marks)
     }
 
     private func remove(_ registrations: [EffectRegistration]) {
@@ -119,14 +141,19 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         }
     }
 
-    func register(_ id: EffectID, cancel: @escaping @Sendable () -> Void) -> EffectRegistration {
-        contents.withLock { contents in
+    func register(_ id: EffectID, cancelInFlight: Bool) -> EffectRegistration {
+        // In one step: of two at once one is the later, and ends the other.
+        let (registration, replaced, isClosed) = contents.withLock { contents in
             contents.lastPlan += 1
             let position = EffectPosition(plan: contents.lastPlan, order: 0)
-            let registration = EffectRegistration(id: id, position: position, cancel: cancel)
+            let registration = EffectRegistration(id: id, position: position)
+            let replaced = cancelInFlight ? contents.reached(by: id, from: position) : []
             contents.registrations[id.name, default: []].append(registration)
-            return registration
+            return (registration, replaced, contents.isClosed)
         }
+        for other in replaced { other.cancel() }
+        if isClosed { registration.cancel() }
+        return registration
     }
 
     func unregister(_ registration: EffectRegistration) { remove([registration]) }
@@ -140,28 +167,26 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
     }
 
     private func cancel(_ id: EffectID, from position: EffectPosition) {
-        let found = contents.withLock { contents in
-            contents.registrations[id.name, default: []].filter {
-                $0.id.isReached(by: id) && position.reaches($0.position)
-            }
-        }
+        let found = contents.withLock { $0.reached(by: id, from: position) }
         for registration in found { registration.cancel() }
     }
 
     // MARK: Running
 
     /// Does the parts that need no waiting, up to the first that does; returns what is left.
-    private func advance(_ plan: PlannedEffect<Action>, _ queue: inout [Action]) -> PlannedEffect<Action>? {
+    private func advance(
+        _ plan: PlannedEffect<Action>, _ group: EffectGroup?, _ queue: inout [QueuedAction<Action>]
+    ) -> PlannedEffect<Action>? {
         switch plan {
         case .run, .waiting: return plan
-        case .gated(let part, let gate):
-            switch gate.decide() {
-            case .go: return advance(part, &queue)
+        case .gated(let part, let gate, let mark):
+            switch gate.decide(mark) {
+            case .go: return advance(part, group, &queue)
             case .drop: return nil
             case .wait(let wait): return .waiting(part, wait)
             }
         case .send(let action):
-            queue.append(action)
+            queue.append(QueuedAction(action, group))
             return nil
         case .cancel(let id, let position):
             cancel(id, from: position)
@@ -169,25 +194,26 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         case .merge(let parts):
             var rest: [PlannedEffect<Action>] = []
             for part in parts {
-                if let left = advance(part, &queue) { rest.append(left) }
+                if let left = advance(part, group, &queue) { rest.append(left) }
             }
             return rest.count > 1 ? .merge(rest) : rest.first
         case .concatenate(let parts):
             for (index, part) in parts.enumerated() {
-                guard let left = advance(part, &queue) else { continue }
+                guard let left = advance(part, group, &queue) else { continue }
                 return index + 1 < parts.count ? .concatenate([left] + parts[(index + 1)...]) : left
             }
             return nil
         case .cancellable(let part, let registration, let cancelInFlight):
             if cancelInFlight { cancel(registration.id, from: registration.position) }
-            return advance(part, &queue).map { .cancellable($0, registration, cancelInFlight: false) }
+            return advance(part, group, &queue).map { .cancellable($0, registration, cancelInFlight: false) }
         }
     }
 
     private func start(
-        _ effect: PlannedEffect<Action>, from origin: Action, _ registrations: [EffectRegistration],
-        _ group: EffectGroup, _ deliver: @escaping Deliver
+        _ effect: PlannedEffect<Action>, of plan: Plan, from origin: Action, _ group: EffectGroup,
+        _ deliver: @escaping Deliver<Action>
     ) {
+        let (registrations, marks) = (plan.registrations, plan.marks)
         // The task, and whether it has to be cancelled at once; nil when nothing was started.
         let started = contents.withLock { contents -> (Task<Void, Never>, Bool)? in
             guard !contents.isClosed else { return nil }
@@ -198,7 +224,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
             // The outermost cancellable part needs no task of its own: it is all there is.
             if case .cancellable(let part, let own, _) = effect { (work, registration) = (part, own) }
             let body: @Sendable () async -> Void = { [work] in
-                await EffectGroup.$current.withValue(group) { await self.perform(work, deliver) }
+                await EffectGroup.$current.withValue(group) { await self.perform(work, group, deliver) }
                 self.ended(number, registrations, group)
             }
             // Under the lock, so that the entry is there before the work can end.
@@ -206,10 +232,12 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
                 registration.map { $0.start(priority: work.priority, body) }
                 ?? Task(priority: work.priority) { await body() }
             guard let task else { return nil }
-            contents.running[number] = Running(task: task, origin: origin)
-            return (task, group.add(task, number))
+            contents.running[number] = Running(task: task, marks: marks, origin: origin)
+            return (task, group.add(task, marks, number))
         }
-        guard let (task, isCancelled) = started else { return remove(registrations) }
+        let isCancelled = started?.1 ?? true
+        if isCancelled { for mark in marks { mark.set() } }
+        guard let (task, _) = started else { return remove(registrations) }
         if isCancelled { task.cancel() }
     }
 
@@ -221,31 +249,42 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         onEnd?()
     }
 
-    private func perform(_ effect: PlannedEffect<Action>, _ deliver: @escaping Deliver) async {
+    private func perform(
+        _ effect: PlannedEffect<Action>, _ group: EffectGroup, _ deliver: @escaping Deliver<Action>
+    ) async {
         guard !Task.isCancelled else { return }
         switch effect {
-        case .send(let action): await deliver(action)
-        case .run(let work): await work.run(Send(deliver))
+        case .send(let action):
+            let goesOn = await deliver(action, EffectLife(group, .unknown))
+            goesOn?()
+        case .run(let work):
+            let life = EffectLife(group, work.location)
+            await withTaskCancellationHandler {
+                await work.run(Send(life, deliver))
+            } onCancel: {
+                life.cancel()
+            }
+            life.end()
         case .cancel(let id, let position): cancel(id, from: position)
-        case .gated(let part, let gate):
-            switch gate.decide() {
-            case .go: await perform(part, deliver)
+        case .gated(let part, let gate, let mark):
+            switch gate.decide(mark) {
+            case .go: await perform(part, group, deliver)
             case .drop: break
-            case .wait(let wait): await perform(.waiting(part, wait), deliver)
+            case .wait(let wait): await perform(.waiting(part, wait), group, deliver)
             }
         case .waiting(let part, let wait):
-            if await wait() { await perform(part, deliver) }
+            if await wait() { await perform(part, group, deliver) }
         case .merge(let parts):
-            await withDiscardingTaskGroup { group in
+            await withDiscardingTaskGroup { tasks in
                 for part in parts {
-                    group.addTask(priority: part.priority) { await self.perform(part, deliver) }
+                    tasks.addTask(priority: part.priority) { await self.perform(part, group, deliver) }
                 }
             }
         case .concatenate(let parts):
-            for part in parts { await perform(part, deliver) }
+            for part in parts { await perform(part, group, deliver) }
         case .cancellable(let part, let registration, let cancelInFlight):
             if cancelInFlight { cancel(registration.id, from: registration.position) }
-            let task = registration.start(priority: part.priority) { await self.perform(part, deliver) }
+            let task = registration.start(priority: part.priority) { await self.perform(part, group, deliver) }
             guard let task else { return }
             await withTaskCancellationHandler {
                 await task.value

@@ -1,6 +1,7 @@
 /// Where what runs can be cancelled by an id.
 protocol EffectRegistry: AnyObject, Sendable {
-    func register(_ id: EffectID, cancel: @escaping @Sendable () -> Void) -> EffectRegistration
+    /// - Parameter cancelInFlight: whether what was registered before with this id is cancelled.
+    func register(_ id: EffectID, cancelInFlight: Bool) -> EffectRegistration
     func unregister(_ registration: EffectRegistration)
     /// Cancels what was registered before.
     func cancel(_ id: EffectID)
@@ -16,7 +17,8 @@ private let processRegistry = EffectTasks<Never>()
 ///         await send(.uploaded)
 ///     }
 ///
-/// An id means the work of one store or host, as it does for effects; outside of effects, all work that was begun there.
+/// An id means the work of one store or host, as it does for effects, and the work ends with that; outside of effects, all work
+/// that was begun there.
 ///
 /// - Parameter cancelInFlight: whether what was begun with this id before ends when this begins.
 public func withTaskCancellation<Success: Sendable, Failure: Error>(
@@ -25,16 +27,14 @@ public func withTaskCancellation<Success: Sendable, Failure: Error>(
     operation: @escaping @Sendable () async throws(Failure) -> Success
 ) async throws(Failure) -> Success {
     let registry = EffectGroup.current?.registry ?? processRegistry
-    let id = EffectID(id)
-    if cancelInFlight { registry.cancel(id) }
-    let task = Task<Result<Success, Failure>, Never> {
+    let registration = registry.register(EffectID(id), cancelInFlight: cancelInFlight)
+    let task = registration.run { () -> Result<Success, Failure> in
         do throws(Failure) {
             return .success(try await operation())
         } catch {
             return .failure(error)
         }
     }
-    let registration = registry.register(id) { task.cancel() }
     let result = await withTaskCancellationHandler {
         await task.value
     } onCancel: {

@@ -38,15 +38,15 @@ extension ComposableEffect where Effect: Sendable {
     public func stream<Element: Sendable>(
         _ run: @escaping @Sendable (Effect) -> AsyncStream<Element>
     ) -> AsyncStream<Element> {
-        .produced { continuation in await forward(run, to: continuation) }
+        .produced { output in await forward(run, to: output) }
     }
 
     private func forward<Element: Sendable>(
-        _ run: @escaping @Sendable (Effect) -> AsyncStream<Element>, to output: AsyncStream<Element>.Continuation
+        _ run: @escaping @Sendable (Effect) -> AsyncStream<Element>, to output: Handover<Element>
     ) async {
         switch self {
         case .just(let effect):
-            for await element in run(effect) { output.yield(element) }
+            for await element in run(effect) { await output.put(element) }
         case .merge(let effects):
             await withDiscardingTaskGroup { group in
                 for effect in effects { group.addTask { await effect.forward(run, to: output) } }

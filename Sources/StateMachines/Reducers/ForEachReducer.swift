@@ -4,8 +4,8 @@
 extension Reducer {
     /// Runs a child for the element that an action names, before the reducer itself.
     ///
-    /// When an element is removed its effects are cancelled. An action for an element that is not there is reported as
-    /// an issue.
+    /// When an element is removed, or has another id, its effects are cancelled. An action for an element that is not there is
+    /// reported as an issue.
     public func forEach<ElementState, ElementAction, ID: Hashable & Sendable, Child: Reducer>(
         _ elements: any WritableKeyPath<State, IdentifiedArray<ID, ElementState>> & Sendable,
         action: CaseKeyPath<Action, IdentifiedAction<ID, ElementAction>>,
@@ -34,15 +34,13 @@ where Child.State: Identifiable, Child.State.ID == ID {
 
     /// Runs the element's child, then the parent, and cancels the effects of elements that the two have removed.
     public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
-        let childEffect = reduceElement(into: &state, action: action)
         let before = state[keyPath: elements].ids
-        var effect = childEffect.merge(with: parent.reduce(into: &state, action: action))
+        let childEffect = reduceElement(into: &state, action: action)
+        let effect = childEffect.merge(with: parent.reduce(into: &state, action: action))
         let after = state[keyPath: elements]
         guard before != after.ids else { return effect }
-        for id in before where after[id: id] == nil {
-            effect = effect.merge(with: EffectScope(elements, id).cancellation())
-        }
-        return effect
+        let removed = before.filter { !after.contains(id: $0) }
+        return .merge([effect] + removed.map { EffectScope(elements, $0).cancellation() })
     }
 
     private func reduceElement(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {

@@ -32,18 +32,24 @@ public struct IfCaseLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
     /// Runs the child, then the parent, and cancels the child's effects when it is gone after that.
     public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
         let scope = EffectScope(station)
+        let first = ChildIdentity(self.state.extract(state))
         let childEffect = reduceChild(into: &state, action: action, in: scope)
-        let before = ChildIdentity(self.state.extract(state))
-        let effect = childEffect.merge(with: parent.reduce(into: &state, action: action))
-        if case .nobody = before { return effect }
-        if before == ChildIdentity(self.state.extract(state)) { return effect }
-        return effect.merge(with: scope.cancellation())
+        let second = childEffect == nil ? first : ChildIdentity(self.state.extract(state))
+        let effect = (childEffect ?? .none).merge(with: parent.reduce(into: &state, action: action))
+        let third = ChildIdentity(self.state.extract(state))
+        if first == second, second == third { return effect }
+        // A cancellation means what stands before it: the effects of one that is there when its own action has made it
+        // another are those of the new one.
+        return .merge(
+            second.replaces(first) ? scope.cancellation() : .none, effect,
+            third.replaces(second) ? scope.cancellation() : .none)
     }
 
+    /// Nil for an action that is not the child's.
     private func reduceChild(
         into state: inout Parent.State, action: Parent.Action, in scope: EffectScope
-    ) -> Effect<Parent.Action> {
-        guard let childAction = self.action.extract(action) else { return .none }
+    ) -> Effect<Parent.Action>? {
+        guard let childAction = self.action.extract(action) else { return nil }
         guard var childState = self.state.extract(state) else {
             reportIssue(
                 "An \"ifCaseLet\" received an action for a child whose state is not there: "

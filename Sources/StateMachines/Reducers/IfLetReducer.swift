@@ -28,18 +28,24 @@ public struct IfLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
     /// Runs the child, then the parent, and cancels the child's effects when it is gone after that.
     public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
         let scope = EffectScope(self.state)
+        let first = ChildIdentity(state[keyPath: self.state])
         let childEffect = reduceChild(into: &state, action: action, in: scope)
-        let before = ChildIdentity(state[keyPath: self.state])
-        let effect = childEffect.merge(with: parent.reduce(into: &state, action: action))
-        if case .nobody = before { return effect }
-        if before == ChildIdentity(state[keyPath: self.state]) { return effect }
-        return effect.merge(with: scope.cancellation())
+        let second = childEffect == nil ? first : ChildIdentity(state[keyPath: self.state])
+        let effect = (childEffect ?? .none).merge(with: parent.reduce(into: &state, action: action))
+        let third = ChildIdentity(state[keyPath: self.state])
+        if first == second, second == third { return effect }
+        // A cancellation means what stands before it: the effects of one that is there when its own action has made it
+        // another are those of the new one.
+        return .merge(
+            second.replaces(first) ? scope.cancellation() : .none, effect,
+            third.replaces(second) ? scope.cancellation() : .none)
     }
 
+    /// Nil for an action that is not the child's.
     private func reduceChild(
         into state: inout Parent.State, action: Parent.Action, in scope: EffectScope
-    ) -> Effect<Parent.Action> {
-        guard let childAction = self.action.extract(action) else { return .none }
+    ) -> Effect<Parent.Action>? {
+        guard let childAction = self.action.extract(action) else { return nil }
         guard state[keyPath: self.state] != nil else {
             reportIssue(
                 "An \"ifLet\" received an action for a child whose state is nil: \(ValueText.summary(of: action)). "
@@ -65,4 +71,7 @@ enum ChildIdentity: Equatable {
         }
         self = (state as? any Identifiable).map { .named(id($0)) } ?? .somebody
     }
+
+    /// Whether there was somebody else before.
+    func replaces(_ other: Self) -> Bool { other != .nobody && self != other }
 }

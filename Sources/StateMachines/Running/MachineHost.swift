@@ -8,15 +8,24 @@ public actor MachineHost<State: Sendable, Action: Sendable> {
     private var watchers: [UInt64: AsyncStream<State>.Continuation] = [:]
     private var lastWatcher: UInt64 = 0
 
-    /// - Parameter prepare: replaces dependencies for the reducer and its effects.
+    /// - Parameters:
+    ///   - isolation: The actor whose code makes the host, on which the closures run; leave it out.
+    ///   - prepare: replaces dependencies for the reducer and its effects.
     public init<R: Reducer>(
-        initialState: State, @ReducerBuilder<State, Action> reducer: () -> R,
+        initialState: State, isolation: isolated (any Actor)? = #isolation,
+        @ReducerBuilder<State, Action> reducer: () -> R,
         withDependencies prepare: (inout DependencyValues) -> Void = { _ in }
     ) where R.State == State, R.Action == Action {
-        state = initialState
+        // Run by who makes the host, and not by the host: the closures may be those of another actor.
         let values = DependencyValues.current.changed(by: prepare)
-        let reducer = DependencyValues.$current.withValue(values) { reducer() }
-        machine = EmbeddedMachine(dependencies: values) { reducer.reduce(into: &$0, action: $1) }
+        self.init(initialState, values, DependencyValues.$current.withValue(values) { reducer() })
+    }
+
+    private init<R: Reducer>(
+        _ state: State, _ dependencies: DependencyValues, _ reducer: R
+    ) where R.State == State, R.Action == Action {
+        self.state = state
+        machine = EmbeddedMachine(dependencies: dependencies) { reducer.reduce(into: &$0, action: $1) }
     }
 
     deinit {
@@ -25,10 +34,22 @@ public actor MachineHost<State: Sendable, Action: Sendable> {
 
     /// Reduces an action and starts its effects.
     @discardableResult
-    public func send(_ action: Action) -> StoreTask {
-        let task = machine.send(action, to: &state) { [weak self] action in _ = await self?.send(action) }
+    public func send(_ action: Action) -> StoreTask { send(action, in: nil) }
+
+    private func send(_ action: Action, in group: EffectGroup?) -> StoreTask {
+        let task = machine.send(action, to: &state, in: group) {
+            { [weak self] action, life in
+                await self?.receive(action, life)
+                return nil
+            }
+        }
         for watcher in watchers.values { watcher.yield(state) }
         return task
+    }
+
+    private func receive(_ action: Action, _ life: EffectLife) {
+        // Asked here: it may have been cancelled on the way.
+        if !life.isOver { _ = send(action, in: life.group) }
     }
 
     /// The state now and after each action; a slow reader gets the newest one. It ends when the host is released.

@@ -9,10 +9,15 @@ final class StateObservers<State> {
     /// The stores of parts of the state.
     private var children: [Child] = []
 
+    /// How many children there may be before those that have gone are looked for.
+    private var childLimit = 8
+
     private struct Child {
         let isEmpty: () -> Bool?
         let changes: (_ old: State, _ new: State) -> [PropertySignal]
     }
+
+    var childCount: Int { children.count }
 
     /// Whether nobody has read anything since it last changed.
     var isEmpty: Bool {
@@ -34,6 +39,10 @@ final class StateObservers<State> {
 
     func add<Part>(_ child: StateObservers<Part>, _ part: @escaping (State) -> Part) {
         isUnused = false
+        if children.count >= childLimit {
+            children.removeAll { $0.isEmpty() == nil }
+            childLimit = max(8, 2 * children.count)
+        }
         children.append(
             Child(
                 isEmpty: { [weak child] in child?.isEmpty },

@@ -9,7 +9,7 @@ public import Observation
 public final class Store<State, Action: Sendable>: Observable {
     private let read: () -> State
     private let perform: (Action) -> StoreTask
-    private let observers: StateObservers<State>
+    let observers: StateObservers<State>
 
     /// - Parameter prepare: replaces dependencies for the reducer and its effects.
     public init<R: Reducer>(
@@ -23,7 +23,7 @@ public final class Store<State, Action: Sendable>: Observable {
         }
         self.observers = observers
         read = { core.state }
-        perform = { core.send($0) }
+        perform = { core.send($0, in: nil) }
     }
 
     private init(
@@ -47,8 +47,8 @@ public final class Store<State, Action: Sendable>: Observable {
 
     /// Reduces an action and starts its effects.
     ///
-    /// Sent from within a reducer, or by an observer while it is told of a change, it is reduced next, and the task
-    /// returned is empty.
+    /// Sent from within a reducer, or by an observer while it is told of a change, it is reduced next; the task returned waits
+    /// for that, too.
     @discardableResult
     public func send(_ action: Action) -> StoreTask { perform(action) }
 
@@ -99,9 +99,12 @@ private final class StoreCore<State, Action: Sendable> {
     private let observers: StateObservers<State>
     private var isTelling = false
     /// Actions that observers sent while they were told of a change.
-    private var late: [Action] = []
+    private var late: [QueuedAction<Action>] = []
     private var isLate = false
-    private lazy var deliver: @Sendable (Action) async -> Void = { [weak self] action in await self?.receive(action) }
+    private lazy var deliver: Deliver<Action> = { [weak self] action, life in
+        await self?.receive(action, life)
+        return nil
+    }
 
     init<R: Reducer>(
         state: State, reducer: R, dependencies: DependencyValues, observers: StateObservers<State>
@@ -111,29 +114,34 @@ private final class StoreCore<State, Action: Sendable> {
         machine = EmbeddedMachine(dependencies: dependencies) { reducer.reduce(into: &$0, action: $1) }
     }
 
-    func send(_ action: Action) -> StoreTask {
-        if machine.isReducing { return machine.enqueue(action) }
+    func send(_ action: Action, in group: EffectGroup?) -> StoreTask {
+        if machine.isReducing { return machine.enqueue(action, in: group) }
         if isTelling {
-            late.append(action)
+            let group = group ?? EffectGroup(of: machine.effects, isForLater: true)
+            late.append(QueuedAction(action, group))
             isLate = true
-            return StoreTask(nil)
+            return StoreTask(group)
         }
-        let task = reduce(action)
+        let task = reduce(action, in: group)
         while isLate {
             let next = late.removeFirst()
             isLate = !late.isEmpty
-            _ = reduce(next)
+            _ = reduce(next.action, in: next.group)
+            next.isReduced()
         }
         return task
     }
 
-    private func receive(_ action: Action) { _ = send(action) }
+    private func receive(_ action: Action, _ life: EffectLife) {
+        // Asked here: it may have been cancelled on the way.
+        if !life.isOver { _ = send(action, in: life.group) }
+    }
 
-    private func reduce(_ action: Action) -> StoreTask {
+    private func reduce(_ action: Action, in group: EffectGroup?) -> StoreTask {
         // Nobody looks: the state changes in place, and an array in it is not copied.
-        if observers.isEmpty { return machine.send(action, to: &state, deliver: deliver) }
+        if observers.isEmpty { return machine.send(action, to: &state, in: group) { deliver } }
         var new = state
-        let task = machine.send(action, to: &new, deliver: deliver)
+        let task = machine.send(action, to: &new, in: group) { deliver }
         let signals = observers.changes(from: state, to: new)
         isTelling = true
         for signal in signals { signal.willChange() }

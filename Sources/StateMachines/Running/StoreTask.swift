@@ -1,4 +1,6 @@
 /// The effects that a `send` has started, those of the actions that they send included.
+///
+/// What the code of an effect sends to the store itself, and not by its ``Send``, has a task of its own.
 public struct StoreTask: Sendable {
     private let group: EffectGroup?
 

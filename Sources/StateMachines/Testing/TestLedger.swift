@@ -10,13 +10,14 @@ final class TestLedger<State, Action: Sendable> {
         let number: UInt64
     }
 
-    /// What the test store's end has to look at, wherever that comes.
+    /// What the test store's end has to look at, in whichever isolation.
     let open: OpenEntries<Action>
     private(set) var received: [Entry] = []
     /// The action that the test sent last.
     private(set) var sent: Entry?
     private var isSending = false
     private var lastNumber: UInt64 = 0
+    var nextNumber: UInt64 { lastNumber + 1 }
     /// How many of the first received actions were reported as not received in time.
     private var reportedCount = 0
 
@@ -60,5 +61,8 @@ final class TestLedger<State, Action: Sendable> {
 /// The part of a ledger that may be read in any isolation.
 final class OpenEntries<Action: Sendable>: Sendable {
     let actions = Mutex<[Action]>([])
+    /// The numbers of those whose effects have not gone on yet since they sent them.
+    let sending = Mutex<Set<UInt64>>([])
+    func isSending(_ number: UInt64) -> Bool { sending.withLock { $0.contains(number) } }
     let exhaustivity = Mutex(Exhaustivity.on)
 }

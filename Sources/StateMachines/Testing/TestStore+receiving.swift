@@ -79,7 +79,9 @@ extension TestStore {
             let location = CodeLocation(fileID, filePath, line, column)
             reportIssue("There were no received actions to skip.", at: location)
         }
+        let last = ledger.received.last
         skipAllReceived()
+        if let last { await settle(last) }
     }
 
     /// Cancels the effects that still run, and waits for their end.
@@ -131,6 +133,12 @@ extension TestStore {
                 at: location)
         }
         check(entry, against: update, at: location)
+        await settle(entry)
+    }
+
+    /// Lets the effect that has sent an action go on: a test that ends now leaves it the main actor no more.
+    private func settle(_ entry: TestLedger<State, Action>.Entry) async {
+        _ = await wait(.seconds(1)) { !open.isSending(entry.number) }
     }
 
     /// Waits until the condition holds; false when it did not in time.

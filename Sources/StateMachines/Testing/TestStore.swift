@@ -46,7 +46,7 @@ public final class TestStore<State, Action: Sendable> {
     let ledger: TestLedger<State, Action>
     let signal: ChangeSignal
     private let areEqual: (State, State) -> Bool
-    nonisolated private let open: OpenEntries<Action>
+    nonisolated let open: OpenEntries<Action>
     nonisolated let effects: EffectTasks<Action>
     nonisolated private let location: CodeLocation
 
@@ -84,15 +84,17 @@ public final class TestStore<State, Action: Sendable> {
     deinit {
         let exhaustivity = open.exhaustivity.withLock { $0 }
         guard exhaustivity != .off else { return }
+        let running = Self.origins(of: effects)
+        // Looked at after the waiting, in which effects may have sent something.
         let actions = open.actions.withLock { $0 }
         if !actions.isEmpty { exhaustivity.report(Self.unreceived(actions, "but the test has ended"), at: location) }
-        let running = Self.origins(of: effects)
         if !running.isEmpty { exhaustivity.report(Self.unfinished(running, "when the test ended"), at: location) }
     }
 
     /// The actions whose effects do not end, after at most a tenth of a second in which those may that are done already.
     ///
-    /// An effect whose last action the test has received may be on its last lines. Here nothing can be awaited.
+    /// An effect whose last action the test has received may be on its last lines. Here nothing can be awaited, so one that needs
+    /// the main actor for them would not get it: ``settle(_:)`` has let it go on.
     nonisolated private static func origins(of effects: EffectTasks<Action>) -> [Action] {
         let deadline = ContinuousClock.now + .milliseconds(100)
         while !effects.origins.isEmpty, ContinuousClock.now < deadline { usleep(1000) }
@@ -124,7 +126,7 @@ public final class TestStore<State, Action: Sendable> {
             if exhaustivity != .on { skipAllReceived() }
         }
         ledger.beginSending()
-        let task = machine.send(action, to: &current) { [weak self] action in await self?.receive(action) }
+        let task = machine.send(action, to: &current, in: nil) { deliver }
         if let sent = ledger.sent { check(sent, against: update, at: location) }
         // Lets effects that have nothing to wait for come first.
         await Task.yield()
@@ -160,9 +162,27 @@ public final class TestStore<State, Action: Sendable> {
         try DependencyValues.$current.withValue(dependencies) { try assertion(&value) }
     }
 
-    private func receive(_ action: Action) {
-        _ = machine.send(action, to: &current) { [weak self] action in await self?.receive(action) }
+    private var deliver: Deliver<Action> {
+        { [weak self, open] action, life in
+            if let self { return await self.receive(action, life) }
+            // While the store is being released, and looks for what has not been received.
+            if !life.isOver { open.actions.withLock { $0.append(action) } }
+            return nil
+        }
+    }
+
+    /// - Returns: what to do when the effect that has sent the action goes on.
+    private func receive(_ action: Action, _ life: EffectLife) -> (@Sendable () -> Void)? {
+        // Asked here: it may have been cancelled on the way.
+        if life.isOver { return nil }
+        let number = ledger.nextNumber
+        open.sending.withLock { _ = $0.insert(number) }
+        _ = machine.send(action, to: &current, in: life.group) { deliver }
         signal.fire()
+        return { [open, signal] in
+            open.sending.withLock { _ = $0.remove(number) }
+            signal.fire()
+        }
     }
 
     /// Compares the state after an action with the one expected, and goes on from it.

@@ -1,0 +1,207 @@
+import Synchronization
+import Testing
+
+@testable import StateMachines
+
+@MainActor
+@Suite("An effect that is cancelled", .timeLimit(.minutes(2)))
+struct CancelledEffectTests {
+    /// Sees what an effect sends, when that is on its way to the main actor already.
+    private final class Passage: Sendable {
+        private let isPassed = Mutex(false)
+
+        func pass(_ action: Int) -> Int {
+            isPassed.withLock { $0 = true }
+            return action
+        }
+
+        /// Keeps the main actor busy meanwhile, so that it does not arrive.
+        @MainActor
+        func waitUntilPassed() { while !isPassed.withLock({ $0 }) {} }
+    }
+
+    private func store(_ effect: @escaping @Sendable (Int) -> Effect<Int>) -> StoreOf<Reduce<[Int], Int>> {
+        Store(initialState: []) {
+            Reduce { state, action in
+                guard action > 0 else { return effect(action) }
+                state.append(action)
+                return .none
+            }
+        }
+    }
+
+    @Test("sends nothing from a task that it waits for")
+    func innerTask() async {
+        let (begun, gate) = (Recorder(), Latch())
+        let store = store { action in
+            if action < 0 { return .cancel(id: "a") }
+            return .run { send in
+                let inner = Task {
+                    begun.note("begun")
+                    await gate.wait()
+                    await send(1)
+                }
+                await inner.value
+            }
+            .cancellable(id: "a")
+        }
+        let task = store.send(0)
+        await eventually("it runs") { begun.entries == ["begun"] }
+        store.send(-1)
+        gate.open()
+        await task.finish()
+        #expect(store.state == [])
+    }
+
+    @Test("is not heard any more, though it has sent something already", arguments: [false, true])
+    func overtaken(_ sendsAtOnce: Bool) async {
+        let passage = Passage()
+        let store = store { action in
+            if action < 0 { return .cancel(id: "a") }
+            let effect: Effect<Int> = sendsAtOnce ? .concatenate(.run { _ in }, .send(1)) : .run { await $0(1) }
+            return effect.map { passage.pass($0) }.cancellable(id: "a")
+        }
+        let task = store.send(0)
+        passage.waitUntilPassed()
+        store.send(-1)
+        await task.finish()
+        #expect(store.state == [])
+    }
+
+    @Test("is not heard any more by an owner that sends what is delivered itself")
+    func overtakenOnForeignWay() async {
+        let reducer = Reduce<[Int], Int> { state, action in
+            switch action {
+            case 0: return .run { await $0(1) }.cancellable(id: "a")
+            case 9: return .cancel(id: "a")
+            default: state.append(action)
+            }
+            return .none
+        }
+        let (onItsWay, gate) = (Recorder(), Latch())
+        let owner = Owner { reducer }
+        owner.send(0) {
+            onItsWay.note("sent")
+            await gate.wait()
+        }
+        await eventually("it has sent") { onItsWay.entries == ["sent"] }
+        owner.send(9) {}
+        gate.open()
+        await owner.ended()
+        #expect(owner.state == [])
+    }
+
+    @Test("of a child that was closed is not reported, though it has sent something already")
+    func closed() async {
+        let passage = Passage()
+        let reports = await issues {
+            let store = Store(initialState: Closing()) {
+                Reduce<Closing, ClosingAction> { state, action in
+                    if case .close = action { state.child = nil }
+                    return .none
+                }
+                .ifLet(\.child, action: \.child) {
+                    Reduce<Int, Int> { state, action in
+                        state += action
+                        return action == 0 ? .run { await $0(1) }.map { passage.pass($0) } : .none
+                    }
+                }
+            }
+            let task = store.send(.child(0))
+            passage.waitUntilPassed()
+            store.send(.close)
+            await task.finish()
+        }
+        #expect(reports == [])
+    }
+
+    struct Closing: Equatable { var child: Int? = 0 }
+    @CasePathable
+    enum ClosingAction { case child(Int), close }
+
+    @Test("is one that was returned before the cancellation, also when that has waited for its turn")
+    func lateCancellation() async {
+        let (begun, gate, end) = (Recorder(), Latch(), Latch())
+        let store = store { action in
+            if action == 0 { return .concatenate(.run { _ in await gate.wait() }, .cancel(id: "a")) }
+            return .run { send in
+                begun.note("begun")
+                await end.wait()
+                await send(2)
+            }
+            .cancellable(id: "a")
+        }
+        let first = store.send(0)
+        let second = store.send(-1)
+        await eventually("it runs") { begun.entries == ["begun"] }
+        gate.open()
+        await first.finish()
+        end.open()
+        await second.finish()
+        #expect(store.state == [2])
+    }
+
+    @Test("is not one whose work throws the cancellation of another: its handler gets that")
+    func foreignCancellation() async {
+        let store = store { _ in
+            .run { _ in
+                // As a call that was cancelled at the other end.
+                throw CancellationError()
+            } catch: { error, send in
+                if error is CancellationError { await send(1) }
+            }
+        }
+        await store.send(0).finish()
+        #expect(store.state == [1])
+    }
+
+    @Test("has no handler called for its own cancellation")
+    func ownCancellation() async {
+        let handled = Recorder()
+        let store = store { action in
+            if action < 0 { return .cancel(id: "a") }
+            return .run { _ in
+                await untilCancelled()
+                throw CancellationError()
+            } catch: { _, _ in
+                handled.note("handled")
+            }
+            .cancellable(id: "a")
+        }
+        let task = store.send(0)
+        store.send(-1)
+        await task.finish()
+        let second = store.send(0)
+        await Task.yield()
+        second.cancel()
+        await second.finish()
+        #expect(handled.entries == [])
+    }
+}
+
+/// Owns a state and a machine, as a distributed actor would.
+@MainActor
+final class Owner {
+    private(set) var state: [Int] = []
+    private let machine: EmbeddedMachine<[Int], Int>
+    private var tasks: [StoreTask] = []
+
+    init<R: Reducer>(_ reducer: () -> R) where R.State == [Int], R.Action == Int {
+        machine = EmbeddedMachine(reducer: reducer)
+    }
+
+    @discardableResult
+    func send(_ action: Int, _ onDelivery: @escaping @Sendable () async -> Void) -> StoreTask {
+        let task = machine.send(action, to: &state) { [weak self] action in
+            await onDelivery()
+            _ = await self?.send(action, onDelivery)
+        }
+        tasks.append(task)
+        return task
+    }
+
+    /// Returns when the effects of all that was sent have ended.
+    func ended() async {
+        for task in tasks { await task.finish() }
+    }
+}
