@@ -151,6 +151,8 @@ export class Leaves {
 export const place = {
     actor: (name) => `#/actors/${encodeURIComponent(name)}`,
     connection: (number) => `#/calls?connection=${number}`,
+    /** - of: `actor` or `connection`. */
+    log: (of) => `#/log?${new URLSearchParams(of).toString().replaceAll("+", "%20")}`,
 }
 
 /** A text that may be long, such as the name of a principal, cut; the whole of it is shown by the pointer. */

@@ -1,6 +1,7 @@
 internal import Networking
 internal import Synchronization
 internal import TrebuchetActors
+internal import TrebuchetCluster
 
 /// What is asked of an actor: `?versions=50&earlier=1`.
 struct ActorLook {
@@ -51,7 +52,9 @@ extension TrebuchetServer {
         return .object([
             ("name", .text(record.name)), ("type", .text(record.type.name)),
             ("reactor", .text(reactorName(of: record))), ("onDemand", .flag(record.stake != nil)),
-            ("placed", .flag(record.isPlaced)), ("persisted", .flag(record.persisted != nil)),
+            ("placed", .flag(record.isPlaced)),
+            ("slot", record.isPlaced ? .count(ClusterSlot(of: record.name).number) : .null),
+            ("persisted", .flag(record.persisted != nil)),
             ("states", .list(description.states.map { Self.shown($0, taken[$0]) })),
             ("events", .list(description.events.map { .text($0) })),
             ("methods", .list(description.methods.map { Self.shown($0) })),
