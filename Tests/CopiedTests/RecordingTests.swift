@@ -74,7 +74,7 @@ import TrebuchetTesting
             await server.expose(TodoModel.TodoList(actorSystem: server.actorSystem), as: name)
         },
         Example(
-            type: "TodosWeb.Todos", name: "todos",
+            type: "TodosWeb.Todos", name: "web-todos",
             calls: [
                 ("addTodo(title:)", [#""Milk""#]), ("toggleTodo(id:)", [#""$""#]), ("addTodo(title:)", [#""Bread""#]),
             ]

@@ -13,6 +13,10 @@ function operation({ op, path, from, value }) {
 
 const sum = ({ patch, whole, event }) => patch + whole + event
 
+/** What this window has seen of the states of the actors that it looked at last, since they are noted. */
+const seen = new Map()
+const most = 16
+
 export class Actor {
     /** The stream and the version that are shown; null for the newest. */
     stream = null
@@ -101,10 +105,21 @@ export class Actor {
 
     show(shown) {
         this.shown = shown
+        this.states = this.#seen(shown.recorded?.since)
         States.take(shown, this.states)
         this.form?.methods(shown.methods ?? [])
         this.#show()
         this.calls.show((shown.calls ?? []).slice(0, 50))
+    }
+
+    /** It is noted anew after a time in which nobody has looked, and perhaps it is another actor then. */
+    #seen(since) {
+        const known = seen.get(this.name)
+        const states = known && known.since === since ? known.states : new Map()
+        seen.delete(this.name)
+        seen.set(this.name, { since, states })
+        if (seen.size > most) seen.delete(seen.keys().next().value)
+        return states
     }
 
     async #copy() {

@@ -3,7 +3,7 @@ import { Table, format, h, place, say } from "./inspector-parts.js"
 
 /** Of each line what stands beside time and message. */
 function fields({ fields }) {
-    return Object.entries(fields).map(([name, value]) => {
+    return Object.entries(fields).filter(([name]) => name !== "method").map(([name, value]) => {
         const text = name === "seconds" ? format.time(value) : String(value)
         const link = name === "actor" ? place.actor(text) : name === "connection" ? place.log({ connection: text }) : null
         return [h("span", { class: "soft" }, `${name} `), link ? h("a", { href: link, class: "mono" }, text) : text, "  "]

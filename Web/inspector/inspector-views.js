@@ -307,14 +307,12 @@ export class Nodes {
             [{ title: "Node", cell: ({ name }) => name }, { title: "", cell: ({ own }) => (own ? h("span", { class: "chip" }, "this one") : "") }],
             { key: ({ name }) => name })
         this.none = h("p", { class: "note" }, "The server is alone. trebuchet serve --cluster URL --node NAME makes it one of several.")
-        const slots = ({ first, last }) => (first === last ? String(first) : `${first}–${last}`)
         this.slots = new Table(
             [
-                { title: "Slots", kind: "short mono", cell: slots },
-                { title: "Node", cell: ({ node, known }) => [node ?? "none", !known && h("span", { class: "soft" }, " is to own them; not asked yet")] },
-                { title: "Count", kind: "right", cell: ({ first, last }) => format.count(last - first + 1) },
+                { title: "Node", kind: "short", cell: ({ node, known }) => [node ?? "none", !known && h("span", { class: "soft" }, " is to own, and was not asked yet")] },
+                { title: "Slots", kind: "right", cell: ({ count }) => format.count(count) }, { title: "", cell: ({ slots }) => h("span", { class: "mono soft" }, slots.join(", ")) },
             ],
-            { key: slots })
+            { key: ({ node, known }) => `${node} ${known}` })
         this.some = h("div", {}, this.list, part("Nodes that are there", card(this.table)), part("Whose each slot is", card(this.slots)))
         this.element = h("div", {}, head("Nodes"), this.some, this.none)
     }
@@ -331,6 +329,13 @@ export class Nodes {
             ["The engine", shown.engineProblem ? h("span", { class: "bad" }, shown.engineProblem) : "answers"],
         ])
         this.table.show(shown.nodes.map((name) => ({ name, own: name === shown.node })))
-        this.slots.show(shown.owners)
+        const owners = new Map()
+        for (const { node, known, first, last } of shown.owners) {
+            const key = `${node} ${known}`
+            if (!owners.has(key)) owners.set(key, { node, known, count: 0, slots: [] })
+            owners.get(key).count += last - first + 1
+            owners.get(key).slots.push(first === last ? String(first) : `${first}–${last}`)
+        }
+        this.slots.show([...owners.values()])
     }
 }

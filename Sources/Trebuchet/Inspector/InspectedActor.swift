@@ -41,7 +41,10 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     let name: String
-    private weak var record: ActorRecord?
+    /// Keeps the record's place in memory from becoming another one's, and is not looked at. A weak reference would make each call of the
+    /// actor slower, from then on for ever.
+    private unowned let place: ActorRecord
+    private let identity: ObjectIdentifier
     let since = WallTime.milliseconds
     var looked: UInt64
     private(set) var versions: [Version] = []
@@ -63,13 +66,14 @@ final class InspectedActor: @unchecked Sendable {
         streams = record.type.description.states
         self.follow = follow
         name = record.name
-        self.record = record
+        place = record
+        identity = ObjectIdentifier(record)
         self.looked = looked
     }
 
     deinit { leave() }
 
-    func isOf(_ record: ActorRecord) -> Bool { self.record === record }
+    func isOf(_ record: ActorRecord) -> Bool { identity == ObjectIdentifier(record) }
 
     func add(_ watch: StateWatch) {
         let isOver = watches.withLock { watches in

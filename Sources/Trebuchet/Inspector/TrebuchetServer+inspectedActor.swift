@@ -32,8 +32,8 @@ extension TrebuchetServer {
             ])
         }
         let pool = shards[0].states
-        let actor = try await recorder.look(at: record) { [weak record] actor, stream in
-            guard let record else { return }
+        let actor = try await recorder.look(at: record) { [weak self] actor, stream in
+            guard let record = self?.directory.record(ActorName(actor.name)), actor.isOf(record) else { return }
             actor.add(
                 StateWatch.follow(stream, of: record, else: pool) { [weak recorder, weak actor] taken in
                     guard let taken, let recorder, let actor else { return }

@@ -142,7 +142,7 @@ test("from the page alone one finds which calls made a version, who was sent it,
 })
 
 test("of two who play and a third who goes wrong one finds who made version 42, who was not sent it, and why the third is refused", async () => {
-    server.kill("SIGTERM")
+    server?.kill("SIGTERM")
     const { url, link } = await serve()
     const [ada, bob] = [client(url), client(url)]
     const sockets = []
