@@ -26,7 +26,7 @@ export class Log {
                 { title: "What", kind: "name", cell: ({ message, fields }) => [message, fields.method ? h("span", { class: "mono soft" }, ` ${fields.method}`) : null] },
                 { title: "", cell: fields },
             ],
-            { key: ({ place }) => place, empty: "Nothing since somebody looks." })
+            { key: ({ place }) => place, still: true, empty: "Nothing since somebody looks." })
         const chosen = this.actor ? `actor ${this.actor}` : this.connection ? `connection ${this.connection}` : null
         this.element = h(
             "div", {}, h("div", { class: "head" }, h("h1", {}, "Log"), this.count),
@@ -37,7 +37,7 @@ export class Log {
 
     get path() {
         const asked = this.actor ? `actor=${encodeURIComponent(this.actor)}&` : this.connection ? `connection=${this.connection}&` : ""
-        return `log?${asked}limit=300`
+        return `log?${asked}limit=200`
     }
 
     show({ last, lines, pauses }) {
@@ -51,7 +51,7 @@ export class Log {
     #show() {
         const searched = this.search.value.toLowerCase()
         const found = this.lines.filter(({ level, message, fields }) => `${level} ${message} ${Object.values(fields).join(" ")}`.toLowerCase().includes(searched))
-        this.table.show(found.slice(0, 200))
+        this.table.show(found.slice(0, 100))
         const rests = this.pauses > 0 ? `; there was too much to note all of it, ${format.count(this.pauses)} times` : ""
         say(this.count, `${format.count(found.length)} of the last ${format.count(this.lines.length)}${rests}`)
     }
