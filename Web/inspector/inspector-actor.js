@@ -47,7 +47,7 @@ export class Actor {
             ],
             { key: ({ stream, version }) => `${stream} ${version}`, empty: "None since somebody looks.", pick: ({ version }) => this.#pick(version) })
         const { time, method, caller, took, outcome } = callColumns
-        this.calls = new Table([time, method, caller, took, outcome], { key: ({ place }) => place, still: true, empty: "None since somebody looks." })
+        this.calls = new Table([time, method, caller, took, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since somebody looks." })
         this.copied = h("pre", { class: "answer card", hidden: true })
         this.copy = h("button", { type: "button", title: "A Swift test that makes these calls again", onclick: () => this.#copy() }, "Copy as test")
         this.form = writes ? new CallForm(name) : null

@@ -26,7 +26,7 @@ export class Log {
                 { title: "What", kind: "name", cell: ({ message, fields }) => [message, fields.method ? h("span", { class: "mono soft" }, ` ${fields.method}`) : null] },
                 { title: "", cell: fields },
             ],
-            { key: ({ place }) => place, still: true, empty: "Nothing since somebody looks." })
+            { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "Nothing since somebody looks." })
         const chosen = this.actor ? `actor ${this.actor}` : this.connection ? `connection ${this.connection}` : null
         this.element = h(
             "div", {}, h("div", { class: "head" }, h("h1", {}, "Log"), this.count),

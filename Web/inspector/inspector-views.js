@@ -202,7 +202,7 @@ export class Calls {
         this.failed = h("input", { type: "checkbox", checked: parameters.has("failed"), onchange: () => this.#show() })
         this.count = h("span", { class: "soft" })
         const { time, method, actor, caller, took, outcome } = callColumns
-        this.table = new Table([time, method, actor, caller, took, outcome], { key: ({ place }) => place, still: true, empty: "None since somebody looks." })
+        this.table = new Table([time, method, actor, caller, took, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since somebody looks." })
         const all = this.connection && [
             h("a", { href: "#/calls", class: "chip" }, `connection ${this.connection} alone ✕`), " ",
             h("a", { href: place.log({ connection: this.connection }), class: "chip" }, "Log"),
@@ -253,7 +253,7 @@ export class Errors {
             refusedRequests: table("Status", "Everybody was let in."),
         }
         const { time, method, actor, caller, outcome } = callColumns
-        this.recent = new Table([time, method, actor, caller, outcome], { key: ({ place }) => place, still: true, empty: "None since somebody looks." })
+        this.recent = new Table([time, method, actor, caller, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since somebody looks." })
         const { errors, refusals, refusedRequests } = this.tables
         this.element = h(
             "div", {}, head("Errors", h("span", { class: "soft" }, "since the server was made")),
