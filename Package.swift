@@ -382,6 +382,14 @@ let package = Package(
                 "TestSupport", "TrebuchetTesting", "TodoServer", "TodoClient", "GameServer", "GamePlayer",
                 "ObservedClient",
             ]),
+        // What "Copy as test" of the inspector makes of each example's calls; as a user's package.
+        .testTarget(
+            name: "CopiedTests",
+            dependencies: [
+                "Trebuchet", "TrebuchetTesting", "TrebuchetCLI", "TodoModel", "TodosWeb", "ChatWeb", "GameModel",
+                "KitchenModel", "TestSupport",
+            ],
+            swiftSettings: [.swiftLanguageMode(.v6)]),
         // A model that server and client share, against the client's module alone; a package of its own too.
         .target(
             name: "SharedModel", dependencies: ["TrebuchetClient"], path: "Tests/SharedModel/Sources/SharedModel",

@@ -14,10 +14,18 @@ package final class Listener: Sendable {
     package let address: SocketAddress
     private let acceptors: [Acceptor]
 
+    /// Descriptors that connections of clients leave to others of the process, beside one for each reactor.
+    package static let descriptorsForOthers = 8
+
     /// Listens on the first address of `host`. `onAccept` is called on the reactor that owns the new connection, which
     /// starts it with a delegate or lets it go.
+    ///
+    /// - Parameters:
+    ///   - keptBack: descriptors that it leaves to others: while fewer are left new connections wait.
+    ///   - onScarcity: called on a reactor each time that connections wait since there are no descriptors for them.
     package static func bind(
-        host: String, port: Int, reactors: [Reactor], onAccept: @escaping @Sendable (ByteChannel) -> Void
+        host: String, port: Int, reactors: [Reactor], keptBack: Int = 0,
+        onScarcity: (@Sendable () -> Void)? = nil, onAccept: @escaping @Sendable (ByteChannel) -> Void
     ) throws(TransportError) -> Listener {
         let wanted = try SocketAddress.resolve(host: host, port: port)[0]
         try checkFree(wanted)
@@ -25,7 +33,8 @@ package final class Listener: Sendable {
         var acceptors: [Acceptor] = []
         for reactor in reactors {
             let socket = try open(address)
-            acceptors.append(Acceptor(socket, on: reactor, onAccept: onAccept))
+            acceptors.append(
+                Acceptor(socket, on: reactor, keptBack: keptBack, onScarcity: onScarcity, onAccept: onAccept))
             address = socket.localAddress ?? address
         }
         for acceptor in acceptors { acceptor.start() }
@@ -92,13 +101,22 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
 
     private let socket: Socket
     private let reactor: Reactor
+    private let keptBack: Int
+    private let onScarcity: (@Sendable () -> Void)?
     private let onAccept: @Sendable (ByteChannel) -> Void
+    /// Taken when there were too few descriptors; it waits until there are more.
+    private var waiting: Socket?
     private var isOpen = true
     private var isWatched = false
 
-    init(_ socket: Socket, on reactor: Reactor, onAccept: @escaping @Sendable (ByteChannel) -> Void) {
+    init(
+        _ socket: Socket, on reactor: Reactor, keptBack: Int, onScarcity: (@Sendable () -> Void)?,
+        onAccept: @escaping @Sendable (ByteChannel) -> Void
+    ) {
         self.socket = socket
         self.reactor = reactor
+        self.keptBack = keptBack
+        self.onScarcity = onScarcity
         self.onAccept = onAccept
     }
 
@@ -112,6 +130,8 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
                     self.unwatch()
                     self.socket.stopListening()
                     self.socket.close()
+                    self.waiting?.close()
+                    self.waiting = nil
                 }
                 done.resume()
             }
@@ -120,6 +140,14 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
 
     private func watch() {
         guard isOpen, !isWatched else { return }
+        if let waiting {
+            // Another descriptor than its own: as low as there is one.
+            let probe = fcntl(waiting.descriptor, F_DUPFD_CLOEXEC, 0)
+            if probe >= 0 { close(probe) }
+            guard probe >= 0, !isScarce(probe) else { return rest() }
+            self.waiting = nil
+            onAccept(ByteChannel(waiting, on: reactor))
+        }
         do {
             try reactor.add(socket.descriptor, self, events: EPOLLIN.rawValue)
             isWatched = true
@@ -134,8 +162,18 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
         reactor.remove(socket.descriptor, self)
     }
 
+    /// Whether so few are left that they are for others. The system gives the lowest number that is free.
+    private func isScarce(_ descriptor: Int32) -> Bool {
+        guard keptBack > 0 else { return false }
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return false }
+        let most = Int(clamping: limit.rlim_cur)
+        return Int(descriptor) >= most - min(keptBack, most / 4)
+    }
+
     /// New connections wait in the kernel meanwhile; nobody who is connected notices.
     private func rest() {
+        onScarcity?()
         unwatch()
         reactor.schedule(after: Self.pause) { self.watch() }
     }
@@ -147,6 +185,10 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
             if slice.isLookDue(), slice.isUsedUp(lastLook: &reactor.lastLook) { return }
             let (accepted, error) = socket.accept()
             if let accepted {
+                if isScarce(accepted.descriptor) {
+                    waiting = accepted
+                    return rest()
+                }
                 onAccept(ByteChannel(accepted, on: reactor))
                 continue
             }

@@ -39,7 +39,8 @@ public final class WebSocketServer: Sendable {
 
     /// The same, which counts what it holds in a budget that it shares with others; nil for `limits.heldBytes` of its own.
     /// Connections that come from `proxies` count for those on whose behalf they come. `plain` answers what asks for no
-    /// WebSocket, with pages too; also what comes with POST and without a body, where it `takesPost`. `refused` is told what peers are answered with a status from 400 on, or would be if they were answered.
+    /// WebSocket, with pages too; also what comes with POST and without a body, where it `takesPost`. Of the process's descriptors it leaves `keptBack` to others, and `onScarcity` is
+    /// told each time that connections wait for some. `refused` is told what peers are answered with a status from 400 on, or would be if they were answered.
     package init(
         host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
@@ -48,7 +49,8 @@ public final class WebSocketServer: Sendable {
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)? = nil,
         plain: @escaping @Sendable (PlainRequest) -> PlainAnswer? = { _ in nil },
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
-        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)? = nil, takesPost: Bool = false
+        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)? = nil, takesPost: Bool = false,
+        keptBack: Int = 0, onScarcity: (@Sendable () -> Void)? = nil
     ) throws(TransportError) {
         let group: ReactorGroup
         if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
@@ -61,7 +63,9 @@ public final class WebSocketServer: Sendable {
         self.identity = identity
         let tables = group.reactors.map { ConnectionTable(reactor: $0, beat: configuration.times.keepalive.beat) }
         self.tables = tables
-        listener = try Listener.bind(host: host, port: port, reactors: group.reactors) { channel in
+        listener = try Listener.bind(
+            host: host, port: port, reactors: group.reactors, keptBack: keptBack, onScarcity: onScarcity
+        ) { channel in
             guard let table = tables.first(where: { $0.reactor === channel.reactor }) else { return }
             guard table.count < configuration.mostPerReactor else {
                 refused?(HTTPResponse(status: 503, text: "too many connections"), channel.remoteAddress)

@@ -8,7 +8,7 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(1))) struct InspectorAttackTests {
     private static let paths = [
         "/inspect/overview", "/inspect/actors", "/inspect/actors/shelf", "/inspect/connections", "/inspect/calls",
-        "/inspect/store", "/inspect/nodes", "/inspect", "/nothing", "/index.html",
+        "/inspect/log", "/inspect/store", "/inspect/nodes", "/inspect", "/nothing", "/index.html",
     ]
     private static let protection = [
         "Cache-Control: no-store", "X-Content-Type-Options: nosniff", "Content-Security-Policy: default-src 'none'; ",
@@ -110,6 +110,7 @@ import TrebuchetTesting
         try await InspectorRig.with { _, _, rig async throws in
             for (path, type) in [
                 ("/", "text/html"), ("/inspector.js", "text/javascript"), ("/inspector.css", "text/css"),
+                ("/trebuchet.js", "text/javascript"),
             ] {
                 let answer = try await RawPeer.get(path, at: rig.address, [])
                 #expect(InspectorRig.status(answer) == "200")

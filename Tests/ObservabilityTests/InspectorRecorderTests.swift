@@ -134,10 +134,10 @@ import TrebuchetTesting
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             try await rig.follow("shelf")
             _ = try await shelf.put("a")
-            await clock.advance(by: .seconds(20))
+            await clock.advance(by: .seconds(16))
             #expect(try await rig.json("/inspect/actors/shelf")["recorded"]["versions"].list.count == 1)
             // Looking goes on from the last look.
-            await clock.advance(by: .seconds(20))
+            await clock.advance(by: .seconds(16))
             _ = try await shelf.put("b")
             #expect(try await rig.json("/inspect/actors/shelf")["recorded"]["versions"].list.count == 2)
             #expect(try await rig.json("/inspect/calls")["last"].count == 2)

@@ -49,6 +49,19 @@ final class RawPeer: Sendable {
         }
     }
 
+    /// What comes up to the first empty line.
+    func readHead() async -> String {
+        let descriptor = descriptor
+        return await onThread {
+            var bytes: [UInt8] = []
+            var byte: UInt8 = 0
+            while !bytes.suffix(4).elementsEqual("\r\n\r\n".utf8), recv(descriptor, &byte, 1, 0) == 1 {
+                bytes.append(byte)
+            }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+
     /// Asks for something over a connection of its own, and gives the whole answer.
     static func get(
         _ path: String, at address: SocketAddress, _ fields: [String] = [], host: String = "localhost",

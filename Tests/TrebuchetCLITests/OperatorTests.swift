@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import Glibc
+import TestCertificates
 import TestSupport
 import Testing
 
@@ -171,6 +172,11 @@ import Testing
             (["--admin-token-file", "/nowhere"], "belongs to --admin"),
             (["--admin", "127.0.0.1:0", "--admin-token-file", "/nowhere"], "cannot be read"),
             (["--admin", "127.0.0.1:0", "--admin-tls-cert", "a.pem"], "belong together"),
+            (["--inspector", "0.0.0.0:0"], "TLS and a token"),
+            (["--inspector", "example.com:0"], "TLS and a token"),
+            (["--inspector", "127.0.0.1:x"], "is not HOST:PORT"),
+            (["--inspector-token-file", "/nowhere"], "belongs to --inspector"),
+            (["--inspector-write"], "belongs to --inspector"),
             (["--otlp", "localhost:4318"], "is no http or https URL"),
             (["--otlp", "http://ada:pass@localhost:4318"], "'…@localhost:4318' is no http or https URL"),
             (["--otlp", "http://localhost:4318", "--trace-sample", "2"], "--trace-sample"),
@@ -184,6 +190,103 @@ import Testing
         ).finish()
         #expect(outcome.status != 0)
         #expect(outcome.error.contains(reason), "\(outcome.error)")
+    }
+
+    @Test(
+        "a file that others may write gives no token", arguments: ["admin", "inspector"], [0o620, 0o602, 0o666])
+    func tokenFiles(option: String, mode: Int) async throws {
+        let file = NSTemporaryDirectory() + "trebuchet-\(UUID())"
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        try "0123456789abcdef\n".write(toFile: file, atomically: true, encoding: .utf8)
+        #expect(chmod(file, mode_t(mode)) == 0)
+        let outcome = try await ChildProcess(
+            ServeProcess.tool,
+            ["serve", "--port", "0", "--\(option)", "127.0.0.1:0", "--\(option)-token-file", file],
+            error: .captured
+        ).finish()
+        #expect(outcome.status != 0)
+        #expect(outcome.error.contains("others may write it"), "\(outcome.error)")
+    }
+
+    @Test("an inspector that others reach has TLS and the token of a file, which it does not print")
+    func publicInspector() async throws {
+        let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try "a-token-for-who-looks\n".write(toFile: folder + "/token", atomically: true, encoding: .utf8)
+        let tls = [
+            "--tls-cert", TestCertificate.path("server.pem"), "--tls-key", TestCertificate.path("server.key"),
+        ]
+        let withoutToken = try await ChildProcess(
+            ServeProcess.tool, ["serve", "--port", "0", "--inspector", "0.0.0.0:0"] + tls, error: .captured
+        ).finish()
+        #expect(withoutToken.status != 0 && withoutToken.error.contains("TLS and a token"), "\(withoutToken)")
+        let server = try ChildProcess(
+            ServeProcess.tool,
+            ["serve", "--port", "0", "--inspector", "0.0.0.0:0", "--inspector-token-file", folder + "/token"] + tls)
+        var port = ""
+        while let line = await server.nextLine() {
+            if let found = line.firstMatch(of: /^inspector: https:\/\/0\.0\.0\.0:(\d+)\/$/) { port = String(found.1) }
+            #expect(!line.contains("a-token"))
+            if line.hasPrefix("try: ") { break }
+        }
+        try #require(!port.isEmpty)
+        func look(_ token: String) async throws -> ChildProcess.Outcome {
+            try await ChildProcess(
+                "/usr/bin/env",
+                [
+                    "SSL_CERT_FILE=\(TestCertificate.path("ca.pem"))", ServeProcess.tool, "inspect", "actors", "--url",
+                    "https://localhost:\(port)/", "--token", token,
+                ], error: .captured
+            ).finish()
+        }
+        let seen = try await look("a-token-for-who-looks")
+        #expect(seen.status == 0 && seen.output.contains("todos"), "\(seen)")
+        let guessed = try await look("a-token-for-nobody")
+        #expect(guessed.status != 0 && guessed.error.contains("401"), "\(guessed)")
+        server.signal(SIGTERM)
+        #expect(await server.finish().status == 0)
+    }
+
+    @Test("when clients have taken all descriptors but a few, operators are answered, and it is said and counted")
+    func descriptors() async throws {
+        let server = try await Server(
+            ["--services", "none", "--demo", "--log-level", "warning"], startedBy: "ulimit -n 96; exec \"$@\"")
+        let port = try #require(server.url.split(separator: ":").last.flatMap { UInt16($0) })
+        let peers = (0..<150).map { _ in Self.connect(port) }
+        let isCounted = try await eventually {
+            // A connection of its own each time.
+            let configuration = URLSessionConfiguration.ephemeral
+            let session = URLSession(configuration: configuration)
+            defer { session.invalidateAndCancel() }
+            let (data, answer) = try await session.data(from: URL(string: server.admin + "/metrics")!)
+            #expect((answer as? HTTPURLResponse)?.statusCode == 200)
+            let counted = String(decoding: data, as: UTF8.self)
+                .firstMatch(of: /trebuchet_refusals_total\{limit="openFiles"\} (\d+)/)
+            return counted.flatMap { Int($0.1) } ?? 0 > 1
+        }
+        #expect(isCounted)
+        #expect(try await server.get("/livez").status == 200)
+        for peer in peers { close(peer) }
+        // Those that have waited were let in, and are gone.
+        #expect(try await trebuchet("call", "--url", server.url, "counter", "increment()").status == 0)
+        let said = await server.stop().output
+        #expect(said.contains("limit=openFiles"), "\(said)")
+    }
+
+    /// A connection of a client that says nothing.
+    private static func connect(_ port: UInt16) -> Int32 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = port.bigEndian
+        inet_pton(AF_INET, "127.0.0.1", &name.sin_addr)
+        _ = withUnsafePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        return descriptor
     }
 
     @Test(

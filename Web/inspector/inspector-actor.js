@@ -1,8 +1,7 @@
 // One actor: its states as trees, and what made each version of them.
-import { Table, brief, caller, card, format, h, say } from "./inspector-parts.js"
+import { Table, brief, caller, card, format, h, place, say } from "./inspector-parts.js"
 import { States, Tree } from "./inspector-state.js"
-import { server } from "./inspector-server.js"
-import { swiftTest } from "./inspector-copy.js"
+import { recordedStates, swiftTest } from "./inspector-copy.js"
 import { callColumns, values } from "./inspector-views.js"
 import { CallForm } from "./inspector-write.js"
 
@@ -13,6 +12,10 @@ function operation({ op, path, from, value }) {
 }
 
 const sum = ({ patch, whole, event }) => patch + whole + event
+
+/** What this window has seen of the states of the actors that it looked at last, since they are noted. */
+const seen = new Map()
+const most = 16
 
 export class Actor {
     /** The stream and the version that are shown; null for the newest. */
@@ -44,7 +47,7 @@ export class Actor {
             ],
             { key: ({ stream, version }) => `${stream} ${version}`, empty: "None since somebody looks.", pick: ({ version }) => this.#pick(version) })
         const { time, method, caller, took, outcome } = callColumns
-        this.calls = new Table([time, method, caller, took, outcome], { key: ({ place }) => place, empty: "None since somebody looks." })
+        this.calls = new Table([time, method, caller, took, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since somebody looks." })
         this.copied = h("pre", { class: "answer card", hidden: true })
         this.copy = h("button", { type: "button", title: "A Swift test that makes these calls again", onclick: () => this.#copy() }, "Copy as test")
         this.form = writes ? new CallForm(name) : null
@@ -57,7 +60,7 @@ export class Actor {
                     this.tree.element, this.form?.element),
                 h("div", { class: "card panel" },
                     h("header", {}, h("h2", {}, "Versions"), this.count), h("div", { class: "line" }, this.table.element), this.detail)),
-            h("section", {}, h("div", { class: "tools" }, h("h2", {}, "Calls"), this.copy), this.copied, card(this.calls)))
+            h("section", {}, h("div", { class: "tools" }, h("h2", {}, "Calls"), this.copy, h("a", { href: place.log({ actor: name }), class: "chip" }, "Log")), this.copied, card(this.calls)))
         this.keys = (event) => {
             if (event.target.closest?.("input, textarea, select") || event.altKey || event.metaKey || event.ctrlKey) return
             if (event.key === "ArrowLeft" || event.key === "ArrowRight") this.#step(event.key === "ArrowLeft" ? -1 : 1)
@@ -96,31 +99,37 @@ export class Actor {
         if (next < versions.length) this.#pick(versions[next].version)
     }
 
-    async look() {
-        const path = `actors/${encodeURIComponent(this.name)}`
-        const isFirst = !this.shown
-        this.shown = await server.look(`${path}?versions=200${isFirst ? "&earlier=1" : ""}`)
-        for (const { stream, version, value } of [...this.shown.states, ...(this.shown.recorded?.earlier ?? [])]) {
-            if (version !== null && value !== null) this.#statesOf(stream).add(version, value)
-        }
-        for (const { stream } of this.shown.states) this.#statesOf(stream).follow(this.#versionsOf(stream))
-        this.form?.methods(this.shown.methods ?? [])
+    get path() {
+        return `actors/${encodeURIComponent(this.name)}?versions=200&earlier=1`
+    }
+
+    show(shown) {
+        this.shown = shown
+        this.states = this.#seen(shown.recorded?.since)
+        States.take(shown, this.states)
+        this.form?.methods(shown.methods ?? [])
         this.#show()
-        this.calls.show((this.shown.calls ?? []).slice(0, 50))
+        this.calls.show((shown.calls ?? []).slice(0, 50))
+    }
+
+    /** It is noted anew after a time in which nobody has looked, and perhaps it is another actor then. */
+    #seen(since) {
+        const known = seen.get(this.name)
+        const states = known && known.since === since ? known.states : new Map()
+        seen.delete(this.name)
+        seen.set(this.name, { since, states })
+        if (seen.size > most) seen.delete(seen.keys().next().value)
+        return states
     }
 
     async #copy() {
         const { type, calls, recorded } = this.shown
-        const text = swiftTest({ name: this.name, type, calls: calls.toReversed(), versions: recorded?.versions ?? [] })
+        const states = recordedStates(this.shown, this.states)
+        const text = swiftTest({ name: this.name, type, calls: calls.toReversed(), versions: recorded?.versions ?? [], states })
         say(this.copied, text)
         this.copied.hidden = false
         // Shown as well, where it may not be copied.
         await navigator.clipboard?.writeText(text).then(() => say(this.copy, "Copied"), () => {})
-    }
-
-    #statesOf(stream) {
-        if (!this.states.has(stream)) this.states.set(stream, new States())
-        return this.states.get(stream)
     }
 
     #versionsOf(name) {
@@ -141,7 +150,7 @@ export class Actor {
         say(this.problem, problem ?? "")
         const isLive = this.version === null
         const version = isLive ? state?.version : this.version
-        const value = isLive && state?.value !== null && state?.value !== undefined ? state.value : this.#statesOf(this.stream).at(version)
+        const value = isLive && state?.value !== null && state?.value !== undefined ? state.value : this.states.get(this.stream)?.at(version)
         // A value that is too long is not sent.
         if (state && !state.problem) this.tree.show(value, isLive && this.treeOf === this.stream)
         this.treeOf = isLive ? this.stream : null
@@ -174,7 +183,7 @@ export class Actor {
             const waits = "What comes from now on is noted, with the calls that made it. The state as it was before is known as well."
             return this.detail.replaceChildren(h("p", { class: "note" }, this.versions.length ? "Pick a version." : waits))
         }
-        const { delivered, skipped, calls, moreCalls, partial } = version
+        const { delivered, skipped, skippedBy, calls, moreCalls, partial } = version
         const figure = (number, text) => h("div", {}, h("b", {}, format.count(number)), h("span", {}, text))
         const columns = [
             { title: "Call", kind: "right", cell: ({ call }) => String(call) }, { ...callColumns.method, kind: "" }, callColumns.caller,
@@ -187,6 +196,7 @@ export class Actor {
         this.detail.replaceChildren(
             h("h2", {}, `Version ${version.version}`),
             h("div", { class: "reach" }, figure(delivered.patch, "sent the difference"), figure(delivered.whole, "sent the whole"), figure(skipped, "skipped it")),
+            skippedBy?.length ? h("p", { class: "skippers" }, "Not sent to ", skippedBy.map((connection) => [h("a", { href: place.log({ connection }) }, `connection ${connection}`), " "]), "which took nothing and got a later version.") : "",
             h("h2", {}, calls.length > 1 ? `Made by ${format.count(calls.length + moreCalls)} calls` : "Made by"),
             h("div", { class: "scroll" }, table.element), moreCalls > 0 ? h("p", { class: "soft" }, `and ${format.count(moreCalls)} more`) : "",
             partial ? h("p", { class: "bad" }, "There was too much to note all of it: others may have a part in it, and more may have been sent it.") : "",

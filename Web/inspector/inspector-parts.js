@@ -65,13 +65,13 @@ export const format = {
 /**
  * A table whose rows are kept while what they show changes.
  *
- * Columns have `title`, `cell(row)` (a text, an element, or a list), and perhaps `kind`: `right` for figures, `short` for what is not to be broken.
+ * With `still` what a row shows never changes, so that only new ones are made. Columns have `title`, `cell(row)` (a text, an element, or a list), and perhaps `kind`: `right` for figures, `short` for what is not to be broken.
  */
 export class Table {
     #rows = new Map()
 
-    constructor(columns, { key, empty = "Nothing here.", pick } = {}) {
-        Object.assign(this, { columns, key, pick })
+    constructor(columns, { key, empty = "Nothing here.", pick, still = false } = {}) {
+        Object.assign(this, { columns, key, pick, still })
         this.body = h("tbody")
         const heads = columns.map(({ title, kind }) => h("th", { scope: "col", class: kind }, title))
         this.element = h("table", {}, h("thead", {}, h("tr", {}, heads)), this.body)
@@ -84,10 +84,11 @@ export class Table {
         for (const row of rows) {
             const key = this.key(row)
             if (kept.has(key)) continue
-            const shown = this.#rows.get(key) ?? this.#make()
+            const old = this.#rows.get(key)
+            const shown = old ?? this.#make()
             kept.set(key, shown)
             shown.row = row
-            this.columns.forEach((column, at) => fill(shown.cells[at], column.cell(row)))
+            if (!old || !this.still) this.columns.forEach((column, at) => fill(shown.cells[at], column.cell(row)))
             if (shown.element === place) place = place.nextSibling
             else this.body.insertBefore(shown.element, place)
         }
@@ -151,6 +152,8 @@ export class Leaves {
 export const place = {
     actor: (name) => `#/actors/${encodeURIComponent(name)}`,
     connection: (number) => `#/calls?connection=${number}`,
+    /** - of: `actor` or `connection`. */
+    log: (of) => `#/log?${new URLSearchParams(of).toString().replaceAll("+", "%20")}`,
 }
 
 /** A text that may be long, such as the name of a principal, cut; the whole of it is shown by the pointer. */

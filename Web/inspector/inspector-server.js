@@ -1,4 +1,5 @@
-// The way to the server: the token, and what is asked.
+// The way to the server: the token, and an actor that shows what this window asks for.
+import { connect } from "./trebuchet.js"
 
 const kept = "trebuchet-inspector-token"
 
@@ -20,33 +21,101 @@ export class Refused extends Error {
     }
 }
 
-export const server = {
-    token: token(),
+class Server {
+    token = token()
+    #path = ""
+    /** What ends to observe; none while it does not. */
+    #ends = []
 
     /** Takes a link, or the token alone. */
     use(text) {
         this.token = text.trim().replace(/^.*#token=/, "")
         sessionStorage.setItem(kept, this.token)
-    },
+    }
 
     forget() {
+        this.rest()
+        this.#client?.close()
+        this.#client = undefined
         this.token = null
         sessionStorage.removeItem(kept)
-    },
+    }
 
-    /** What is shown at a path under `/inspect/`. */
-    async look(path, { method = "GET", signal } = {}) {
+    #client
+    #page
+
+    /**
+     * Observes, from now on.
+     *
+     * - told: called with `overview` or `view`, and what is shown: `path`, `status`, and `shown`.
+     * - troubled: called with what is wrong, or null when it is so no more.
+     */
+    watch(told, troubled) {
+        if (this.#ends.length > 0) return
+        if (!this.#client) {
+            const client = (this.#client = connect("/", { token: this.token, maximumDelay: 1_000 }))
+            this.#page = client.actor(`pages/${crypto.randomUUID()}`)
+            let failures = 0
+            client.status.subscribe(() => {
+                const { phase, failures: now } = client.status.getSnapshot()
+                if (phase === "live") {
+                    troubled(null)
+                    // Its actor may be another one.
+                    this.#ask()
+                } else if (now !== failures) this.#reason().then(troubled)
+                failures = now
+            })
+            this.troubled = troubled
+        }
+        for (const name of ["overview", "view"]) {
+            const state = this.#page.state(name === "view" ? "observeView" : "observeOverview")
+            this.#ends.push(state.subscribe(() => {
+                const shown = state.getSnapshot()
+                if (shown?.path) told(name, shown)
+            }))
+        }
+        this.#ask()
+    }
+
+    /** Observes no more: nothing is noted for this window. */
+    rest() {
+        for (const end of this.#ends.splice(0)) end()
+    }
+
+    /** What is to be shown beside the overview: a path under `/inspect/`. */
+    show(path) {
+        this.#path = path
+        if (this.#ends.length > 0) this.#ask()
+    }
+
+    #ask() {
+        if (this.#client.status.getSnapshot().phase !== "live") return
+        const path = this.#path
+        this.#page.call("look(at:)", [path]).catch((error) => {
+            if (path === this.#path && error.code !== "unavailable") this.troubled(new Refused(400, error.message))
+        })
+    }
+
+    /** Why there is no connection: a browser does not say it of WebSockets. */
+    async #reason() {
         let answer
         try {
             const headers = { Authorization: `Bearer ${this.token}` }
-            answer = await fetch(`/inspect/${path}`, { method, headers, signal, cache: "no-store", credentials: "omit" })
-        } catch (error) {
-            if (error.name === "AbortError") throw error
-            throw new Refused(0, "The server does not answer. It may have ended; the next one has another token.")
+            answer = await fetch("/inspect/overview", { headers, cache: "no-store", credentials: "omit" })
+        } catch {
+            return new Refused(0, "The server does not answer. It may have ended; the next one has another token.")
         }
-        if (answer.status === 401) throw new Refused(401, "The token is not the one of this server.")
-        const json = await answer.json().catch(() => null)
-        if (!answer.ok) throw new Refused(answer.status, json?.error ?? `The server answers with ${answer.status}.`)
-        return json
-    },
+        if (answer.status === 401) return new Refused(401, "The token is not the one of this server.")
+        return new Refused(answer.status, "The connection is lost, and is made again.")
+    }
+
+    call(actor, method, values, principal) {
+        return this.#page.call("call(_:_:_:_:)", [actor, method, values, principal])
+    }
+
+    cut(connection) {
+        return this.#page.call("cut(_:)", [connection])
+    }
 }
+
+export const server = new Server()

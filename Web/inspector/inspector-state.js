@@ -44,6 +44,16 @@ function change(root, path, op, value) {
 
 /** The values that a state had, as far as they follow from each other. */
 export class States {
+    /** Takes what the inspector shows of an actor into the values that its states had, by their streams. */
+    static take({ states, recorded }, known) {
+        const of = (stream) => known.get(stream) ?? known.set(stream, new States()).get(stream)
+        for (const { stream, version, value } of [...states, ...(recorded?.earlier ?? [])]) {
+            if (version !== null && value !== null) of(stream).add(version, value)
+        }
+        for (const { stream } of states) of(stream).follow((recorded?.versions ?? []).filter((version) => version.stream === stream))
+        return known
+    }
+
     #values = new Map()
     static most = 400
 
@@ -58,6 +68,13 @@ export class States {
     add(version, value) {
         if (!this.#values.has(version)) this.#values.set(version, value)
         while (this.#values.size > States.most) this.#values.delete(Math.min(...this.#values.keys()))
+    }
+
+    /** The value that a version follows from. */
+    before({ version, base }) {
+        if (base !== undefined) return this.at(base)
+        const last = Math.max(...[...this.#values.keys()].filter((each) => each < version))
+        return this.at(last)
     }
 
     /** Takes what versions, the newest first, say of themselves. */

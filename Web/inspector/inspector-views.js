@@ -1,4 +1,5 @@
-// The views, but for that of one actor. Each has `element`, `look()`, which asks the server and shows what it says, and how often that is to be.
+// The views, but for that of one actor. Each has `element`, the `path` at which the server shows what is in it, and `show(…)` for what that is, or none
+// where the overview says all. `again()` is given to it: it has the server asked for another path.
 import { Leaves, Table, caller, card, format, h, place, say } from "./inspector-parts.js"
 import { Chart } from "./inspector-charts.js"
 import { server } from "./inspector-server.js"
@@ -43,7 +44,9 @@ export class Overview {
             h("div", { class: "two" }, part("Methods with the most calls", card(this.methods)), part("Reactors", card(this.reactors))))
     }
 
-    look() {
+    path = ""
+
+    show() {
         const { now, rates } = this.figures
         if (!now) return
         for (const chart of this.charts) chart.draw()
@@ -62,11 +65,11 @@ export class Overview {
 
 export class Actors {
     constructor() {
-        this.search = h("input", { type: "search", placeholder: "Part of a name", "aria-label": "Part of a name", oninput: () => this.again() })
-        this.type = h("select", { "aria-label": "Type", onchange: () => this.again() }, h("option", { value: "" }, "All types"))
+        this.search = h("input", { type: "search", placeholder: "Part of a name", "aria-label": "Part of a name", oninput: () => this.#search() })
+        this.type = h("select", { "aria-label": "Type", onchange: () => this.#search() }, h("option", { value: "" }, "All types"))
         this.count = h("span", { class: "soft" })
         this.patterns = h("p", { class: "note" })
-        this.leaves = new Leaves(() => this.look())
+        this.leaves = new Leaves(() => this.again())
         this.table = new Table(
             [
                 { title: "Name", cell: ({ name, ready }) => h("a", { href: ready ? place.actor(name) : null, class: "mono" }, name) },
@@ -85,19 +88,20 @@ export class Actors {
             this.patterns)
     }
 
-    again() {
+    #search() {
         this.leaves.page = 0
-        return this.look()
+        this.again()
     }
 
-    async look() {
+    get path() {
         const asked = new URLSearchParams({ page: this.leaves.page, size: 50 })
         if (this.search.value) asked.set("search", this.search.value)
         if (this.type.value) asked.set("type", this.type.value)
-        // What was asked for first may be answered last.
-        const number = (this.number = (this.number ?? 0) + 1)
-        const shown = await server.look(`actors?${asked}`)
-        if (number !== this.number) return
+        // As percents alone: a plus is one.
+        return `actors?${asked.toString().replaceAll("+", "%20")}`
+    }
+
+    show(shown) {
         say(this.count, `${format.count(shown.all)} in all`)
         this.table.show(shown.actors)
         this.leaves.show(shown, "actors")
@@ -119,7 +123,7 @@ export class Actors {
 export class Connections {
     constructor({ writes }) {
         this.count = h("span", { class: "soft" })
-        this.leaves = new Leaves(() => this.look())
+        this.leaves = new Leaves(() => this.again())
         this.problem = h("p", { class: "problem", role: "alert", hidden: true })
         this.table = new Table(
             [
@@ -132,8 +136,8 @@ export class Connections {
                 { title: "Calls", kind: "right", cell: ({ calls }) => format.count(calls) },
                 { title: "Queue", kind: "right", cell: ({ heldBytes }) => format.bytes(heldBytes) },
                 {
-                    title: "", cell: ({ writable, draining, ofNode }) => [
-                        !writable && h("span", { class: "chip bad" }, "takes nothing"), draining && h("span", { class: "chip" }, "is to leave"),
+                    title: "", cell: ({ connection, writable, draining, ofNode }) => [
+                        h("a", { href: place.log({ connection }), class: "chip" }, "log"), !writable && h("span", { class: "chip bad" }, "takes nothing"), draining && h("span", { class: "chip" }, "is to leave"),
                         ofNode && h("span", { class: "chip" }, "of a node"),
                     ],
                 },
@@ -150,17 +154,19 @@ export class Connections {
 
     async #cut(number) {
         try {
-            await server.look(`connections/${number}/cut`, { method: "POST" })
+            await server.cut(Number(number))
             this.problem.hidden = true
         } catch (error) {
             this.problem.hidden = false
             say(this.problem, error.message)
         }
-        await this.look()
     }
 
-    async look() {
-        const shown = await server.look(`connections?page=${this.leaves.page}&size=100`)
+    get path() {
+        return `connections?page=${this.leaves.page}&size=100`
+    }
+
+    show(shown) {
         say(this.count, `${format.count(shown.found)} open`)
         this.table.show(shown.connections)
         this.leaves.show(shown, "connections")
@@ -196,19 +202,26 @@ export class Calls {
         this.failed = h("input", { type: "checkbox", checked: parameters.has("failed"), onchange: () => this.#show() })
         this.count = h("span", { class: "soft" })
         const { time, method, actor, caller, took, outcome } = callColumns
-        this.table = new Table([time, method, actor, caller, took, outcome], { key: ({ place }) => place, empty: "None since somebody looks." })
-        const all = this.connection && h("a", { href: "#/calls", class: "chip" }, `connection ${this.connection} alone ✕`)
+        this.table = new Table([time, method, actor, caller, took, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since somebody looks." })
+        const all = this.connection && [
+            h("a", { href: "#/calls", class: "chip" }, `connection ${this.connection} alone ✕`), " ",
+            h("a", { href: place.log({ connection: this.connection }), class: "chip" }, "Log"),
+        ]
         this.element = h(
             "div", {}, head("Calls", this.count),
             h("div", { class: "tools" }, this.search, h("label", { class: "check" }, this.failed, "with errors alone"), all), card(this.table))
     }
 
-    async look() {
-        const shown = await server.look(`calls?after=${this.last}&limit=500`)
-        if (shown.last < this.last) this.calls = []
-        this.last = shown.last
-        this.pauses = shown.pauses
-        this.calls = [...shown.calls, ...this.calls].slice(0, 2_000)
+    get path() {
+        return this.connection ? `calls?connection=${this.connection}&limit=500` : "calls?limit=500"
+    }
+
+    show({ last, calls, pauses }) {
+        // It notes anew after a time in which nobody has looked.
+        if (last < this.last) this.calls = []
+        this.pauses = pauses
+        this.calls = [...calls.filter(({ place }) => place > (this.calls[0]?.place ?? 0)), ...this.calls].slice(0, 2_000)
+        this.last = last
         this.#show()
     }
 
@@ -216,9 +229,9 @@ export class Calls {
         const searched = this.search.value.toLowerCase()
         const found = this.calls.filter(
             (call) =>
-                (!this.connection || call.connection === this.connection) && (!this.failed.checked || call.error) &&
+                (!this.failed.checked || call.error) &&
                 `${call.actor} ${call.method} ${call.principal ?? ""}`.toLowerCase().includes(searched))
-        this.table.show(found.slice(0, 200))
+        this.table.show(found.slice(0, 100))
         const rests = this.pauses > 0 ? `; there were too many to note all of them, ${format.count(this.pauses)} times` : ""
         say(this.count, `${format.count(found.length)} of the last ${format.count(this.calls.length)}${rests}`)
     }
@@ -240,7 +253,7 @@ export class Errors {
             refusedRequests: table("Status", "Everybody was let in."),
         }
         const { time, method, actor, caller, outcome } = callColumns
-        this.recent = new Table([time, method, actor, caller, outcome], { key: ({ place }) => place, empty: "None since somebody looks." })
+        this.recent = new Table([time, method, actor, caller, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since somebody looks." })
         const { errors, refusals, refusedRequests } = this.tables
         this.element = h(
             "div", {}, head("Errors", h("span", { class: "soft" }, "since the server was made")),
@@ -249,14 +262,15 @@ export class Errors {
             part("The last calls with an error", card(this.recent)))
     }
 
-    async look() {
+    path = "calls?failed=1&limit=100"
+
+    show({ calls }) {
         const { now, rates } = this.figures
         for (const [name, table] of Object.entries(this.tables)) {
             const rows = Object.entries(now?.[name] ?? {}).map(([key, count]) => ({ name: key, count, rate: rates.errors.get(`${name} ${key}`) ?? null }))
             table.show(rows.filter(({ count }) => count > 0).sort((one, other) => other.count - one.count))
         }
-        const { calls } = await server.look("calls?limit=2000")
-        this.recent.show(calls.filter(({ error }) => error).slice(0, 100))
+        this.recent.show(calls)
     }
 }
 
@@ -271,8 +285,9 @@ export class Store {
         this.element = h("div", {}, head("Store"), this.list, this.none)
     }
 
-    async look() {
-        const { store } = await server.look("store")
+    path = "store"
+
+    show({ store }) {
         this.list.hidden = !store
         this.none.hidden = Boolean(store)
         if (!store) return
@@ -292,12 +307,19 @@ export class Nodes {
             [{ title: "Node", cell: ({ name }) => name }, { title: "", cell: ({ own }) => (own ? h("span", { class: "chip" }, "this one") : "") }],
             { key: ({ name }) => name })
         this.none = h("p", { class: "note" }, "The server is alone. trebuchet serve --cluster URL --node NAME makes it one of several.")
-        this.some = h("div", {}, this.list, part("Nodes that are there", card(this.table)))
+        this.slots = new Table(
+            [
+                { title: "Node", kind: "short", cell: ({ node, known }) => [node ?? "none", !known && h("span", { class: "soft" }, " is to own, and was not asked yet")] },
+                { title: "Slots", kind: "right", cell: ({ count }) => format.count(count) }, { title: "", cell: ({ slots }) => h("span", { class: "mono soft" }, slots.join(", ")) },
+            ],
+            { key: ({ node, known }) => `${node} ${known}` })
+        this.some = h("div", {}, this.list, part("Nodes that are there", card(this.table)), part("Whose each slot is", card(this.slots)))
         this.element = h("div", {}, head("Nodes"), this.some, this.none)
     }
 
-    async look() {
-        const shown = await server.look("nodes")
+    path = "nodes"
+
+    show(shown) {
         this.some.hidden = !shown.node
         this.none.hidden = Boolean(shown.node)
         if (!shown.node) return
@@ -307,5 +329,13 @@ export class Nodes {
             ["The engine", shown.engineProblem ? h("span", { class: "bad" }, shown.engineProblem) : "answers"],
         ])
         this.table.show(shown.nodes.map((name) => ({ name, own: name === shown.node })))
+        const owners = new Map()
+        for (const { node, known, first, last } of shown.owners) {
+            const key = `${node} ${known}`
+            if (!owners.has(key)) owners.set(key, { node, known, count: 0, slots: [] })
+            owners.get(key).count += last - first + 1
+            owners.get(key).slots.push(first === last ? String(first) : `${first}–${last}`)
+        }
+        this.slots.show([...owners.values()])
     }
 }

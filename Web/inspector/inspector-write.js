@@ -34,11 +34,9 @@ export class CallForm {
 
     async #call(event) {
         event.preventDefault()
-        const asked = new URLSearchParams({ method: this.method.value, arguments: this.values.value || "[]" })
-        if (this.principal.value) asked.set("principal", this.principal.value)
         this.button.disabled = true
         try {
-            const { result, seconds, error } = await server.look(`actors/${encodeURIComponent(this.name)}/call?${asked}`, { method: "POST" })
+            const { result, seconds, error } = (await server.call(this.name, this.method.value, this.values.value || "[]", this.principal.value || null)).shown
             say(this.answer, error ? `${error.code}: ${error.message}` : `${JSON.stringify(result, null, 2)}\n\nafter ${format.time(seconds)}`)
         } catch (error) {
             say(this.answer, error.message)

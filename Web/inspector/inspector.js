@@ -1,8 +1,9 @@
 // The inspector: a page that shows a server from inside.
 import { Actor } from "./inspector-actor.js"
 import { History } from "./inspector-charts.js"
+import { Log } from "./inspector-log.js"
 import { h, say } from "./inspector-parts.js"
-import { server } from "./inspector-server.js"
+import { Refused, server } from "./inspector-server.js"
 import { Actors, Calls, Connections, Errors, Nodes, Overview, Store } from "./inspector-views.js"
 
 const element = (id) => document.getElementById(id)
@@ -14,9 +15,9 @@ class Figures {
     histories = Object.fromEntries(
         ["calls", "half", "slow", "connections", "turn", "deliveries", "skipped", "memory", "held", "processor"].map((name) => [name, new History()]))
 
-    async look() {
+    take(now) {
         const old = this.now
-        const now = (this.now = await server.look("overview"))
+        this.now = now
         const { histories: of } = this
         of.connections.add(now.time, now.connections)
         of.turn.add(now.time, Math.max(0, ...now.reactors.map(({ longestTurnSeconds: time }) => time)))
@@ -64,7 +65,7 @@ function quantile(share, buckets, bounds) {
 
 const views = [
     ["", "Overview", Overview], ["actors", "Actors", Actors], ["connections", "Connections", Connections], ["calls", "Calls", Calls],
-    ["errors", "Errors", Errors], ["store", "Store", Store], ["nodes", "Nodes", Nodes],
+    ["log", "Log", Log], ["errors", "Errors", Errors], ["store", "Store", Store], ["nodes", "Nodes", Nodes],
 ]
 
 class Inspector {
@@ -77,14 +78,21 @@ class Inspector {
         element("views").replaceChildren(...links)
         element("pause").addEventListener("click", () => this.pause(!this.isPaused))
         addEventListener("hashchange", () => this.route())
-        document.addEventListener("visibilitychange", () => document.hidden || this.soon(0))
+        // A hidden page does not look, so that nothing is noted for it.
+        document.addEventListener("visibilitychange", () => this.watch())
+    }
+
+    /** Looks, or rests. */
+    watch() {
+        if (!server.token || document.hidden || (this.isPaused && this.view && this.isShown)) return server.rest()
+        server.watch((name, shown) => this.take(name, shown), (problem) => this.trouble(problem))
     }
 
     pause(isPaused) {
         this.isPaused = isPaused
         element("pause").setAttribute("aria-pressed", String(isPaused))
         if (isPaused) this.status("paused", "paused")
-        else this.soon(0)
+        this.watch()
     }
 
     status(is, text) {
@@ -93,52 +101,61 @@ class Inspector {
     }
 
     route() {
+        if (!this.figures.now) return
         const [path, query] = location.hash.replace(/^#\/?/, "").split("?")
         const [name, ...rest] = path.split("/")
         const found = views.find(([each]) => each === name) ?? views[0]
         const actor = name === "actors" && rest.length > 0 ? decodeURIComponent(rest.join("/")) : null
         const View = actor === null ? found[2] : Actor
         this.view?.leave?.()
-        const writes = Boolean(this.figures.now?.writes)
-        this.view = new View(Object.assign(this.figures, { writes }), new URLSearchParams(query ?? ""), actor)
+        const writes = Boolean(this.figures.now.writes)
+        const view = (this.view = new View(Object.assign(this.figures, { writes }), new URLSearchParams(query ?? ""), actor))
+        view.again = () => {
+            this.isShown = false
+            server.show(view.path)
+            this.watch()
+        }
         document.title = `${actor ?? found[1]} – Trebuchet inspector`
         for (const link of element("views").children) {
             if (link.dataset.view === found[0]) link.setAttribute("aria-current", "page")
             else link.removeAttribute("aria-current")
         }
-        element("view").replaceChildren(this.view.element)
+        this.trouble(null)
+        element("view").replaceChildren(view.element)
         scrollTo(0, 0)
-        this.soon(0)
+        this.shown = null
+        view.again()
+        this.draw()
     }
 
-    soon(time) {
-        clearTimeout(this.timer)
-        this.timer = setTimeout(() => this.look(), time)
-    }
-
-    /** Asks, shows, and is back in a second. */
-    async look() {
-        clearTimeout(this.timer)
-        const number = (this.number = (this.number ?? 0) + 1)
-        try {
-            if (!this.isPaused) await this.figures.look()
+    /** What the server shows. */
+    take(name, { path, status, shown }) {
+        if (name === "overview") {
+            if (status !== 200) return this.trouble(new Refused(status, shown.error))
+            this.figures.take(shown)
             if (!this.view) this.route()
-            const { view } = this
-            if (!this.isPaused || view.isNew !== false) await view.look()
-            view.isNew = false
-            this.trouble(null)
-            if (!this.isPaused) this.status("live", "live")
-        } catch (error) {
-            if (error.status === 401) return this.ask(error.message)
-            if (error.status === undefined) throw error
-            this.trouble(error)
-        } finally {
-            // A hidden page does not look, so that nothing is noted for it.
-            if (number === this.number && !document.hidden && !this.isPaused && server.token) this.soon(1000)
-        }
+        } else if (path !== this.view?.path) return
+        else if (status !== 200) return this.trouble(new Refused(status, shown.error))
+        else this.shown = shown
+        this.trouble(null)
+        this.draw()
+    }
+
+    /** Shows it in the next frame, once, however much has come. */
+    draw() {
+        this.frame ??= requestAnimationFrame(() => {
+            this.frame = undefined
+            const { view, shown } = this
+            if (!view || (view.path !== "" && !shown)) return
+            view.show(shown)
+            this.isShown = true
+            if (this.isPaused) this.watch()
+            else if (!this.problem?.isConnected) this.status("live", "live")
+        })
     }
 
     trouble(error) {
+        if (error?.status === 401) return this.ask(error.message)
         this.problem ??= h("p", { class: "problem", role: "alert" })
         if (!error) return this.problem.remove()
         say(this.problem, error.message)
@@ -148,7 +165,6 @@ class Inspector {
 
     /** Without a token, or with a wrong one. */
     ask(reason) {
-        clearTimeout(this.timer)
         server.forget()
         this.view?.leave?.()
         this.view = null
@@ -159,7 +175,8 @@ class Inspector {
             if (!field.value.trim()) return
             server.use(field.value)
             location.hash = "#/"
-            this.soon(0)
+            this.figures.now = null
+            this.watch()
         }
         element("view").replaceChildren(
             h("form", { class: "link", onsubmit: use }, h("h1", {}, "Which server?"),
@@ -189,5 +206,5 @@ function chooseTheme() {
 
 chooseTheme()
 const inspector = new Inspector()
-if (server.token) inspector.soon(0)
+if (server.token) inspector.watch()
 else inspector.ask("The token is missing: it stands in the link.")

@@ -1,6 +1,29 @@
 internal import TrebuchetActors
 
-/// The calls of the last moments, by their numbers, and those that have ended, in their order.
+/// Which calls are shown: `?after=17&limit=100&connection=3&actor=todos&failed=1`.
+struct CallsLook {
+    /// A place in the ring: those behind it alone.
+    let after: UInt64
+    let limit: Int
+    private let connection: UInt64?
+    private let actor: ActorName?
+    private let failedAlone: Bool
+
+    init(_ query: InspectorQuery) throws(InspectorQuery.Refused) {
+        after = UInt64(try query.number("after", in: 0...Int.max) ?? 0)
+        limit = try query.number("limit", in: 1...CallRing.room) ?? 100
+        connection = try query.number("connection", in: 0...Int.max).map { UInt64($0) }
+        actor = query.text("actor").map { ActorName($0) }
+        failedAlone = try query.number("failed", in: 0...1) == 1
+    }
+
+    func takes(_ outcome: CallRing.Outcome) -> Bool {
+        (!failedAlone || outcome.isFailed) && (connection == nil || connection == outcome.connection)
+            && (actor == nil || actor == outcome.actor.map { ActorName($0) })
+    }
+}
+
+/// The calls of the last moments, by their numbers, and those that have ended, in their order, among what else has happened.
 struct CallRing {
     static let room = 2_000
     /// Calls that are known by their numbers, a power of two.
@@ -29,25 +52,32 @@ struct CallRing {
     enum Outcome: Sendable {
         case ended(ServerEvent.Call, Entry)
         case refused(Refused)
+        /// What else has happened.
+        case told(ServerEvent, at: Int64)
 
-        var actor: String {
+        var actor: String? {
             switch self {
             case .ended(let call, _): call.actor
             case .refused(let refused): refused.actor
+            case .told: nil
             }
         }
 
-        var connection: UInt64 {
+        var connection: UInt64? {
             switch self {
             case .ended(let call, _): call.peer.connection
             case .refused(let refused): refused.peer.connection
+            case .told: nil
             }
         }
+
+        var isCall: Bool { if case .told = self { false } else { true } }
 
         var isFailed: Bool {
             switch self {
             case .ended(_, let entry): entry.error != nil
             case .refused: true
+            case .told: false
             }
         }
 
@@ -60,11 +90,12 @@ struct CallRing {
                     ("time", .whole(refused.time)), ("error", .text("\(refused.error)")),
                     ("refused", .text(refused.reason)),
                 ]
+            case .told: []
             }
         }
     }
 
-    private struct Ended: Sendable {
+    struct Ended: Sendable {
         let number: UInt64
         let outcome: Outcome
     }
@@ -72,7 +103,7 @@ struct CallRing {
     private var entries: [Entry?] = []
     private var ended: [Ended] = []
     private var first = 0
-    private var lastNumber: UInt64 = 0
+    private(set) var lastNumber: UInt64 = 0
 
     /// What is known of a call; its number alone when that is long ago.
     subscript(number: UInt64) -> Entry {
@@ -110,6 +141,8 @@ struct CallRing {
                     time: WallTime.milliseconds)))
     }
 
+    mutating func tell(_ event: ServerEvent) { append(.told(event, at: WallTime.milliseconds)) }
+
     private mutating func append(_ outcome: Outcome) {
         lastNumber += 1
         let made = Ended(number: lastNumber, outcome: outcome)
@@ -122,24 +155,25 @@ struct CallRing {
     }
 
     /// The newest first.
-    private var newest: [Ended] {
+    var newest: [Ended] {
         (0..<ended.count).reversed().map { ended[(first + $0) % ended.count] }
     }
 
-    func shown(after: UInt64, limit: Int, where isWanted: (Outcome) -> Bool = { _ in true }) -> [InspectorJSON] {
+    func shown(after: UInt64 = 0, limit: Int, where isWanted: (Outcome) -> Bool = { _ in true }) -> [InspectorJSON] {
         var shown: [InspectorJSON] = []
         for call in newest {
             guard shown.count < limit, call.number > after else { break }
-            guard isWanted(call.outcome) else { continue }
+            guard call.outcome.isCall, isWanted(call.outcome) else { continue }
             shown.append(.object([("place", .count(call.number))] + call.outcome.members))
         }
         return shown
     }
 
-    func json(after: UInt64, limit: Int, pauses: UInt64) -> InspectorJSON {
+    func json(_ look: CallsLook, pauses: UInt64) -> InspectorJSON {
         .object([
-            ("last", .count(lastNumber)), ("kept", .count(ended.count)), ("pauses", .count(pauses)),
-            ("calls", .list(shown(after: after, limit: limit))),
+            ("last", .count(lastNumber)), ("kept", .count(ended.count { $0.outcome.isCall })),
+            ("pauses", .count(pauses)),
+            ("calls", .list(shown(after: look.after, limit: look.limit) { look.takes($0) })),
         ])
     }
 
@@ -147,7 +181,7 @@ struct CallRing {
     var lastErrors: [UInt64: InspectorJSON] {
         var found: [UInt64: InspectorJSON] = [:]
         for call in newest where call.outcome.isFailed {
-            let connection = call.outcome.connection
+            guard let connection = call.outcome.connection else { continue }
             if found[connection] == nil { found[connection] = .object(call.outcome.members) }
         }
         return found

@@ -8,6 +8,8 @@ internal import TrebuchetActors
 final class InspectedActor: @unchecked Sendable {
     /// Versions that are kept, of all its streams together.
     static let room = 200
+    /// Connections that skipped a version, of each as many as are named.
+    private static let mostSkippers = 20
     /// Of what they were sent as, and of the calls that made them, all together, in bytes.
     private static let mostBytes = 4 << 20
     /// About what is kept of a call.
@@ -27,6 +29,8 @@ final class InspectedActor: @unchecked Sendable {
         var wholes = 0
         var events = 0
         var skipped = 0
+        /// The connections that did, the first of them.
+        var skippers: [UInt64] = []
         /// Whether there was too much to note: it may have been made by others too, and there may be versions before it.
         var isPartial = false
 
@@ -37,7 +41,10 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     let name: String
-    private weak var record: ActorRecord?
+    /// Keeps the record's place in memory from becoming another one's, and is not looked at. A weak reference would make each call of the
+    /// actor slower, from then on for ever.
+    private unowned let place: ActorRecord
+    private let identity: ObjectIdentifier
     let since = WallTime.milliseconds
     var looked: UInt64
     private(set) var versions: [Version] = []
@@ -59,13 +66,14 @@ final class InspectedActor: @unchecked Sendable {
         streams = record.type.description.states
         self.follow = follow
         name = record.name
-        self.record = record
+        place = record
+        identity = ObjectIdentifier(record)
         self.looked = looked
     }
 
     deinit { leave() }
 
-    func isOf(_ record: ActorRecord) -> Bool { self.record === record }
+    func isOf(_ record: ActorRecord) -> Bool { identity == ObjectIdentifier(record) }
 
     func add(_ watch: StateWatch) {
         let isOver = watches.withLock { watches in
@@ -172,10 +180,12 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     /// A connection that is behind `from` gets `to`, and none of those between.
-    func countSkipped(_ stream: String, _ from: UInt64, _ to: UInt64) {
+    func countSkipped(_ stream: String, by connection: UInt64, _ from: UInt64, _ to: UInt64) {
         for place in versions.indices.reversed() where versions[place].stream == stream {
             guard versions[place].number > from else { return }
-            if versions[place].number < to { versions[place].skipped += 1 }
+            guard versions[place].number < to else { continue }
+            versions[place].skipped += 1
+            if versions[place].skippers.count < Self.mostSkippers { versions[place].skippers.append(connection) }
         }
     }
 
@@ -197,7 +207,8 @@ extension InspectedActor.Version {
                     ("patch", .count(patches)), ("whole", .count(wholes)),
                     ("event", .count(events)),
                 ])
-            ), ("skipped", .count(skipped)), ("partial", .flag(isPartial)),
+            ), ("skipped", .count(skipped)), ("skippedBy", .list(skippers.map { .count($0) })),
+            ("partial", .flag(isPartial)),
         ]
         if let taken {
             if let base = taken.base { members.append(("base", .count(base))) }

@@ -114,7 +114,28 @@ extension TrebuchetServer {
             ("slotsTaken", .count(taken)), ("slotsLost", .count(lost)),
             ("engineProblem", .text(nodes.member.trouble?.message)),
             ("nodes", .list(nodes.member.liveNodes.map { .text($0.name) })),
+            ("owners", .list(Self.owners(of: nodes))),
         ])
+    }
+
+    /// Whose each slot is, as far as this node knows without asking; else whose it is to be, which the nodes that live decide.
+    private static func owners(of nodes: ServerNodes) -> [InspectorJSON] {
+        var parts: [(owner: String?, isKnown: Bool, first: Int, last: Int)] = []
+        for slot in ClusterSlot.all {
+            let known = nodes.directory.knownOwner(of: slot)
+            let owner = (known ?? nodes.member.plannedOwner(of: slot))?.name
+            if let last = parts.last, last.owner == owner, last.isKnown == (known != nil) {
+                parts[parts.count - 1].last = slot.number
+            } else {
+                parts.append((owner, known != nil, slot.number, slot.number))
+            }
+        }
+        return parts.map { part in
+            .object([
+                ("node", .text(part.owner)), ("known", .flag(part.isKnown)), ("first", .count(part.first)),
+                ("last", .count(part.last)),
+            ])
+        }
     }
 }
 

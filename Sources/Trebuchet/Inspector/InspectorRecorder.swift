@@ -45,11 +45,15 @@ final class InspectorRecorder: Sendable {
         var actors: [ActorName: InspectedActor] = [:]
     }
 
-    private static let callKinds: ServerEvent.Kinds = [.calls, .arguments]
+    /// All that a log has at the level `debug`.
+    private static let callKinds: ServerEvent.Kinds = [
+        .calls, .arguments, .connections, .refusals, .limits, .streams, .actors, .store, .server,
+    ]
 
     private let events: ServerEvents
     private let reactor: Reactor
     private let state: Mutex<State>
+    private let noted = Atomic<UInt64>(0)
 
     /// - Parameter shard: by whose reactor's clock looking ends.
     init(_ events: ServerEvents, on shard: ServerShard, budget: NoteBudget = NoteBudget()) {
@@ -60,12 +64,19 @@ final class InspectorRecorder: Sendable {
 
     // MARK: Looking
 
-    /// Calls that ended after the one of that number in the ring, the newest first.
-    func calls(after: UInt64, limit: Int) async -> InspectorJSON {
-        await look()
+    /// Calls that have ended, the newest first.
+    func calls(_ look: CallsLook) async -> InspectorJSON {
+        await self.look()
         // Without the lock, behind which calls wait.
         let (calls, pauses) = state.withLock { ($0.calls, $0.budget.pauses) }
-        return calls.json(after: after, limit: limit, pauses: pauses)
+        return calls.json(look, pauses: pauses)
+    }
+
+    /// The log of one connection or actor, or of all.
+    func log(_ look: LogLook) async -> InspectorJSON {
+        await self.look()
+        let (calls, pauses) = state.withLock { ($0.calls, $0.budget.pauses) }
+        return calls.log(look, pauses: pauses)
     }
 
     /// An actor is looked at: notes its versions from now on.
@@ -117,7 +128,7 @@ final class InspectorRecorder: Sendable {
     /// Those of one actor that have ended, the newest first.
     func calls(of actor: String) -> InspectorJSON {
         let (calls, name) = (state.withLock { $0.calls }, ActorName(actor))
-        return .list(calls.shown(after: 0, limit: 200) { ActorName($0.actor) == name })
+        return .list(calls.shown(limit: 200) { $0.actor.map { ActorName($0) } == name })
     }
 
     /// The last error of each connection, as far as it is known.
@@ -133,6 +144,7 @@ final class InspectorRecorder: Sendable {
             // Of the version itself nothing was noted either.
             if !state.budget.isUsedUp { actor.note(taken, of: stream) }
         }
+        noted.wrappingAdd(1, ordering: .relaxed)
     }
 
     /// What one of its states is now.
@@ -224,6 +236,9 @@ final class InspectorRecorder: Sendable {
 
     // MARK: What happens
 
+    /// Another number each time that something was noted.
+    var news: UInt64 { noted.load(ordering: .relaxed) }
+
     private func hear(_ event: ServerEvent) {
         let now = MonotonicClock.now
         let rest = state.withLock { state -> UInt64? in
@@ -234,6 +249,7 @@ final class InspectorRecorder: Sendable {
             if rest != nil { for actor in state.actors.values { actor.leaveGap() } }
             return rest
         }
+        noted.wrappingAdd(1, ordering: .relaxed)
         guard let rest else { return }
         reactor.execute { [weak self] in
             guard let self else { return }
@@ -266,8 +282,8 @@ final class InspectorRecorder: Sendable {
             state.actors[ActorName(delivery.stream.actor)]?.count(delivery)
         case .skipped(let stream, let connection, let from, let to):
             guard connection != 0 else { return }
-            state.actors[ActorName(stream.actor)]?.countSkipped(stream.target, from, to)
-        default: break
+            state.actors[ActorName(stream.actor)]?.countSkipped(stream.target, by: connection, from, to)
+        default: state.calls.tell(event)
         }
     }
 }

@@ -1,6 +1,7 @@
 internal import Networking
 internal import Synchronization
 internal import TrebuchetActors
+internal import TrebuchetCluster
 
 /// What is asked of an actor: `?versions=50&earlier=1`.
 struct ActorLook {
@@ -31,8 +32,8 @@ extension TrebuchetServer {
             ])
         }
         let pool = shards[0].states
-        let actor = try await recorder.look(at: record) { [weak record] actor, stream in
-            guard let record else { return }
+        let actor = try await recorder.look(at: record) { [weak self] actor, stream in
+            guard let record = self?.directory.record(ActorName(actor.name)), actor.isOf(record) else { return }
             actor.add(
                 StateWatch.follow(stream, of: record, else: pool) { [weak recorder, weak actor] taken in
                     guard let taken, let recorder, let actor else { return }
@@ -51,7 +52,9 @@ extension TrebuchetServer {
         return .object([
             ("name", .text(record.name)), ("type", .text(record.type.name)),
             ("reactor", .text(reactorName(of: record))), ("onDemand", .flag(record.stake != nil)),
-            ("placed", .flag(record.isPlaced)), ("persisted", .flag(record.persisted != nil)),
+            ("placed", .flag(record.isPlaced)),
+            ("slot", record.isPlaced ? .count(ClusterSlot(of: record.name).number) : .null),
+            ("persisted", .flag(record.persisted != nil)),
             ("states", .list(description.states.map { Self.shown($0, taken[$0]) })),
             ("events", .list(description.events.map { .text($0) })),
             ("methods", .list(description.methods.map { Self.shown($0) })),

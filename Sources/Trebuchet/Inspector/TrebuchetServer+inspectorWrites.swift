@@ -16,10 +16,17 @@ struct InspectorCall: Sendable {
 
     init(_ actor: String, _ query: InspectorQuery) throws(InspectorQuery.Refused) {
         guard let method = query.text("method") else { throw InspectorQuery.Refused(text: "method is missing") }
+        try self.init(actor, method, query.text("arguments") ?? "[]", query.text("principal"))
+    }
+
+    /// - Parameter arguments: a list, in JSON.
+    init(
+        _ actor: String, _ method: String, _ arguments: String, _ principal: String?
+    ) throws(InspectorQuery.Refused) {
         self.actor = actor
         self.method = method
-        principal = query.text("principal")
-        guard let arguments = JSONText.elements(Array((query.text("arguments") ?? "[]").utf8)) else {
+        self.principal = principal
+        guard let arguments = JSONText.elements(Array(arguments.utf8)) else {
             throw InspectorQuery.Refused(text: "arguments are a list, in JSON")
         }
         self.arguments = arguments

@@ -1,6 +1,7 @@
 internal import Networking
 internal import TrebuchetActors
 internal import Transports
+internal import TrebuchetWire
 internal import WebSockets
 
 /// What stands in front of all that operators are shown, at an address apart from that of clients: which pages and names of the machine may
@@ -43,10 +44,11 @@ struct OperatorDoor: Sendable {
 
     /// - Parameters:
     ///   - takesPost: whether also what changes something may be asked for; without a body.
+    ///   - clients: where clients come in by a WebSocket, with the token; none do by default.
     ///   - answer: what is asked for by whom, for those who were let in by where they come from.
     func listen(
         host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup, takesPost: Bool = false,
-        answer: @escaping @Sendable (HTTPRequestHead, SocketAddress?) -> PlainAnswer
+        clients: [ServerShard] = [], answer: @escaping @Sendable (HTTPRequestHead, SocketAddress?) -> PlainAnswer
     ) throws(TransportError) -> WebSocketServer {
         var limits = WebSocketLimits()
         limits.connections = Self.connections
@@ -61,7 +63,8 @@ struct OperatorDoor: Sendable {
             return Self.protected(response)
         }
         return try WebSocketServer(
-            host: host, port: port, reactors: reactors, limits: limits, tls: tls, memory: nil,
+            host: host, port: port, reactors: reactors,
+            subprotocols: clients.isEmpty ? [] : [ProtocolVersion.subprotocol], limits: limits, tls: tls, memory: nil,
             check: { request, address in
                 // Parts of other pages, scripts and pictures for instance, come without an Origin.
                 if request.headers["Sec-Fetch-Site"] == "cross-site", request.headers["Sec-Fetch-Mode"] != "navigate" {
@@ -78,14 +81,50 @@ struct OperatorDoor: Sendable {
                     return refuse(response, address, "a web page of another origin")
                 }
                 guard address.map({ Self.isLoopback($0) }) == true else { return nil }
+                // Those of clients are let in by programs that know them by whatever name; here nobody has another one.
+                if request.wantsWebSocket, HostAndPort(request.headers["Host"] ?? "")?.isLoopback != true {
+                    let response = HTTPResponse(status: 403, text: "the host is no name of this machine")
+                    return refuse(response, address, "a name that is none of this machine's")
+                }
                 return origins.refusal(of: request, at: address).map {
                     refuse($0, address, "a name that is none of this machine's, or a page of another origin")
                 }
             },
-            plain: { Self.protected(answer($0.head, $0.remoteAddress)) },
-            accept: { _ in
-                .reject(Self.protected(HTTPResponse(status: 404, text: "there are no WebSockets here")))
+            admit: clients.isEmpty ? nil : letIn, plain: { Self.protected(answer($0.head, $0.remoteAddress)) },
+            accept: { upgrade in
+                guard let parts = clients.first?.parts, upgrade.subprotocol != nil else {
+                    return .reject(Self.protected(HTTPResponse(status: 404, text: "there are no such WebSockets here")))
+                }
+                return WebSocketConnections.accept(upgrade, on: clients, parts.limits)
             }, takesPost: takesPost)
+    }
+
+    @Sendable private func letIn(_ upgrade: WebSocketUpgrade) async -> WebSocketUpgrade.Admission {
+        if let refusal = refusal(of: upgrade.request, from: upgrade.remoteAddress) {
+            return .rejected(Self.protected(refusal))
+        }
+        return .admitted(Caller(connection: CallerConnection(principal: nil, remoteAddress: upgrade.remoteAddress)))
+    }
+
+    /// Throws `addressInvalid` for an address that others reach without TLS and a token, and for a token that is too short.
+    ///
+    /// - Parameter what: what listens there, in the words of the error.
+    static func check(
+        _ what: String, at host: String, _ tls: TLSServerSettings?, _ token: String?
+    ) throws(TransportError) {
+        guard isOwn(host) || tls != nil && token != nil else {
+            throw TransportError(
+                .addressInvalid,
+                "others reach '\(host)': \(what) is at an address of this machine alone, as 127.0.0.1, unless it has TLS and a token"
+            )
+        }
+        guard token?.utf8.count ?? shortestToken >= shortestToken else {
+            throw TransportError(.addressInvalid, "the token of \(what) has less than \(shortestToken) bytes")
+        }
+    }
+
+    static func isOwn(_ host: String) -> Bool {
+        HostAndPort(host.contains(":") ? "[\(host)]" : host)?.isLoopback == true
     }
 
     /// Byte for byte: browsers write both alike.

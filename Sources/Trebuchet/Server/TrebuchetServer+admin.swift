@@ -28,17 +28,7 @@ extension TrebuchetServer {
     public func openAdmin(
         host: String = "127.0.0.1", port: Int, tls: TLSServerSettings? = nil, token: String? = nil
     ) throws(TransportError) -> SocketAddress {
-        let isLoopback = HostAndPort(host.contains(":") ? "[\(host)]" : host)?.isLoopback == true
-        guard isLoopback || tls != nil && token != nil else {
-            throw TransportError(
-                .addressInvalid,
-                "others reach '\(host)': the operators' address is one of this machine alone, as 127.0.0.1, unless it has TLS and a token"
-            )
-        }
-        guard token?.utf8.count ?? OperatorDoor.shortestToken >= OperatorDoor.shortestToken else {
-            throw TransportError(
-                .addressInvalid, "the operators' token has less than \(OperatorDoor.shortestToken) bytes")
-        }
+        try OperatorDoor.check("the operators' address", at: host, tls, token)
         let address = AdminAddress(self, token: token)
         // Apart from those of the server, so that it answers also while they are held up; those of a test have its time.
         let reactors = owner == nil ? try ReactorGroup.clients() : ReactorGroup(shards.map(\.reactor))
@@ -64,8 +54,8 @@ extension TrebuchetServer {
     struct OperatorListeners {
         var admin: WebSocketServer?
         var inspector: WebSocketServer?
-        /// Lets go of what was noted for who looked.
-        var endInspection: @Sendable () -> Void = {}
+        /// Lets go of what was noted for who looked, and of who looks.
+        var endInspection: @Sendable () async -> Void = {}
     }
 
     func closeOperatorListeners() async {
@@ -73,12 +63,12 @@ extension TrebuchetServer {
             defer { listeners = OperatorListeners() }
             return listeners
         }
-        closed.endInspection()
         for listener in [closed.admin, closed.inspector].compactMap({ $0 }) {
             await listener.stopAccepting()
             await listener.refuseUpgrades()
             await listener.endPages(within: .seconds(1))
         }
+        await closed.endInspection()
     }
 }
 

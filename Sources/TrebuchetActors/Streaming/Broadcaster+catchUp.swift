@@ -106,7 +106,9 @@ extension Broadcaster {
     @inline(__always)
     func count(_ number: UInt64, isPatch: Bool, _ bytes: Int, to subscription: StreamSubscription) {
         let isEvent = hub.kind == .events
-        shard.counts.count(isEvent ? .eventsDelivered : isPatch ? .patchesDelivered : .wholesDelivered)
+        if subscription.countsDeliveries {
+            shard.counts.count(isEvent ? .eventsDelivered : isPatch ? .patchesDelivered : .wholesDelivered)
+        }
         if shard.events.wants(.deliveries) {
             tellDelivery(number, isEvent ? .event : isPatch ? .patch : .whole, bytes, to: subscription)
         }

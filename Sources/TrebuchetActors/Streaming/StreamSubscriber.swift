@@ -9,6 +9,8 @@ package protocol StreamSubscriber: AnyObject {
     var connectionNumber: UInt64 { get }
     /// Whether it takes anything now.
     var isWritable: Bool { get }
+    /// Whether what it is sent counts as sent to somebody: not what another node hands on, which counts it there.
+    var countsDeliveries: Bool { get }
     /// Whether answers wait for what streams show, here or for others of the same loop.
     var isAwaited: Bool { get }
 
@@ -25,4 +27,5 @@ package protocol StreamSubscriber: AnyObject {
 
 extension StreamSubscriber {
     package var connectionNumber: UInt64 { 0 }
+    package var countsDeliveries: Bool { true }
 }

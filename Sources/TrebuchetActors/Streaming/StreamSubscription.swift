@@ -9,6 +9,8 @@ package final class StreamSubscription {
     private var shortPlace: Int32 = -1
     /// Whether it counts as one with a filter too, in its subscriber's shares.
     package let isFiltered: Bool
+    /// Its subscriber's, which never changes.
+    let countsDeliveries: Bool
 
     /// Where the broadcaster keeps it; -1 when it does not.
     package var place: Int {
@@ -21,6 +23,7 @@ package final class StreamSubscription {
         self.streamID = streamID
         self.broadcaster = broadcaster
         self.subscriber = subscriber
+        countsDeliveries = subscriber.countsDeliveries
     }
 
     /// An update with this number has been handed to the subscriber.

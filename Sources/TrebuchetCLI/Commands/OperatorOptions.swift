@@ -28,8 +28,12 @@ struct OperatorOptions: Sendable {
             "--trace-sample", "RATIO",
             "which part of the calls that come without a trace begin one, 0 to 1 (0.01)"),
         OptionSpec(
-            "--inspector", "[PORT]",
-            "show who develops it the server from inside, in a page at 127.0.0.1 and for the token of the link that is printed (off; a free port)"
+            "--inspector", "[[HOST:]PORT]",
+            "show who develops it the server from inside, in a page at 127.0.0.1 and for the token of the link that is printed (off; a free port); with HOST at an address that others reach, which needs TLS and a token file"
+        ),
+        OptionSpec(
+            "--inspector-token-file", "FILE",
+            "its token: the first line of this file, or TREBUCHET_INSPECTOR_TOKEN (another one for each start, in the link)"
         ),
         OptionSpec(
             "--inspector-write", nil,
@@ -52,8 +56,8 @@ struct OperatorOptions: Sendable {
     let admin: Admin?
     let spans: OTLPExporter?
     private let sampling: Double
-    /// The port of the inspector; nil without one.
-    let inspector: Int?
+    /// Where the inspector is; nil without one. The server ends without TLS and a token where others reach that.
+    let inspector: Admin?
     private let inspectorWrites: Bool
     let drainDelay: Duration
     let drain: Duration
@@ -94,10 +98,25 @@ struct OperatorOptions: Sendable {
             }
         }
         if ratio != nil, spans == nil { throw UsageError("--trace-sample belongs to --otlp") }
-        let port = arguments.string("--inspector")
-        inspector = try port?.isEmpty == true ? 0 : arguments.int("--inspector", in: 0...65_535)
+        inspector = try Self.inspector(arguments, tls: tls)
         inspectorWrites = arguments.has("--inspector-write")
-        guard inspector != nil || !inspectorWrites else { throw UsageError("--inspector-write belongs to --inspector") }
+    }
+
+    private static func inspector(_ arguments: ParsedArguments, tls: TLSServerSettings?) throws -> Admin? {
+        guard let text = arguments.string("--inspector") else {
+            let others = ["--inspector-write", "--inspector-token-file"]
+            if let option = others.first(where: arguments.has) { throw UsageError("\(option) belongs to --inspector") }
+            return nil
+        }
+        let token = try token("--inspector-token-file", or: "TREBUCHET_INSPECTOR_TOKEN", arguments)
+        guard text.contains(":") else {
+            let port = try text.isEmpty ? 0 : arguments.int("--inspector", in: 0...65_535) ?? 0
+            return Admin(host: "127.0.0.1", port: port, tls: nil, token: token)
+        }
+        let (host, port) = try place("--inspector", text)
+        // At an address of this machine a certificate of another name is none.
+        let isOwn = ["127.0.0.1", "localhost", "::1"].contains(host)
+        return Admin(host: host, port: port, tls: isOwn ? nil : tls, token: token)
     }
 
     /// Where the server writes lines itself: nowhere, when the log is told all of them.
@@ -125,9 +144,13 @@ struct OperatorOptions: Sendable {
             lines.append("operators: \(scheme)://\(address)/metrics, and /livez, /readyz there")
         }
         if let inspector {
-            lines.append("inspector: \(try server.openInspector(port: inspector, writes: inspectorWrites).link)")
+            let opened = try server.openInspector(
+                host: inspector.host, port: inspector.port, tls: inspector.tls, token: inspector.token,
+                writes: inspectorWrites)
+            // A token that was given is no business of who reads this.
+            lines.append("inspector: \(inspector.token == nil ? opened.link : opened.url)")
             lines.append(
-                "           for a browser, trebuchet inspect --url and trebuchet top --url; who has it sees every state"
+                "           for a browser, trebuchet inspect --url and trebuchet top --url; who has \(inspector.token == nil ? "it" : "the token") sees every state"
                     + (inspectorWrites ? ", and may call every method as anybody" : ""))
         }
         return lines
@@ -139,10 +162,7 @@ struct OperatorOptions: Sendable {
             if let option = others.first(where: arguments.has) { throw UsageError("\(option) belongs to --admin") }
             return nil
         }
-        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
-            (0...65_535).contains(port), colon > text.startIndex
-        else { throw UsageError("--admin: '\(text)' is not HOST:PORT, as 127.0.0.1:9464") }
-        let host = String(text[..<colon].drop { $0 == "[" }.prefix { $0 != "]" })
+        let (host, port) = try place("--admin", text)
         var tls = tls
         switch (arguments.string("--admin-tls-cert"), arguments.string("--admin-tls-key")) {
         case (let certificate?, let key?):
@@ -150,20 +170,35 @@ struct OperatorOptions: Sendable {
         case (nil, nil): break
         default: throw UsageError("--admin-tls-cert and --admin-tls-key belong together")
         }
-        return Admin(host: host, port: port, tls: tls, token: try token(arguments))
+        return Admin(
+            host: host, port: port, tls: tls,
+            token: try token("--admin-token-file", or: "TREBUCHET_ADMIN_TOKEN", arguments))
     }
 
-    private static func token(_ arguments: ParsedArguments) throws(UsageError) -> String? {
-        guard let path = arguments.string("--admin-token-file") else {
-            let token = ProcessInfo.processInfo.environment["TREBUCHET_ADMIN_TOKEN"]
+    private static func place(_ option: String, _ text: String) throws(UsageError) -> (host: String, port: Int) {
+        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+            (0...65_535).contains(port), colon > text.startIndex
+        else { throw UsageError("\(option): '\(text)' is not HOST:PORT, as 127.0.0.1:9464") }
+        return (String(text[..<colon].drop { $0 == "[" }.prefix { $0 != "]" }), port)
+    }
+
+    private static func token(
+        _ option: String, or variable: String, _ arguments: ParsedArguments
+    ) throws(UsageError) -> String? {
+        guard let path = arguments.string(option) else {
+            let token = ProcessInfo.processInfo.environment[variable]
             return token?.isEmpty == false ? token : nil
         }
-        guard let bytes = FileManager.default.contents(atPath: path) else {
-            throw UsageError("--admin-token-file \(path): it cannot be read")
+        var status = stat()
+        guard let file = FileHandle(forReadingAtPath: path), fstat(file.fileDescriptor, &status) == 0,
+            let bytes = try? file.read(upToCount: 65_536)
+        else { throw UsageError("\(option) \(path): it cannot be read, or is empty") }
+        guard status.st_mode & 0o022 == 0 else {
+            throw UsageError("\(option) \(path): others may write it, and so choose the token: chmod go-w")
         }
         let line = String(decoding: bytes.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self)
             .trimmingCharacters(in: .whitespaces)
-        guard !line.isEmpty else { throw UsageError("--admin-token-file \(path): its first line is empty") }
+        guard !line.isEmpty else { throw UsageError("\(option) \(path): its first line is empty") }
         return line
     }
 }

@@ -109,6 +109,9 @@ public final class ClusterMember: Sendable {
         return planned == slotCount
     }
 
+    /// Which node is to own a slot, of those that it sees.
+    package func plannedOwner(of slot: ClusterSlot) -> ClusterNode? { state.withLock { $0.plan.owner(of: slot) } }
+
     /// What a node said of itself when it was seen living last; of this one, what it says.
     package func info(of node: ClusterNode) -> [UInt8]? {
         state.withLock { node == self.node ? $0.info : $0.infos[node] }

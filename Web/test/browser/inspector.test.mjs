@@ -140,3 +140,94 @@ test("from the page alone one finds which calls made a version, who was sent it,
     const { stdout } = await run(tool, ["inspect", "actor", "game", "--url", link])
     assert.match(stdout, /game/)
 })
+
+test("of two who play and a third who goes wrong one finds who made version 42, who was not sent it, and why the third is refused", async () => {
+    server?.kill("SIGTERM")
+    const { url, link } = await serve()
+    const [ada, bob] = [client(url), client(url)]
+    const sockets = []
+    // The third reads no more when it is told to.
+    class Slow extends WebSocket {
+        constructor(...given) {
+            super(...given)
+            sockets.push(this)
+        }
+    }
+    const carol = connect(url, { WebSocket: Slow, initialDelay: 1, maximumDelay: 10 })
+    clients.push(carol)
+    for (const each of [ada, bob]) each.actor("game").state("observeGameState").subscribe(() => {})
+    const [game, todos] = [carol.actor("game").state("observeGameState"), carol.actor("todos").state("observeState")]
+    for (const state of [game, todos]) state.subscribe(() => {})
+    const join = (each, name) => each.actor("game").call("join(player:)", [name])
+    await join(ada, "ada")
+    await carol.actor("game").call("advanceLevel()", [])
+
+    const window = await chromium.open(`${link}`, { width: 1280, height: 860 })
+    await window.until(isLive)
+    const go = (hash) => window.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+    await go("#/actors/game")
+    await window.shows(`"ada"`, ".tree")
+
+    // Why the third is refused.
+    await assert.rejects(carol.actor("game").call("cheat(score:)", [1000]))
+    await go("#/connections")
+    await window.shows("has no method 'cheat(score:)'")
+    const third = await window.evaluate(`[...document.querySelectorAll("tbody tr")].find(({ innerText }) => innerText.includes("cheat")).cells[0].innerText`)
+    await go(`#/log?connection=${third}`)
+    await window.shows("call refused")
+    await window.shows("methodNotFound")
+
+    // She reads no more: what she is to be sent piles up until nothing is taken any more.
+    sockets[0]._socket.pause()
+    await go("#/connections")
+    const isStuck = `[...document.querySelectorAll("tbody tr")].some(({ cells, innerText }) => cells[0].innerText === "${third}" && innerText.includes("takes nothing"))`
+    for (let turn = 0; turn < 200 && !(await window.evaluate(isStuck)); turn++) {
+        const { id } = await ada.actor("todos").call("addTodo(title:)", ["x".repeat(200_000)])
+        await ada.actor("todos").call("removeTodo(id:)", [id])
+    }
+    await window.until(isStuck)
+
+    await go("#/actors/game")
+    await window.shows(`"ada"`, ".tree")
+    const newest = () => ada.actor("game").state("observeGameState").getSnapshot().players.length
+    const versionIs = (number) => `Number(document.querySelector(".line tbody tr").cells[0].innerText) >= ${number}`
+    let made = await window.evaluate(`Number(/version (\\d+)/.exec(document.body.innerText)[1])`)
+    for (; made < 45; made++) {
+        const each = made % 2 ? bob : ada
+        await join(each, `player ${made + 1}`)
+    }
+    await window.until(versionIs(45))
+    assert.ok(newest() > 2)
+    // She reads again, and gets the newest alone.
+    sockets[0]._socket.resume()
+    const row = `[...document.querySelectorAll(".line tbody tr")].find(({ cells }) => cells[0].innerText === "42")`
+    await window.until(`${row}.cells[4].innerText === "1"`)
+    await window.evaluate(`${row}.click()`)
+    await window.shows("Version 42", ".detail")
+    const detail = await window.evaluate(`document.querySelector(".detail").innerText`)
+    assert.match(detail, /Made by[^]*join\(player:\) \["player 42"\]/)
+    assert.match(detail, new RegExp(`Not sent to connection ${third} `))
+    assert.match(detail, /2\s+sent the difference/)
+    assert.match(detail, /add\s+\/players/)
+    await window.shows(`"player 42"`, ".tree")
+    await window.hides(`"player 43"`, ".tree")
+
+    // She loses her connection and comes back, over another one.
+    sockets[0].terminate()
+    await go(`#/log?connection=${third}`)
+    await window.shows("connection closed")
+    await window.shows("stream ended")
+    await go("#/log")
+    await window.until(`document.body.innerText.split("connection opened").length > 1`)
+    assert.ok(sockets.length > 1)
+
+    // What was recorded becomes a test.
+    await go("#/actors/game")
+    await window.until(`document.querySelector(".tools button")`)
+    await window.shows("player 42")
+    await window.evaluate(`[...document.querySelectorAll("button")].find(({ innerText }) => innerText === "Copy as test").click()`)
+    await window.shows("isShown(", "pre.answer")
+    await window.shows("actor.join(player: recorded(", "pre.answer")
+    assert.deepEqual(window.thrown, [])
+    await window.close()
+})

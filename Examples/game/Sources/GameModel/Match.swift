@@ -20,7 +20,7 @@ public distributed actor Match {
     @StreamedEvents public var news: News
     private let tick: Duration
 
-    public init(tick: Duration, actorSystem: TrebuchetActorSystem) {
+    public init(tick: Duration = .milliseconds(250), actorSystem: TrebuchetActorSystem) {
         self.tick = tick
         self.actorSystem = actorSystem
     }

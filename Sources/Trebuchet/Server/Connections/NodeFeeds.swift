@@ -203,6 +203,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
     // MARK: StreamSubscriber
 
     var isLocal: Bool { false }
+    var countsDeliveries: Bool { false }
     var isWritable: Bool { window.isOpen || hasTurn }
     /// Whether the other node was not sent yet all that there was of a stream when it began.
     var hasUnshown: Bool { !unshown.isEmpty }

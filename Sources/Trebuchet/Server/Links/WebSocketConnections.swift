@@ -5,6 +5,9 @@ internal import WebSockets
 
 /// The WebSocket server that connections come in by.
 enum WebSocketConnections {
+    /// What has run out when no descriptors are left; none of `ServerLimits`.
+    private static let openFiles = "openFiles"
+
     /// Listens from now on. `GET /healthz` answers 200, other paths with pages.
     static func listen(
         host: String, port: Int, _ security: TrebuchetTransport.Security, compression: WebSocketCompression?,
@@ -31,6 +34,7 @@ enum WebSocketConnections {
         let origins = try OriginRule(access.origins)
         let proxies = try TrustedProxies(access.trustedProxies.sorted())
         let refusals = RefusalLog(parts.plainLog)
+        let scarcities = RefusalLog(parts.plainLog)
         return try WebSocketServer(
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
@@ -41,29 +45,7 @@ enum WebSocketConnections {
                 if request.head.path == "/healthz" { return .last(HTTPResponse(status: 200, text: "ok")) }
                 return pages.answer(request)
             },
-            accept: { upgrade in
-                guard let shard = shards.first(where: { $0.reactor === upgrade.reactor }) else {
-                    return .reject(HTTPResponse(status: 503, text: "no reactor"))
-                }
-                let name = shard.newConnectionName()
-                let caller = upgrade.admission as? Caller
-                var stake: Stake?
-                if let principal = caller?.principal {
-                    do throws(TrebuchetError) {
-                        stake = try shard.parts.shares.take(
-                            .connections, for: Parties(connection: name.number, principal: principal.id, host: nil))
-                    } catch {
-                        return .reject(HTTPResponse(status: 429, text: error.message))
-                    }
-                }
-                let link = WebSocketLink(
-                    shard, name, isLegacy: upgrade.subprotocol == nil, caller: caller, stake: stake,
-                    largestMessage: upgrade.request.headers[HandshakeField.messageSize].flatMap { Int($0) } ?? .max)
-                guard upgrade.subprotocol != nil else {
-                    return .accept(link, messageBytes: LegacyLink.largestMessage(within: limits))
-                }
-                return .accept(link, headers: [HandshakeField.session: shard.answers.names.text(name)])
-            },
+            accept: { accept($0, on: shards, limits) },
             refused: { [events = parts.events] response, address in
                 events.countRefusal(status: response.status)
                 // Who asks for what is not there, or says nothing, is no news.
@@ -73,7 +55,39 @@ enum WebSocketConnections {
                 events.tell(
                     .connectionRefused(
                         address: address, status: response.status, reason: LogLine.of(RefusalLog.reason(response))))
+            }, keptBack: Listener.descriptorsForOthers + shards.count,
+            onScarcity: { [events = parts.events] in
+                events.countRefusal(by: Self.openFiles)
+                scarcities.note("new connections wait: the process can open no more files (ulimit -n)")
+                if events.wants(.limits) { events.tell(.limitReached(setting: Self.openFiles, nil)) }
             })
+    }
+
+    /// The connection of a client that was let in, as whom `admit` has said.
+    static func accept(
+        _ upgrade: WebSocketUpgrade, on shards: [ServerShard], _ limits: ServerLimits
+    ) -> WebSocketUpgrade.Decision {
+        guard let shard = shards.first(where: { $0.reactor === upgrade.reactor }) else {
+            return .reject(HTTPResponse(status: 503, text: "no reactor"))
+        }
+        let name = shard.newConnectionName()
+        let caller = upgrade.admission as? Caller
+        var stake: Stake?
+        if let principal = caller?.principal {
+            do throws(TrebuchetError) {
+                stake = try shard.parts.shares.take(
+                    .connections, for: Parties(connection: name.number, principal: principal.id, host: nil))
+            } catch {
+                return .reject(HTTPResponse(status: 429, text: error.message))
+            }
+        }
+        let link = WebSocketLink(
+            shard, name, isLegacy: upgrade.subprotocol == nil, caller: caller, stake: stake,
+            largestMessage: upgrade.request.headers[HandshakeField.messageSize].flatMap { Int($0) } ?? .max)
+        guard upgrade.subprotocol != nil else {
+            return .accept(link, messageBytes: LegacyLink.largestMessage(within: limits))
+        }
+        return .accept(link, headers: [HandshakeField.session: shard.answers.names.text(name)])
     }
 }
 

@@ -1,0 +1,72 @@
+internal import TrebuchetActors
+
+/// Which lines of the log are shown: `?after=17&limit=100&connection=3&actor=todos`.
+struct LogLook {
+    /// A place in the ring: those behind it alone.
+    let after: UInt64
+    let limit: Int
+    private let connection: Double?
+    private let actor: String?
+
+    init(_ query: InspectorQuery) throws(InspectorQuery.Refused) {
+        after = UInt64(try query.number("after", in: 0...Int.max) ?? 0)
+        limit = try query.number("limit", in: 1...CallRing.room) ?? 200
+        connection = try query.number("connection", in: 0...Int.max).map { Double($0) }
+        // As lines have it.
+        actor = query.text("actor").map { LogLine.of($0) }
+    }
+
+    func takes(_ line: LogRecord) -> Bool {
+        func has(_ name: String, _ value: LogRecord.Value) -> Bool {
+            line.fields.contains { $0.name == name && $0.value == value }
+        }
+        return connection.map { has("connection", .number($0)) } ?? true
+            && actor.map { has("actor", .text($0)) } ?? true
+    }
+}
+
+extension CallRing.Outcome {
+    /// What a log is told of it, and when.
+    var event: (event: ServerEvent, time: Int64) {
+        switch self {
+        case .ended(let call, let entry):
+            let took = entry.took ?? .zero
+            return (
+                .callEnded(call, took: took, error: entry.error),
+                entry.began + took.components.seconds * 1_000
+                    + took.components.attoseconds / 1_000_000_000_000_000
+            )
+        case .refused(let refused):
+            return (
+                .callRefused(
+                    refused.peer, actor: refused.actor, target: refused.target, error: refused.error,
+                    reason: refused.reason), refused.time
+            )
+        case .told(let event, let time): return (event, time)
+        }
+    }
+}
+
+extension CallRing {
+    /// What has happened as a log has it at the level `debug`, the newest first.
+    func log(_ look: LogLook, pauses: UInt64) -> InspectorJSON {
+        var lines: [InspectorJSON] = []
+        for entry in newest {
+            guard lines.count < look.limit, entry.number > look.after else { break }
+            let (event, time) = entry.outcome.event
+            guard let line = LogRecord(event), look.takes(line) else { continue }
+            let fields = line.fields.map { field -> (String, InspectorJSON) in
+                switch field.value {
+                case .text(let text): (field.name, .text(text))
+                case .number(let number): (field.name, .number(number))
+                }
+            }
+            lines.append(
+                .object([
+                    ("place", .count(entry.number)), ("time", .whole(time)), ("level", .text(line.level.rawValue)),
+                    ("message", .text(line.message)), ("fields", .object(fields)),
+                ]))
+        }
+        return .object([("last", .count(lastNumber)), ("pauses", .count(pauses)), ("lines", .list(lines))])
+    }
+}

@@ -1,0 +1,99 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetActors
+internal import TrebuchetWire
+
+/// The server of the inspector's own actors, which nobody reaches but by its address.
+///
+/// `@unchecked Sendable`: never changed.
+final class InspectorPages: @unchecked Sendable {
+    static let prefix = "pages/"
+
+    let server: TrebuchetServer
+
+    init(
+        of door: OperatorDoor, _ views: InspectorViews, on reactors: ReactorGroup,
+        log: @escaping @Sendable (String) -> Void
+    ) {
+        var limits = ServerLimits()
+        limits.actorsOnDemand = 256
+        limits.actorsOnDemandPerConnection = 8
+        limits.streamsPerConnection = 16
+        limits.callsPerConnection = 32
+        limits.heldBytes = 128 << 20
+        limits.messageSize = 256 << 10
+        // It listens nowhere itself: the inspector's address hands it the connections that come with the token.
+        let server = TrebuchetServer(
+            transport: .webSocket(port: 0), on: reactors, limits: limits, access: .open, store: nil,
+            showsErrorText: true, log: log)
+        self.server = server
+        server.expose(InspectorPage.self, as: Self.prefix + "*", idle: .seconds(5), discarding: true) {
+            [weak server] name in
+            guard let server else { throw TrebuchetError(.unavailable, "the inspector has ended") }
+            return InspectorPage(
+                InspectorWindow(name: name, door: door, views: views, pages: server), actorSystem: server.actorSystem)
+        }
+    }
+
+    func end() async { await server.shutdown(drain: .seconds(1)) }
+}
+
+/// What stands behind a page.
+///
+/// `@unchecked Sendable`: never changed.
+final class InspectorWindow: @unchecked Sendable {
+    let name: String
+    let views: InspectorViews
+    private let door: OperatorDoor
+    private weak var pages: TrebuchetServer?
+
+    init(name: String, door: OperatorDoor, views: InspectorViews, pages: TrebuchetServer) {
+        self.name = name
+        self.door = door
+        self.views = views
+        self.pages = pages
+    }
+
+    var server: TrebuchetServer? { door.server }
+    var overview: InspectorViews.Look {
+        { [views] server async throws(TrebuchetError) in try await server.inspectedOverview(writes: views.writes) }
+    }
+
+    /// Whether anybody sees it now.
+    var isSeen: Bool {
+        get async {
+            guard let pages else { return false }
+            if await pages.subscriberCount(of: name, "observeOverview") > 0 { return true }
+            return await pages.subscriberCount(of: name, "observeView") > 0
+        }
+    }
+}
+
+/// What is shown at a path, in the words of JSON.
+struct InspectorView: DirectJSON, Codable, Sendable, Equatable {
+    /// What was asked for; empty before anything was.
+    private(set) var path = ""
+    private var status = 0
+    private var json: [UInt8] = Array("null".utf8)
+
+    static let nothing = InspectorView()
+
+    private init() {}
+
+    init(_ path: String, _ status: Int, _ json: InspectorJSON) {
+        (self.path, self.status, self.json) = (path, status, json.bytes)
+    }
+
+    func write(json buffer: inout ByteBuffer) {
+        let head = InspectorJSON.object([("path", .text(path)), ("status", .count(status))])
+        buffer.append(head.bytes.dropLast() + Array(",\"shown\":".utf8) + json + [UInt8(ascii: "}")])
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        guard try writeDirectly(to: encoder) else { throw TrebuchetError(.internal, "it is for pages alone") }
+    }
+
+    // Nobody reads it but pages, which are no Swift.
+    init(json: inout JSONCursor, depth: Int) throws { throw TrebuchetError(.internal, "it is for pages alone") }
+    init(from decoder: any Decoder) throws { throw TrebuchetError(.internal, "it is for pages alone") }
+}

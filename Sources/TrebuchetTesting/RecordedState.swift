@@ -1,0 +1,78 @@
+internal import Bytes
+internal import Foundation
+internal import Synchronization
+public import Trebuchet
+internal import TrebuchetActors
+
+/// What the inspector has recorded of an actor, for a test that makes its calls again: "Copy as test" writes such tests.
+///
+/// Identities that an actor makes (UUIDs) are others each time: one that is seen where another one was recorded stands for that from then on, in
+/// values too.
+public final class RecordedState: Sendable {
+    private let made = Mutex<[String: String]>([:])
+
+    /// Knows of no identities yet.
+    public init() {}
+
+    /// A value that was recorded, from its JSON. Throws when it is no such value.
+    public func callAsFunction<Value: Decodable>(_ json: String, as type: Value.Type = Value.self) throws -> Value {
+        let identities = made.withLock { $0 }
+        let text = identities.reduce(json) { $0.replacing($1.key, with: $1.value) }
+        return try Array(text.utf8).withUnsafeBytes { try ValueCoder().decode(type, from: $0) }
+    }
+
+    /// Whether a state is shown as it was recorded, `time` from now at the latest. Moments (dates) may be others.
+    public func isShown<Value>(
+        _ json: String, in states: StateStream<Value>, within time: Duration = .seconds(5)
+    ) async -> Bool {
+        await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                for await state in states where self.matches(json, state) { return true }
+                return false
+            }
+            group.addTask {
+                try? await Task.sleep(for: time)
+                return false
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? false
+        }
+    }
+
+    private func matches(_ json: String, _ state: some Encodable) -> Bool {
+        var buffer = ByteBuffer()
+        guard (try? ValueCoder().encode(state, into: &buffer)) != nil else { return false }
+        func parsed(_ data: Data) -> Any? { try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed) }
+        guard let wanted = parsed(Data(json.utf8)), let shown = parsed(Data(buffer.bytes)) else { return false }
+        return made.withLock { made in
+            var found = made
+            guard Self.isSame(wanted, shown, &found) else { return false }
+            made = found
+            return true
+        }
+    }
+
+    private static func isSame(_ wanted: Any, _ shown: Any, _ made: inout [String: String]) -> Bool {
+        switch (wanted, shown) {
+        case (let wanted as [String: Any], let shown as [String: Any]):
+            guard wanted.keys.sorted() == shown.keys.sorted() else { return false }
+            return wanted.keys.sorted().allSatisfy { isSame(wanted[$0] ?? 0, shown[$0] ?? 0, &made) }
+        case (let wanted as [Any], let shown as [Any]):
+            return wanted.count == shown.count && zip(wanted, shown).allSatisfy { isSame($0, $1, &made) }
+        case (let wanted as String, let shown as String):
+            if let known = made[wanted] { return known == shown }
+            if wanted == shown { return true }
+            if UUID(uuidString: wanted) != nil, UUID(uuidString: shown) != nil {
+                made[wanted] = shown
+                return true
+            }
+            return isMoment(wanted) && isMoment(shown)
+        case (let wanted as NSNumber, let shown as NSNumber): return wanted == shown
+        default: return wanted is NSNull && shown is NSNull
+        }
+    }
+
+    private static func isMoment(_ text: String) -> Bool {
+        text.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/) != nil
+    }
+}

@@ -1,0 +1,23 @@
+// swift-format-ignore-file
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetCLI
+
+@Test("the calls that counters/42 had")
+func counters_42Calls() async throws {
+    let recorded = RecordedState()
+    try await withTestServer { server in
+        let actor = KeptCounter(actorSystem: server.actorSystem)
+        _ = try await actor.whenLocal { actor in
+            actor.count = try recorded(#"0"#)
+        }
+        await server.expose(actor, as: "counters/42")
+    } body: { client, _ in
+        let actor = try client.resolve(KeptCounter.self, id: "counters/42")
+        _ = try await actor.add(1)
+        _ = try await actor.add(41)
+        #expect(await recorded.isShown(#"42"#, in: actor.observeCount()))
+    }
+}

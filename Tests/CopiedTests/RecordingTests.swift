@@ -1,0 +1,192 @@
+@testable import ChatWeb
+import Foundation
+import FoundationNetworking
+import GameModel
+import KitchenModel
+import TestSupport
+import Testing
+import TodoModel
+@testable import TodosWeb
+import Trebuchet
+import TrebuchetCLI
+import TrebuchetTesting
+
+/// What "Copy as test" of the inspector makes of each example's calls is what stands beside this, where it is compiled and run.
+@Suite(.timeLimit(.minutes(2))) struct RecordingTests {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+
+    /// Stands before what the page writes, so that it stays as it is.
+    private static let asWritten = "// swift-format-ignore-file\n"
+
+    /// An actor, and calls of its.
+    struct Example: Sendable, CustomTestStringConvertible {
+        let type: String
+        let name: String
+        let calls: [Call]
+        let expose: @Sendable (TrebuchetServer, String) async -> Void
+
+        var testDescription: String { type }
+        var file: String { "Copied" + type.replacing(".", with: "") + "Tests.swift" }
+    }
+
+    /// A method with its arguments in JSON. Where they have `$`, it is the identity that the first state in which there is one has.
+    typealias Call = (method: String, arguments: [String])
+
+    static let examples = [
+        Example(
+            type: "TrebuchetCLI.Counter", name: "counter",
+            calls: [("increment()", []), ("add(_:)", ["-5"]), ("reset()", []), ("add(_:)", ["42"])]
+        ) { server, name in
+            await server.expose(Counter(actorSystem: server.actorSystem), as: name)
+        },
+        Example(
+            type: "TrebuchetCLI.KeptCounter", name: "counters/42",
+            calls: [("add(_:)", ["1"]), ("add(_:)", ["41"])]
+        ) { server, name in
+            await server.expose(KeptCounter(actorSystem: server.actorSystem), as: name)
+        },
+        Example(
+            type: "TrebuchetCLI.GameServer", name: "game",
+            calls: [
+                ("join(player:)", [##""ada \"1\" \\#(2)""##]), ("join(player:)", [#""ada""#]), ("advanceLevel()", []),
+                ("cheat(score:)", ["1000"]), ("join(player:)", ["7"]),
+            ]
+        ) { server, name in
+            await server.expose(GameServer(actorSystem: server.actorSystem), as: name)
+        },
+        Example(
+            type: "TrebuchetCLI.TodoList", name: "todos",
+            calls: [
+                ("addTodo(title:)", [#""Milk""#]), ("addTodo(title:)", [#""Bread""#]), ("toggleTodo(id:)", [#""$""#]),
+                ("removeTodo(id:)", [#""00000000-0000-0000-0000-000000000001""#]), ("removeTodo(id:)", [#""$""#]),
+                ("removeTodo(id:)", [#""$""#]),
+            ]
+        ) { server, name in
+            await server.expose(TrebuchetCLI.TodoList(actorSystem: server.actorSystem), as: name)
+        },
+        Example(
+            type: "TodoModel.TodoList", name: "shopping",
+            calls: [
+                ("add(title:)", [#""Milk""#]), ("add(title:)", [#""Bread""#]), ("finish(number:)", ["2"]),
+                ("finish(number:)", ["3"]),
+            ]
+        ) { server, name in
+            await server.expose(TodoModel.TodoList(actorSystem: server.actorSystem), as: name)
+        },
+        Example(
+            type: "TodosWeb.Todos", name: "web-todos",
+            calls: [
+                ("addTodo(title:)", [#""Milk""#]), ("toggleTodo(id:)", [#""$""#]), ("addTodo(title:)", [#""Bread""#]),
+            ]
+        ) { server, name in
+            await server.expose(Todos(actorSystem: server.actorSystem), as: name)
+        },
+        Example(
+            type: "ChatWeb.Chat", name: "chat",
+            calls: [
+                ("enter(id:name:)", [#""852A860E-BCCF-4558-9514-30FB457D8488""#, #""Ada""#]),
+                ("point(id:to:)", [#""852A860E-BCCF-4558-9514-30FB457D8488""#, #"{"x":0.25,"y":0.5}"#]),
+                ("say(_:id:name:)", [#""Hello""#, #""852A860E-BCCF-4558-9514-30FB457D8488""#, #""Ada""#]),
+                ("say(_:id:name:)", [#"" ""#, #""852A860E-BCCF-4558-9514-30FB457D8488""#, #""Ada""#]),
+                ("point(id:to:)", [#""852A860E-BCCF-4558-9514-30FB457D8488""#, "null"]),
+            ]
+        ) { server, name in
+            await server.expose(Chat(actorSystem: server.actorSystem), as: name)
+        },
+        Example(
+            type: "GameModel.Match", name: "matches/first",
+            calls: [
+                ("join(name:)", [#""ada""#]), ("join(name:)", [#""ada""#]), ("turn(name:to:)", [#""ada""#, #""up""#]),
+                ("turn(name:to:)", [#""bob""#, #""down""#]),
+            ]
+        ) { server, name in
+            await server.expose(Match(actorSystem: server.actorSystem), as: name)
+        },
+        Example(
+            type: "KitchenModel.Kitchen", name: "kitchen",
+            calls: [
+                ("menu()", []), ("order(dish:table:)", [#""Sole""#, "4"]), ("order(dish:table:)", [#""Sole""#, "5"]),
+                ("serve(number:)", ["1"]),
+            ]
+        ) { server, name in
+            await server.expose(Kitchen(actorSystem: server.actorSystem), as: name)
+        },
+    ]
+
+    @Test("the calls of each example become the test that is compiled and run here", arguments: examples)
+    func copied(example: Example) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "recorded-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let files = try await record(example).enumerated().map { number, shown in
+            let file = folder.appending(path: "\(number).json")
+            try shown.write(to: file)
+            return file.path
+        }
+        let script = Self.root.appending(path: "../../Web/test/copied.mjs").path
+        let written = try await ChildProcess("/usr/bin/env", ["node", script] + files, error: .captured).finish()
+        try #require(written.status == 0, "\(written)")
+        let kept = Self.root.appending(path: example.file)
+        // `TREBUCHET_COPY=1 swift test --filter RecordingTests` writes them anew.
+        if ProcessInfo.processInfo.environment["TREBUCHET_COPY"] == "1" {
+            try (Self.asWritten + written.output).write(to: kept, atomically: true, encoding: .utf8)
+        }
+        let text = try String(contentsOf: kept, encoding: .utf8)
+        #expect(Self.withoutChance(Self.asWritten + written.output) == Self.withoutChance(text))
+        #expect(text.contains("isShown("))
+    }
+
+    /// Makes the calls while somebody looks, and gives what is shown before and after them.
+    private func record(_ example: Example) async throws -> [Data] {
+        try await withTestServer { server in
+            await example.expose(server, example.name)
+        } body: { client, server in
+            let inspector = try server.openInspector()
+            let name = example.name.replacing("/", with: "%2F")
+            var request = URLRequest(
+                url: URL(string: "\(inspector.url)inspect/actors/\(name)?versions=200&earlier=1")!)
+            request.setValue("Bearer \(inspector.token)", forHTTPHeaderField: "Authorization")
+            let look = request
+            func shown() async throws -> (data: Data, json: [String: Any]) {
+                let (data, _) = try await URLSession.shared.data(for: look)
+                return (data, try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any]))
+            }
+            #expect(
+                try await eventually {
+                    let states = try await shown().json["states"] as? [[String: Any]] ?? []
+                    return states.allSatisfy {
+                        $0["value"] is [String: Any] || $0["value"] is [Any] || $0["value"] is Int
+                    }
+                })
+            let before = try await shown().data
+            for (number, call) in example.calls.enumerated() {
+                let text = String(decoding: try await shown().data, as: UTF8.self)
+                let made = text.firstMatch(of: /"id":"([0-9A-F-]{36})"/).map { String($0.1) } ?? ""
+                let arguments = call.arguments.map { Array($0.replacing("$", with: made).utf8) }
+                _ = try? await client.call(actor: example.name, target: call.method, arguments: arguments)
+                // Each for itself: else several make one version.
+                #expect(
+                    try await eventually {
+                        let json = try await shown().json
+                        let versions = (json["recorded"] as? [String: Any])?["versions"] as? [[String: Any]] ?? []
+                        return (json["calls"] as? [Any])?.count == number + 1
+                            && versions.allSatisfy {
+                                $0["patch"] is [Any] || $0["value"] != nil && !($0["value"] is NSNull)
+                            }
+                    })
+            }
+            return [before, try await shown().data]
+        }
+    }
+
+    /// Identities and moments are others each time.
+    private static func withoutChance(_ text: String) -> String {
+        var names: [String: String] = [:]
+        let named = text.replacing(/[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}/) { found in
+            let name = names[String(found.output.0)] ?? "identity \(names.count)"
+            names[String(found.output.0)] = name
+            return name
+        }
+        return named.replacing(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/, with: "a moment")
+    }
+}

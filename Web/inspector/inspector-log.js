@@ -1,0 +1,58 @@
+// The log: all that has happened, of one connection, of one actor, or of all.
+import { Table, format, h, place, say } from "./inspector-parts.js"
+
+/** Of each line what stands beside time and message. */
+function fields({ fields }) {
+    return Object.entries(fields).filter(([name]) => name !== "method").map(([name, value]) => {
+        const text = name === "seconds" ? format.time(value) : String(value)
+        const link = name === "actor" ? place.actor(text) : name === "connection" ? place.log({ connection: text }) : null
+        return [h("span", { class: "soft" }, `${name} `), link ? h("a", { href: link, class: "mono" }, text) : text, "  "]
+    })
+}
+
+export class Log {
+    lines = []
+    last = 0
+
+    constructor(_, parameters) {
+        this.connection = Number(parameters.get("connection")) || null
+        this.actor = parameters.get("actor")
+        this.search = h("input", { type: "search", placeholder: "Part of a line", "aria-label": "Part of a line", oninput: () => this.#show() })
+        this.count = h("span", { class: "soft" })
+        const level = ({ level }) => h("span", { class: ["error", "warning", "notice"].includes(level) ? "bad" : "soft" }, level)
+        this.table = new Table(
+            [
+                { title: "Time", kind: "short mono", cell: ({ time }) => format.clock(time) }, { title: "Level", kind: "short", cell: level },
+                { title: "What", kind: "name", cell: ({ message, fields }) => [message, fields.method ? h("span", { class: "mono soft" }, ` ${fields.method}`) : null] },
+                { title: "", cell: fields },
+            ],
+            { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "Nothing since somebody looks." })
+        const chosen = this.actor ? `actor ${this.actor}` : this.connection ? `connection ${this.connection}` : null
+        this.element = h(
+            "div", {}, h("div", { class: "head" }, h("h1", {}, "Log"), this.count),
+            h("div", { class: "tools" }, this.search, chosen && h("a", { href: "#/log", class: "chip" }, `${chosen} alone ✕`)),
+            h("div", { class: "card scroll" }, this.table.element),
+            h("p", { class: "note" }, "As the server's log has it at the level debug, since somebody looks."))
+    }
+
+    get path() {
+        const asked = this.actor ? `actor=${encodeURIComponent(this.actor)}&` : this.connection ? `connection=${this.connection}&` : ""
+        return `log?${asked}limit=200`
+    }
+
+    show({ last, lines, pauses }) {
+        // It notes anew after a time in which nobody has looked.
+        if (last < this.last) this.lines = []
+        Object.assign(this, { last, pauses })
+        this.lines = [...lines.filter(({ place }) => place > (this.lines[0]?.place ?? 0)), ...this.lines].slice(0, 2_000)
+        this.#show()
+    }
+
+    #show() {
+        const searched = this.search.value.toLowerCase()
+        const found = this.lines.filter(({ level, message, fields }) => `${level} ${message} ${Object.values(fields).join(" ")}`.toLowerCase().includes(searched))
+        this.table.show(found.slice(0, 100))
+        const rests = this.pauses > 0 ? `; there was too much to note all of it, ${format.count(this.pauses)} times` : ""
+        say(this.count, `${format.count(found.length)} of the last ${format.count(this.lines.length)}${rests}`)
+    }
+}
