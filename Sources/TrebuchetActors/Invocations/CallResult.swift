@@ -1,5 +1,5 @@
 package import Bytes
-internal import TrebuchetWire
+public import TrebuchetWire
 
 /// The result of a call that ran in a task; it is encoded by the reactor that answers.
 @_documentation(visibility: internal)
@@ -26,6 +26,14 @@ public struct _CallResult: Sendable {
 
     public init<Value: Encodable & Sendable>(_ value: Value) throws {
         let write: Write = { (coder: ValueCoder, buffer: inout ByteBuffer) in try coder.encode(value, into: &buffer) }
+        self.init(write: write)
+    }
+
+    /// The same of a type that has code made for it.
+    public init<Value: _WireValue & Sendable>(_ value: Value) throws {
+        let write: Write = { (coder: ValueCoder, buffer: inout ByteBuffer) in
+            try coder.encode(wire: value, into: &buffer)
+        }
         self.init(write: write)
     }
 }
