@@ -222,6 +222,8 @@ let package = Package(
                 "TestSupport",
             ]),
         test("TrebuchetWireTests", ["TrebuchetWire", "Bytes", "Platform"]),
+        // Types with code made by a macro, beside such without.
+        test("WireTests", ["TrebuchetActors", "TrebuchetWire", "Bytes"]),
         test("DeltasTests", ["Deltas", "TrebuchetWire", "Bytes", "Platform"]),
         test("SharedStateTests", ["SharedState", "Relays", "TestSupport"]),
         test("LoadingTests", ["Loading", "Relays", "Platform"]),

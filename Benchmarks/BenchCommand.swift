@@ -7,8 +7,8 @@ package enum BenchCommand {
         summary:
             "measure what calls, streams, connections, relays, changes, machines, coders, stores, engines and services cost",
         subcommands: [
-            rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, autobahnClient, machines, codec, store,
-            transfers, cluster, takeover, spread, services,
+            rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, bareEcho, autobahnClient, machines,
+            codec, store, transfers, cluster, takeover, spread, services,
         ],
         discussion: """
             Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
@@ -16,9 +16,9 @@ package enum BenchCommand {
             """,
         run: { _ in })
 
-    private static let seconds = OptionSpec("--seconds", "S", "how long to measure (5)")
+    static let seconds = OptionSpec("--seconds", "S", "how long to measure (5)")
     static let connections = OptionSpec("--connections", "N", "connections (64)")
-    private static let inFlight = OptionSpec("--in-flight", "N", "messages in flight on each (16)")
+    static let inFlight = OptionSpec("--in-flight", "N", "messages in flight on each (16)")
 
     /// A benchmark that ends with its figures.
     static func measure(
@@ -35,26 +35,6 @@ package enum BenchCommand {
         try arguments.double("--seconds", in: 0.1...3600) ?? least
     }
 
-    private static let rpc = measure(
-        "rpc", "typed calls: counter.add(_:)",
-        [
-            MeasuredServer.url,
-            OptionSpec("--size", "BYTES", "call board.length(of:) with a string of this size; needs 'serve --bench'"),
-            OptionSpec("--uuid", nil, "call board.same(_:) with a UUID, which it gives back; needs 'serve --bench'"),
-            connections, inFlight, seconds,
-        ]
-    ) { arguments in
-        let server = try MeasuredServer(arguments)
-        defer { server.stop() }
-        var call = Invocation.text("counter", "add(_:)", ["1"])
-        if let size = try arguments.int("--size", in: 0...(1 << 20) - 200) {
-            call = Invocation.text("board", "length(of:)", ["\"" + String(repeating: "x", count: size) + "\""])
-        } else if arguments.has("--uuid") {
-            call = Invocation.text("board", "same(_:)", ["\"0B5E9F4C-7C1B-4E0B-9C55-0D6E1F6A2B3C\""])
-        }
-        return try await requests(arguments, Array(call.utf8), server.url, subprotocol: Invocation.subprotocol)
-    }
-
     private static let echo = measure(
         "echo", "WebSocket echo, against bench echo-server",
         [
@@ -67,7 +47,7 @@ package enum BenchCommand {
         return try await requests(arguments, Array(repeating: 0x61, count: size), url, subprotocol: nil)
     }
 
-    private static func requests(
+    static func requests(
         _ arguments: ParsedArguments, _ message: [UInt8], _ url: String, subprotocol: String?
     ) async throws -> BenchReport {
         let inFlight = try arguments.int("--in-flight", in: 1...10_000) ?? 16

@@ -17,10 +17,12 @@ struct MeasuredServer {
     /// The one that `--url` and `--pid` name, or one of its own that hosts the example actors and no services: these know their
     /// callers, and so cost each connection something.
     ///
-    /// - Parameter options: more for the one of its own.
-    init(_ arguments: ParsedArguments, _ options: [String] = []) throws {
+    /// - Parameters:
+    ///   - options: more for the one of its own.
+    ///   - reactors: of the one of its own.
+    init(_ arguments: ParsedArguments, _ options: [String] = [], reactors: Int = 1) throws {
         guard let url = arguments.string("--url") else {
-            self = try MeasuredServer(["--bench"] + options)
+            self = try MeasuredServer(["--bench"] + options, reactors: reactors)
             return
         }
         self.url = url
@@ -28,26 +30,35 @@ struct MeasuredServer {
         isOurs = false
     }
 
-    /// Starts it with one reactor and waits until it listens.
-    init(_ options: [String]) throws {
+    /// Starts it and waits until it listens.
+    init(_ options: [String], reactors: Int = 1) throws {
+        try self.init(command: ["serve", "--port", "0", "--reactors", "\(reactors)"] + options)
+    }
+
+    /// Starts a command of this program that prints where it listens, and waits until it does.
+    ///
+    /// - Parameter cores: on which it may run; nil for all.
+    init(command: [String], cores: [Int]? = nil) throws {
         guard let pipe = Pipe() else { throw UsageError("pipe: \(String(cString: strerror(errno)))") }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         posix_spawn_file_actions_adddup2(&actions, pipe.writeEnd, STDOUT_FILENO)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        let line = ["trebuchet", "serve", "--port", "0", "--reactors", "1"] + options
-        var words: [UnsafeMutablePointer<CChar>?] = line.map { $0.withCString { strdup($0) } } + [nil]
+        var words: [UnsafeMutablePointer<CChar>?] =
+            (["trebuchet"] + command).map { $0.withCString { strdup($0) } } + [nil]
         defer { for word in words { free(word) } }
         var pid: pid_t = 0
         let status = posix_spawn(&pid, "/proc/self/exe", &actions, nil, &words, environ)
         guard status == 0 else { throw UsageError("starting a server: \(String(cString: strerror(status)))") }
+        // Before it has other threads, which inherit it.
+        if let cores { Cores.keep(pid, on: cores) }
         close(pipe.writeEnd)
         var text = ""
         var byte: UInt8 = 0
         while !text.hasSuffix(" ("), read(pipe.readEnd, &byte, 1) == 1 {
             text.unicodeScalars.append(UnicodeScalar(byte))
         }
-        guard let url = text.split(separator: " ").first(where: { $0.hasPrefix("ws://") }) else {
+        guard let url = text.split(separator: " ").first(where: { $0.contains("://") }) else {
             throw UsageError("the server did not start: \(text)")
         }
         self.url = String(url)

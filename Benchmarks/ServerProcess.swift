@@ -35,6 +35,8 @@ struct ServerProcess {
 
     func threads() throws -> Int { try entries("task").count }
 
+    func threadNumbers() throws -> [Int32] { try entries("task").compactMap { Int32($0) } }
+
     private func lines(_ name: String) throws -> [String] {
         guard let file = fopen("/proc/\(pid)/\(name)", "re") else { throw unreadable(name) }
         defer { fclose(file) }

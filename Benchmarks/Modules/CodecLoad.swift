@@ -7,26 +7,16 @@ import TrebuchetWire
 struct CodecLoad {
     let rounds: Int
 
-    private struct Order: Codable, Equatable {
-        struct Line: Codable, Equatable {
-            var sku: String
-            var quantity: Int
-            var price: Double
-        }
-        var id: UUID
-        var customer: String
-        var placed: Date
-        var lines: [Line]
-        var note: String?
-        var express: Bool
-    }
+    private static let lines = [("WIDGET-10", 3, 19.99), ("GADGET-7", 12, 4.5)]
+    private static let id = UUID(uuidString: "0B5E9F4C-7C1B-4E0B-9C55-0D6E1F6A2B3C")!
+    private static let placed = Date(timeIntervalSince1970: 1_767_225_600.25)
 
     private let order = Order(
-        id: UUID(uuidString: "0B5E9F4C-7C1B-4E0B-9C55-0D6E1F6A2B3C")!, customer: "Ada Lovelace",
-        placed: Date(timeIntervalSince1970: 1_767_225_600.25),
-        lines: [
-            .init(sku: "WIDGET-10", quantity: 3, price: 19.99), .init(sku: "GADGET-7", quantity: 12, price: 4.5),
-        ], note: nil, express: true)
+        id: id, customer: "Ada Lovelace", placed: placed,
+        lines: lines.map { Order.Line(sku: $0.0, quantity: $0.1, price: $0.2) }, note: nil, express: true)
+    private let wireOrder = WireOrder(
+        id: id, customer: "Ada Lovelace", placed: placed,
+        lines: lines.map { WireOrder.Line(sku: $0.0, quantity: $0.1, price: $0.2) }, note: nil, express: true)
 
     func run() throws -> BenchReport {
         let coder = ValueCoder()
@@ -36,27 +26,51 @@ struct CodecLoad {
         let text = Array(buffer.bytes)
         let data = Data(text)
         guard try coder.decode(Order.self, from: buffer.bytes) == order,
-            try decoder.decode(Order.self, from: data) == order
+            try decoder.decode(Order.self, from: data) == order,
+            try coder.decode(wire: WireOrder.self, from: buffer.bytes) == wireOrder
         else { throw ValueError("an order is not what it was when it is read") }
         // By turns, so that a neighbour slows all of them.
-        var (ours, theirs, oursRead, theirsRead) = ([Double](), [Double](), [Double](), [Double]())
+        var figures: [(name: String, times: [Double])] = [
+            ("encode_ns", []), ("wire_encode_ns", []), ("foundation_encode_ns", []), ("decode_ns", []),
+            ("wire_decode_ns", []), ("foundation_decode_ns", []),
+        ]
         for _ in 0..<5 {
-            ours.append(
+            let times = [
                 try nanoseconds {
                     buffer.removeAll()
                     try coder.encode(order, into: &buffer)
-                })
-            theirs.append(try nanoseconds { _ = try encoder.encode(order) })
-            oursRead.append(try nanoseconds { _ = try text.withUnsafeBytes { try coder.decode(Order.self, from: $0) } })
-            theirsRead.append(try nanoseconds { _ = try decoder.decode(Order.self, from: data) })
+                },
+                try nanoseconds {
+                    buffer.removeAll()
+                    try coder.encode(wire: wireOrder, into: &buffer)
+                },
+                try nanoseconds { _ = try encoder.encode(order) },
+                try nanoseconds { _ = try text.withUnsafeBytes { try coder.decode(Order.self, from: $0) } },
+                try nanoseconds { _ = try text.withUnsafeBytes { try coder.decode(wire: WireOrder.self, from: $0) } },
+                try nanoseconds { _ = try decoder.decode(Order.self, from: data) },
+            ]
+            for index in times.indices { figures[index].times.append(times[index]) }
         }
         var report = BenchReport()
         report.add("bytes", text.count)
-        report.add("encode_ns", ours.median)
-        report.add("foundation_encode_ns", theirs.median)
-        report.add("decode_ns", oursRead.median)
-        report.add("foundation_decode_ns", theirsRead.median)
+        for figure in figures { report.add(figure.name, figure.times.median) }
+        report.add("state_of_1000_mb_per_second", try rate(Array(repeating: order, count: 1_000), coder))
+        report.add("wire_state_of_1000_mb_per_second", try rate(Array(repeating: wireOrder, count: 1_000), coder))
         return report
+    }
+
+    /// Megabytes per second that a state of many is written at, in the way of states: the best of five.
+    private func rate(_ state: some Encodable, _ coder: ValueCoder) throws -> Double {
+        var buffer = ByteBuffer()
+        let times = try (0..<5).map { _ in
+            let start = MonotonicClock.now
+            for _ in 0..<max(1, rounds / 1_000) {
+                buffer.removeAll()
+                try coder.encode(state, into: &buffer)
+            }
+            return MonotonicClock.seconds(since: start) / Double(max(1, rounds / 1_000))
+        }
+        return Double(buffer.count) / times.min()! / 1e6
     }
 
     private func nanoseconds(_ work: () throws -> Void) rethrows -> Double {

@@ -68,7 +68,7 @@ extension ModelBuilder {
     }
 
     func isCodable(_ type: DeclaredType) -> Bool {
-        conforms(type, to: ["Codable", "DeltaRecord", "DeltaState"])
+        type.hasAttribute("Wire") || conforms(type, to: ["Codable", "DeltaRecord", "DeltaState"])
             || (conforms(type, to: ["Encodable"]) && conforms(type, to: ["Decodable"]))
     }
 

@@ -85,3 +85,25 @@ public macro Idempotent() = #externalMacro(module: "TrebuchetMacros", type: "Ide
 /// States and results are not kept out by it: `expose(_:as:inspectable:)` shows nothing of an actor.
 @attached(peer)
 public macro Redacted() = #externalMacro(module: "TrebuchetMacros", type: "RedactedMacro")
+
+/// Gives a struct, or an enum with raw values, code that is made for it to read and write its JSON: for arguments, results and states
+/// that are large or many. The type becomes `Codable`, if it does not say so.
+///
+///     @Wire struct Order {
+///         var id: UUID
+///         var lines: [Line]
+///         var note: String?
+///     }
+///
+/// The JSON is the same as without it, members in the order of their declaration, so that a type with it and one without are
+/// interchangeable. Text that is not as we write it, as with members in another order, is read as by `Codable`: right, and no
+/// faster. Members may be of any `Codable` type; those that have `@Wire` themselves, numbers, strings, `Bool`, `UUID` and `Date`, and
+/// optionals and arrays of these, are coded fast, others as they code themselves. A member's type must be written, or be that of a literal.
+///
+/// A generic type, and one with `CodingKeys`, `init(from:)` or `encode(to:)` of its own, property wrappers, `lazy` properties or members
+/// under `#if`, is coded by its `Codable` alone, and the compiler warns of that. Where these stand in an extension of their own, the
+/// compiler finds two of them.
+@attached(
+    extension, conformances: _WireValue, Decodable, Encodable,
+    names: named(CodingKeys), named(init(from:)), named(encode(to:)), named(init(_wire:)), named(_write(wire:)))
+public macro Wire() = #externalMacro(module: "TrebuchetMacros", type: "WireMacro")

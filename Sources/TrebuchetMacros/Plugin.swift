@@ -17,6 +17,7 @@ struct Provider: PluginProvider {
             "TrebuchetMacro": TrebuchetMacro.self, "StreamedStateMacro": StreamedStateMacro.self,
             "StreamedEventsMacro": StreamedEventsMacro.self,
             "IdempotentMacro": IdempotentMacro.self, "RedactedMacro": RedactedMacro.self,
+            "WireMacro": WireMacro.self,
         ]
     }
 

@@ -6,22 +6,32 @@ package enum ISO8601 {
     package static func append(seconds: Int64, milliseconds: Int?, to buffer: inout ByteBuffer) {
         let (days, second) = seconds.flooredQuotientAndRemainder(by: 86_400)
         let (year, month, day) = civil(fromDays: days)
-        append(year, 4, &buffer)
-        buffer.append(0x2D)
-        append(month, 2, &buffer)
-        buffer.append(0x2D)
-        append(day, 2, &buffer)
-        buffer.append(0x54)
-        append(second / 3600, 2, &buffer)
-        buffer.append(0x3A)
-        append(second / 60 % 60, 2, &buffer)
-        buffer.append(0x3A)
-        append(second % 60, 2, &buffer)
-        if let milliseconds {
-            buffer.append(0x2E)
-            append(Int64(milliseconds), 3, &buffer)
+        buffer.append(count: milliseconds == nil ? 20 : 24) { target in
+            put(year / 100, target, 0)
+            put(year % 100, target, 2)
+            target[4] = 0x2D
+            put(month, target, 5)
+            target[7] = 0x2D
+            put(day, target, 8)
+            target[10] = 0x54
+            put(second / 3600, target, 11)
+            target[13] = 0x3A
+            put(second / 60 % 60, target, 14)
+            target[16] = 0x3A
+            put(second % 60, target, 17)
+            guard let milliseconds else { return target[19] = 0x5A }
+            target[19] = 0x2E
+            target[20] = UInt8(truncatingIfNeeded: milliseconds / 100) &+ 0x30
+            put(Int64(milliseconds % 100), target, 21)
+            target[23] = 0x5A
         }
-        buffer.append(0x5A)
+    }
+
+    /// Writes two digits.
+    @inline(__always)
+    private static func put(_ value: Int64, _ target: UnsafeMutablePointer<UInt8>, _ at: Int) {
+        target[at] = UInt8(truncatingIfNeeded: value / 10) &+ 0x30
+        target[at + 1] = UInt8(truncatingIfNeeded: value % 10) &+ 0x30
     }
 
     /// Seconds since 1970 of a date with or without a fraction, with `Z` or an offset (`+02:00`); nil when it is none.
@@ -31,7 +41,35 @@ package enum ISO8601 {
     }
 
     /// The same, of UTF-8.
-    static func seconds(_ text: UnsafeRawBufferPointer) -> Double? {
+    static func seconds(_ text: UnsafeRawBufferPointer) -> Double? { ownSeconds(text) ?? anySeconds(text) }
+
+    /// Those of a date as `append` writes it; nil for any other text.
+    private static func ownSeconds(_ text: UnsafeRawBufferPointer) -> Double? {
+        guard text.count == 24 || text.count == 20, text[4] == 0x2D, text[7] == 0x2D, text[10] == 0x54,
+            text[13] == 0x3A, text[16] == 0x3A, text[text.count - 1] == 0x5A
+        else { return nil }
+        // 100 and more of what are no digits.
+        @inline(__always)
+        func two(_ at: Int) -> Int64 {
+            let (tens, ones) = (text[at] &- 0x30, text[at + 1] &- 0x30)
+            return tens < 10 && ones < 10 ? Int64(tens) * 10 + Int64(ones) : 100
+        }
+        let (century, years, month, day) = (two(0), two(2), two(5), two(8))
+        let (hour, minute, second) = (two(11), two(14), two(17))
+        // How long the others are is known further down.
+        guard century < 100, years < 100, month > 0, month < 13, day > 0, day < 29, hour < 24, minute < 60, second <= 60
+        else { return nil }
+        var fraction = 0.0
+        if text.count == 24 {
+            let (hundreds, rest) = (text[20] &- 0x30, two(21))
+            guard text[19] == 0x2E, hundreds < 10, rest < 100 else { return nil }
+            fraction = Double(Int64(hundreds) * 100 + rest) / 1000
+        }
+        let ofDay = hour * 3600 + minute * 60 + second
+        return Double(days(century * 100 + years, month, day) * 86_400 + ofDay) + fraction
+    }
+
+    private static func anySeconds(_ text: UnsafeRawBufferPointer) -> Double? {
         var at = 0
         func digits(_ count: Int) -> Int64? {
             guard text.count - at >= count else { return nil }
@@ -78,16 +116,6 @@ package enum ISO8601 {
         // Milliseconds, which all of ours are: both numbers are exact, so that the quotient is the nearest one.
         if digits.count == 3, let thousandths = JSONNumber.digits(digits) { return Double(thousandths) / 1000 }
         return Double("0." + String(decoding: digits, as: UTF8.self)) ?? 0
-    }
-
-    private static func append(_ value: Int64, _ digits: Int, _ buffer: inout ByteBuffer) {
-        buffer.append(count: digits) { target in
-            var rest = value
-            for index in stride(from: digits - 1, through: 0, by: -1) {
-                target[index] = UInt8(truncatingIfNeeded: rest % 10) &+ 0x30
-                rest /= 10
-            }
-        }
     }
 
     // Days of the proleptic Gregorian calendar, counted in years that begin in March so that the leap day comes last.

@@ -6,9 +6,36 @@ package enum JSONNumber {
     static func append(_ value: Double, to buffer: inout ByteBuffer) {
         if let whole = Int64(exactly: value), whole.magnitude < 1 << 53, whole != 0 || value.sign == .plus {
             buffer.append(decimal: whole)
-        } else {
+        } else if !appendShort(value, to: &buffer) {
             buffer.append(utf8: value.description)
         }
+    }
+
+    /// Writes a number that has up to six digits behind its point, as prices and measures do; false for any other.
+    ///
+    /// Two numbers of at most fifteen digits are never the same `Double`. So one that divides to the value is how it is written with
+    /// so many digits, and the first that does is the shortest.
+    private static func appendShort(_ value: Double, to buffer: inout ByteBuffer) -> Bool {
+        let magnitude = value.magnitude
+        guard magnitude >= 1e-3, magnitude < 1e9 else { return false }
+        for places in 1...6 {
+            let power = powersOfTen[places]
+            let digits = (magnitude * power).rounded()
+            guard digits / power == magnitude else { continue }
+            let (whole, fraction) = Int64(digits).quotientAndRemainder(dividingBy: Int64(power))
+            if value < 0 { buffer.append(0x2D) }
+            buffer.append(decimal: whole)
+            buffer.append(count: places + 1) { target in
+                target[0] = 0x2E
+                var rest = fraction
+                for index in stride(from: places, to: 0, by: -1) {
+                    target[index] = UInt8(truncatingIfNeeded: rest % 10) &+ 0x30
+                    rest /= 10
+                }
+            }
+            return true
+        }
+        return false
     }
 
     static func append(_ value: Float, to buffer: inout ByteBuffer) {
@@ -95,7 +122,7 @@ package enum JSONNumber {
         return isNegative ? -value : value
     }
 
-    private static let powersOfTen: [Double] = (0...15).map { Double("1e\($0)")! }
+    static let powersOfTen: [Double] = (0...15).map { Double("1e\($0)")! }
 
     /// The nearest number; nil when that is beyond all that are finite, or would be 0 and is not.
     static func double(_ bytes: UnsafeRawBufferPointer) -> Double? {

@@ -36,7 +36,7 @@ import Testing
             distributed func 🐶(_ 🐱: Int) {}
         }
         public struct Board: Codable, Sendable { var cells: [Int] = [] }
-        public struct Move: Codable, Sendable { var at: Date }
+        @Wire public struct Move: Sendable { var at: Date }
 
         @Resolvable
         protocol Gaming: DistributedActor where ActorSystem == TrebuchetActorSystem {

@@ -37,6 +37,15 @@ private struct Elsewhere: ClientTransport {
         }
     }
 
+    @Test("a type with code made for it is an argument and a result, as others are")
+    func wireValues() async throws {
+        try await withAuction { _, auction in
+            let lot = try await auction.appraise(Lot(title: "A \"chair\"", leader: "ada"), bids: [3, 7])
+            #expect(lot == Lot(title: "A \"chair\"", price: 7, leader: "ada"))
+            #expect(try await auction.appraise(Lot(title: ""), bids: []) == Lot(title: ""))
+        }
+    }
+
     @Test("their states and events come, whole and through a filter")
     func streams() async throws {
         try await withAuction { _, auction in

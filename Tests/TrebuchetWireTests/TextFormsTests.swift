@@ -319,4 +319,60 @@ import Testing
             #expect(terms.clientActorsPerClient == 0)
         }
     }
+
+    // MARK: Fast forms
+
+    @Test("a number of few digits is written as Swift describes it")
+    func shortNumbers() {
+        var draw = Draw(seed: 1)
+        for _ in 0..<20_000 {
+            let places = draw.below(9)
+            var value =
+                Double(draw.below(1 << (1 + draw.below(50))))
+                / Double((0..<places).reduce(1) { power, _ in power * 10 })
+            if draw.below(2) == 0 { value = -value }
+            // The one beside it has many digits.
+            if draw.below(4) == 0 { value = value.nextUp }
+            guard value != value.rounded() else { continue }
+            var buffer = ByteBuffer()
+            JSONNumber.append(value, to: &buffer)
+            let text = String(decoding: buffer.bytes, as: UTF8.self)
+            guard text == value.description else {
+                Issue.record("\(value) is written as \(text)")
+                return
+            }
+        }
+    }
+
+    @Test("a UUID is written and read as Foundation does, in either case of its letters")
+    func uuids() {
+        for _ in 0..<200 {
+            let uuid = UUID()
+            var buffer = ByteBuffer()
+            UUIDText.append(uuid, to: &buffer)
+            #expect(String(decoding: buffer.bytes, as: UTF8.self) == "\"\(uuid.uuidString)\"")
+            for text in [uuid.uuidString, uuid.uuidString.lowercased()] {
+                let bytes = Array(text.utf8).withUnsafeBytes { UUIDText.bytes($0) }
+                #expect(bytes.map { UUID(uuid: $0) } == uuid)
+            }
+        }
+    }
+
+    @Test("a byte that does not belong to a UUID makes it none, wherever it stands")
+    func noUUIDs() {
+        let good = Array("0B5e9F4C-7c1B-4E0B-9C55-0D6E1F6A2bFf".utf8)
+        for place in good.indices {
+            for byte in UInt8.min...UInt8.max {
+                var text = good
+                text[place] = byte
+                let isHyphen = good[place] == 0x2D
+                let isRight = isHyphen ? byte == 0x2D : Character(UnicodeScalar(byte)).isHexDigit && byte < 0x80
+                guard text.withUnsafeBytes({ UUIDText.bytes($0) != nil }) == isRight else {
+                    Issue.record("\(byte) at \(place)")
+                    return
+                }
+            }
+        }
+        #expect(good.dropLast().withUnsafeBytes { UUIDText.bytes($0) } == nil)
+    }
 }

@@ -1,5 +1,5 @@
 internal import Bytes
-internal import TrebuchetWire
+public import TrebuchetWire
 
 /// The arguments of a call, decoded one after the other from the message that carries them.
 ///
@@ -25,6 +25,11 @@ public struct _CallArguments: ~Copyable {
     /// code that stands nowhere.
     public mutating func next<Value: Decodable & Sendable>(_ type: Value.Type) throws -> Value {
         try decodeNext { coder, bytes throws in try coder.decode(type, from: bytes) }
+    }
+
+    /// The same of a type that has code made for it.
+    public mutating func next<Value: _WireValue & Sendable>(_ type: Value.Type) throws -> Value {
+        try decodeNext { coder, bytes throws in try coder.decode(wire: type, from: bytes) }
     }
 
     public mutating func next(_ type: Int.Type) throws -> Int {

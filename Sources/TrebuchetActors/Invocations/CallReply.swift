@@ -1,5 +1,5 @@
 package import Bytes
-internal import TrebuchetWire
+public import TrebuchetWire
 
 /// Takes the result of a call that runs in place and writes it into the reactor's reply buffer.
 @_documentation(visibility: internal)
@@ -17,6 +17,11 @@ public struct _CallReply: ~Copyable {
     /// Writes the result. A method without one writes nothing.
     public mutating func write<Value: Encodable & Sendable>(_ value: Value) throws {
         try coder._withUnsafeGuaranteedRef { try $0.encode(value, into: &buffer.pointee) }
+    }
+
+    /// The same of a type that has code made for it.
+    public mutating func write<Value: _WireValue & Sendable>(_ value: Value) throws {
+        try coder._withUnsafeGuaranteedRef { try $0.encode(wire: value, into: &buffer.pointee) }
     }
 
     public mutating func write(_ value: Int) throws {

@@ -54,7 +54,10 @@ enum ServeCommand {
             OptionSpec("--demo", nil, "host the example actors also where --services names what to host"),
             OptionSpec(
                 "--bench", nil,
-                "also host board, bank, boards/* and meters/*, the actors that 'bench' calls, and no services"),
+                "also host board, bank, orders, boards/* and meters/*, the actors that 'bench' calls, and no services"),
+            OptionSpec(
+                "--bench-callers", nil,
+                "with --bench: know who calls, and ask for each call whether it may be made"),
             OptionSpec(
                 "--torment", nil,
                 "host the actors that scripts/torment uses and a view of counters; for loopback only; refuses other hosts"
@@ -82,6 +85,7 @@ enum ServeCommand {
         guard forBench else { return }
         await server.expose(Board(actorSystem: server.actorSystem), as: "board")
         await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
+        await server.expose(Orders(actorSystem: server.actorSystem), as: "orders")
         server.expose(Board.self, as: "boards/*", placement: .cluster) { _ in Board(actorSystem: system) }
         server.expose(Meter.self, as: "meters/*", placement: .cluster) { _ in Meter(actorSystem: system) }
     }
@@ -181,11 +185,17 @@ enum ServeCommand {
             arguments, store: file ?? MemoryStore(), engine: cluster?.1, say: operators.say)
         var access = services.access
         access.origins = origins
+        let asksForCalls = arguments.has("--bench-callers")
+        if asksForCalls {
+            guard arguments.has("--bench") else { throw UsageError("--bench-callers belongs to --bench") }
+            access.authenticate = { _ in Principal(id: "bench", roles: ["clerk"]) }
+        }
         access.trustedProxies = proxies
         let server = TrebuchetServer(
             transport: transport, reactors: reactors, limits: isTormented ? Torment.limits : ServerLimits(),
             access: access, store: file, cluster: cluster?.0, showsErrorText: arguments.has("--show-errors"),
             log: operators.lines)
+        if asksForCalls { server.authorize { caller, _, _ in caller?.principal?.roles.contains("clerk") == true } }
         if isTormented { await Torment.expose(on: server) }
         let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
         if hostsExamples { await expose(on: server, forBench: arguments.has("--bench")) }

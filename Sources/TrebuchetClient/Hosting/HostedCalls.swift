@@ -169,7 +169,7 @@ final class HostedCalls {
         do {
             let result = try outcome.get()
             var value = ByteBuffer()
-            try result.write?(coder, &value)
+            try result.write(with: coder, into: &value)
             let bytes = value.bytes
             let count = EnvelopeWriter.responseCount(callID: callID.count, result: bytes.count)
             guard count <= limit else {
@@ -180,7 +180,7 @@ final class HostedCalls {
             }
             callID.withUnsafeBytes {
                 EnvelopeWriter.response(
-                    callID: $0, result: result.write == nil ? nil : bytes, into: &buffer)
+                    callID: $0, result: result.isVoid ? nil : bytes, into: &buffer)
             }
         } catch {
             // The server is who the client's errors are for.

@@ -19,7 +19,7 @@ struct JSONPlace {
         let frame = writer.frames[writer.top]
         if frame.kind == .empty {
             writer.open(kind)
-        } else if frame.kind != kind {
+        } else if frame.kind != kind, kind != .object || !writer.reopen() {
             writer.failure = writer.failure ?? refusal("it has encoded something else before, in the same place")
             let lost = JSONWriter.lost(kind)
             return JSONPlace(writer: lost, depth: 0, serial: lost.frames[0].serial)

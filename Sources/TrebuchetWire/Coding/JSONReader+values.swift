@@ -175,28 +175,3 @@ extension JSONReader {
         return .dataCorrupted(.init(codingPath: path, debugDescription: text))
     }
 }
-
-/// UUIDs as text, with hyphens.
-enum UUIDText {
-    /// Nil for what is none, in either case of its letters.
-    static func bytes(_ text: UnsafeRawBufferPointer) -> uuid_t? {
-        guard text.count == 36 else { return nil }
-        var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-        let isGood = withUnsafeMutableBytes(of: &uuid) { bytes in
-            var at = 0
-            for index in 0..<16 {
-                if index == 4 || index == 6 || index == 8 || index == 10 {
-                    guard text[at] == 0x2D else { return false }
-                    at &+= 1
-                }
-                guard let high = JSONCursor.hexDigit(text[at]), let low = JSONCursor.hexDigit(text[at &+ 1]) else {
-                    return false
-                }
-                bytes[index] = UInt8(truncatingIfNeeded: high << 4 | low)
-                at &+= 2
-            }
-            return true
-        }
-        return isGood ? uuid : nil
-    }
-}

@@ -19,6 +19,8 @@ final class JSONReader {
     @exclusivity(unchecked) private(set) var isScanned = false
     /// Whether a value has read all of the text by itself.
     @exclusivity(unchecked) var isTaken = false
+    /// Where code that was made for a type met what it does not know; -1 while it has not.
+    @exclusivity(unchecked) private var unknownAt = -1
     /// The values that are being decoded, each within the one before it.
     @exclusivity(unchecked) private var scopes: [Scope] = []
     /// By the marks of the objects that they are of.
@@ -44,6 +46,7 @@ final class JSONReader {
         let hasMark = bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF
         text = JSONCursor(hasMark ? UnsafeRawBufferPointer(rebasing: bytes[3...]) : bytes)
         isTaken = false
+        unknownAt = -1
         if Self.isReadHere(type) {
             try scan()
             return try read(type, 0, in: Self.noMark, 0)
@@ -85,6 +88,23 @@ final class JSONReader {
         var cursor = text
         if isScanned, mark != Self.noMark { cursor.at = Int(tape.marks[mark].start) }
         return cursor
+    }
+
+    /// Reads a value by the code that was made for its type; nil when that does not know the text.
+    func wireValue<Value: _WireValue>(_ type: Value.Type, _ mark: Int) -> Value? {
+        let start = cursor(at: mark)
+        // Who begins before the place where another one ended would most likely end there too: no text is gone through again and again.
+        guard start.at > unknownAt else { return nil }
+        var wire = _WireReader(start, source: self)
+        do {
+            let value = try Value(_wire: &wire)
+            if !isScanned { try wire.expectEnd() }
+            isTaken = true
+            return value
+        } catch {
+            unknownAt = wire.cursor.at
+            return nil
+        }
     }
 
     // MARK: Marks

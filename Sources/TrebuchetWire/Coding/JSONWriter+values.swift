@@ -111,29 +111,10 @@ extension JSONWriter {
         return true
     }
 
-    /// Its 32 digits, as `uuidString` has them.
     private func write(_ value: UUID) -> Bool {
-        withUnsafeBytes(of: value.uuid) { bytes in
-            buffer.append(count: 38) { target in
-                target[0] = 0x22
-                var at = 1
-                for index in 0..<16 {
-                    if index == 4 || index == 6 || index == 8 || index == 10 {
-                        target[at] = 0x2D
-                        at &+= 1
-                    }
-                    target[at] = Self.digit(bytes[index] >> 4)
-                    target[at &+ 1] = Self.digit(bytes[index] & 15)
-                    at &+= 2
-                }
-                target[37] = 0x22
-            }
-        }
+        UUIDText.append(value, to: &buffer)
         return true
     }
-
-    @inline(__always)
-    private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? value &+ 0x30 : value &+ 0x37 }
 
     func writeNull() { buffer.append("null" as StaticString) }
 

@@ -36,6 +36,8 @@ final class JSONWriter {
     var isTooDeep = false
     /// What a call could not throw.
     var failure: EncodingError?
+    /// The frame to which an object was written at once last, and where in the text that begins.
+    private var written: (serial: UInt64, start: Int) = (0, 0)
     var paused: [PausedFrame] = []
     /// Where in `paused` each is, by its number.
     var pausedPlaces: [UInt64: Int] = [:]
@@ -180,6 +182,46 @@ final class JSONWriter {
         }
     }
 
+    /// Has a value write its own text by the code that was made for its type; false, and all is as before, when that is not for it.
+    func write<Value: _WireValue>(wire value: Value) -> Bool {
+        let mark = mark
+        frames[top].kind = .single
+        let level = frames[top].level
+        let isWritten = withUnsafeMutablePointer(to: &buffer) { buffer in
+            var writer = _WireWriter(buffer, level: level, source: self)
+            return writer.writes(value)
+        }
+        if isWritten { written = (frames[top].serial, mark.bytes) } else { undo(mark) }
+        return isWritten
+    }
+
+    /// Makes the object that was written at once to the frame that is written to one that members may be added to.
+    ///
+    /// - Returns: false when there is none.
+    func reopen() -> Bool {
+        let frame = frames + top
+        guard frame.pointee.kind == .single, written.serial == frame.pointee.serial,
+            buffer.bytes[written.start] == 0x7B
+        else { return false }
+        frame.pointee.kind = .object
+        frame.pointee.level += 1
+        buffer.truncate(to: buffer.count - 1)
+        var at = written.start + 1
+        while at < buffer.count {
+            var cursor = JSONCursor(buffer.bytes)
+            cursor.at = at
+            _ = cursor.take(0x2C)
+            let offset = cursor.at
+            guard (try? cursor.string()) != nil else { break }
+            let end = cursor.at
+            guard cursor.take(0x3A), (try? cursor.value()) != nil else { break }
+            at = cursor.at
+            remember(nameAt: offset, until: end, frame)
+            frame.pointee.count += 1
+        }
+        return true
+    }
+
     func tooDeep(_ value: Any) -> EncodingError {
         .invalidValue(
             value,
@@ -220,7 +262,7 @@ final class JSONWriter {
         if frame.pointee.count > 0 { buffer.append(0x2C) }
         let offset = buffer.count
         JSONString.append(name, to: &buffer)
-        remember(nameAt: offset, frame)
+        remember(nameAt: offset, until: buffer.count, frame)
         buffer.append(0x3A)
         frame.pointee.count += 1
     }
@@ -229,10 +271,10 @@ final class JSONWriter {
     private static let comparedNames = 32
 
     @inline(__always)
-    private func remember(nameAt offset: Int, _ frame: UnsafeMutablePointer<JSONFrame>) {
+    private func remember(nameAt offset: Int, until end: Int, _ frame: UnsafeMutablePointer<JSONFrame>) {
         let count = frame.pointee.count
         let first = frame.pointee.firstName
-        let name = bytes(of: WrittenName(hash: 0, offset: UInt32(truncatingIfNeeded: offset)), until: buffer.count)
+        let name = bytes(of: WrittenName(hash: 0, offset: UInt32(truncatingIfNeeded: offset)), until: end)
         let hash = NameTable.quickHash(name)
         if first + count == nameCapacity { growNames() }
         let own = names + first

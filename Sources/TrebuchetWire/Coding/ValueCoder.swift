@@ -14,7 +14,7 @@ package import Bytes
 /// `@unchecked Sendable`: it is used by one thread at a time. A reactor keeps its own; others are taken from a pool, used
 /// and given back.
 package final class ValueCoder: @unchecked Sendable {
-    private let dates: DateForm
+    let dates: DateForm
     private let userInfo: [CodingUserInfoKey: any Sendable]
     /// Taken while it writes: a value may have another one encoded while it encodes itself.
     private var writer: JSONWriter?

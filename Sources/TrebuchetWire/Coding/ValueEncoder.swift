@@ -14,6 +14,14 @@ struct ValueEncoder: Encoder {
     func unkeyedContainer() -> any UnkeyedEncodingContainer { UnkeyedValueEncoder(place: place.opened(.array)) }
 
     func singleValueContainer() -> any SingleValueEncodingContainer { SingleValueEncoder(place: place) }
+
+    /// Has a value write itself by the code that was made for its type; false, and nothing is written, where that is not to be.
+    func write<Value: _WireValue>(wire value: Value) -> Bool {
+        let writer = place.resumed(.empty)
+        // An object that is there already is added to.
+        guard writer.frames[writer.top].kind == .empty else { return false }
+        return writer.write(wire: value)
+    }
 }
 
 /// An object that is being encoded.

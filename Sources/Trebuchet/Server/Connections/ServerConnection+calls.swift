@@ -296,7 +296,8 @@ extension ServerConnection {
         guard let there = shard.sibling(on: home) else {
             return completion(.failure(TrebuchetError(.unavailable, "the server has shut down")))
         }
-        let kept = KeptMessage(message)
+        // Its bytes alone, which are looked through once more there: that takes less than what was found would.
+        let bytes = Array(message.bytes)
         let connection = self
         let hosting = hosting
         let crossing = crossing(to: there.reactor)
@@ -306,13 +307,16 @@ extension ServerConnection {
             // It may have stood in line for long. A method that suspends sees by itself that it is cancelled.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
             let isThere = connection.asCaller(hosting) {
-                kept.withMessage { there.run(method, of: record, $0, dates, call, completion) }
+                there.withMessage(bytes) { there.run(method, of: record, $0, dates, call, completion) }
             }
-            guard !isThere else { return }
+            guard isThere != true else { return }
             // It has been let go meanwhile. This reactor hears of that before what is sent now.
             connection.shard.reactor.execute {
                 connection.didWork(call)
                 guard !call.isAnswered else { return }
+                guard let kept = connection.shard.withMessage(bytes, { KeptMessage($0) }) else {
+                    return completion(.failure(TrebuchetError(.internal, "too many messages at once")))
+                }
                 connection.wait(for: record.name, method, kept, call, completion)
             }
         }

@@ -315,7 +315,7 @@ extension ServerShard {
         let coder = states.coder
         do {
             reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
-            try outcome.get().write?(coder, &reply.pointee)
+            try outcome.get().write(with: coder, into: &reply.pointee)
             return .success(Array(reply.pointee.bytes))
         } catch {
             let failure = CallFailure(error, of: "the method", coder: coder, parts.disclosure)

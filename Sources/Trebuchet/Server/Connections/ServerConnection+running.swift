@@ -28,8 +28,9 @@ extension ServerConnection {
         let limit = timeLimit(of: message)
         let call = RunningCall(callID: callID, after: limit, on: shard.reactor, byteCount: bytes)
         call.isInTransit = isInTransit
-        call.timer = shard.reactor.schedule(after: limit) { [weak self, weak call] in
-            guard let self, let call else { return }
+        // It holds both, until it is cancelled as the call ends or is abandoned: a weak reference would have each of them counted
+        // more slowly from then on.
+        call.timer = shard.reactor.schedule(after: limit) {
             call.cancel()
             self.finish(call, .failure(TrebuchetError(.timeout, "the call took longer than \(limit)")))
         }
@@ -183,9 +184,9 @@ extension ServerConnection {
         do {
             let result = try outcome.get()
             shard.reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
-            try result.write?(shard.coder(writing: dates), &shard.reply.pointee)
+            try result.write(with: shard.coder(writing: dates), into: &shard.reply.pointee)
             let bytes = shard.reply.pointee.bytes
-            call.callID.withUnsafeBytes { succeed($0, result.write == nil ? nil : bytes, call.told) }
+            call.callID.withUnsafeBytes { succeed($0, result.isVoid ? nil : bytes, call.told) }
         } catch {
             guard let stream = call.stream else {
                 return call.callID.withUnsafeBytes { fail($0, error, call.told) }

@@ -86,7 +86,17 @@ extension ServerShard {
         return true
     }
 
-    // MARK: Answers for other reactors
+    // MARK: Calls from other reactors, and answers for them
+
+    /// Takes a message in hand that another reactor has looked through; nil when too many are in hand.
+    func withMessage<Result>(_ bytes: [UInt8], _ body: (borrowing Message) -> Result) -> Result? {
+        guard let place = scans.take() else { return nil }
+        defer { scans.giveBack() }
+        return bytes.withUnsafeBytes { bytes in
+            guard (try? place.pointee.scan(bytes)) != nil else { return nil }
+            return body(Message(bytes: bytes, envelope: UnsafePointer(place)))
+        }
+    }
 
     /// Runs `answer` on this reactor, from another one or from a thread of the pool.
     ///

@@ -1,7 +1,8 @@
 public import TrebuchetClient
 
 /// What is to be had, and who offers most.
-public struct Lot: Codable, Sendable, Equatable {
+@Wire
+public struct Lot: Sendable, Equatable {
     public var title: String
     public var price = 0
     public var leader: String?
@@ -52,6 +53,11 @@ public distributed actor Auction {
         var answers: [String] = []
         for bidder in bidders { answers.append(try await bidder.answer(question)) }
         return answers
+    }
+
+    /// - Returns: the same with what is bid for it.
+    public distributed func appraise(_ lot: Lot, bids: [Int]) -> Lot {
+        Lot(title: lot.title, price: bids.max() ?? lot.price, leader: lot.leader)
     }
 
     public distributed func first<Value: Codable & Sendable>(of values: [Value]) -> Value? { values.first }

@@ -1,0 +1,92 @@
+import CEpoll
+import Commands
+import Glibc
+
+/// `trebuchet bench bare-echo`: sends back what comes over TCP, with nothing but system calls, until it is killed. What the machine
+/// can do with one core, for others to stand beside.
+enum BareEcho {
+    /// A connection, and what its socket did not take.
+    private final class Peer {
+        let descriptor: Int32
+        var rest: [UInt8] = []
+
+        init(_ descriptor: Int32) { self.descriptor = descriptor }
+    }
+
+    static func run(_ arguments: ParsedArguments) async throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = in_port_t(try arguments.int("--port", in: 0...65535) ?? 9000).bigEndian
+        inet_pton(AF_INET, "127.0.0.1", &name.sin_addr)
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        enable(SO_REUSEADDR, of: SOL_SOCKET, on: listener)
+        let listens = withUnsafeMutablePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(listener, address, length) == 0 && listen(listener, 4096) == 0
+                    && getsockname(listener, address, &length) == 0
+            }
+        }
+        guard listens else { throw UsageError("listening: \(String(cString: strerror(errno)))") }
+        print("echoes on tcp://127.0.0.1:\(in_port_t(bigEndian: name.sin_port)) (bare)")
+        serve(listener)
+    }
+
+    private static func serve(_ listener: Int32) -> Never {
+        let poller = epoll_create1(Int32(EPOLL_CLOEXEC))
+        watch(listener, EPOLLIN.rawValue, EPOLL_CTL_ADD, poller)
+        // By descriptor.
+        var peers: [Int32: Peer] = [:]
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 512 << 10, alignment: 16)
+        var events = [epoll_event](repeating: epoll_event(), count: 512)
+        while true {
+            let count = epoll_wait(poller, &events, Int32(events.count), -1)
+            for event in events.prefix(max(0, Int(count))) {
+                guard event.data.fd != listener else {
+                    let descriptor = gnu_accept4(
+                        listener, nil, nil, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
+                    guard descriptor >= 0 else { continue }
+                    enable(TCP_NODELAY, of: Int32(IPPROTO_TCP), on: descriptor)
+                    peers[descriptor] = Peer(descriptor)
+                    watch(descriptor, EPOLLIN.rawValue, EPOLL_CTL_ADD, poller)
+                    continue
+                }
+                guard let peer = peers[event.data.fd] else { continue }
+                if !echo(peer, buffer, poller) {
+                    close(peer.descriptor)
+                    peers[peer.descriptor] = nil
+                }
+            }
+        }
+    }
+
+    /// - Returns: false at the end of the connection.
+    private static func echo(_ peer: Peer, _ buffer: UnsafeMutableRawBufferPointer, _ poller: Int32) -> Bool {
+        if !peer.rest.isEmpty {
+            let sent = send(peer.descriptor, peer.rest, peer.rest.count, Int32(MSG_NOSIGNAL))
+            if sent > 0 { peer.rest.removeFirst(sent) }
+            guard peer.rest.isEmpty else { return sent >= 0 || errno == EAGAIN }
+            watch(peer.descriptor, EPOLLIN.rawValue, EPOLL_CTL_MOD, poller)
+        }
+        let count = recv(peer.descriptor, buffer.baseAddress, buffer.count, 0)
+        guard count > 0 else { return count < 0 && errno == EAGAIN }
+        let sent = max(0, send(peer.descriptor, buffer.baseAddress, count, Int32(MSG_NOSIGNAL)))
+        guard sent < count else { return true }
+        // It is not read from until the rest has gone.
+        peer.rest = Array(buffer[sent..<count])
+        watch(peer.descriptor, EPOLLOUT.rawValue, EPOLL_CTL_MOD, poller)
+        return true
+    }
+
+    private static func enable(_ option: Int32, of level: Int32, on descriptor: Int32) {
+        var on: Int32 = 1
+        setsockopt(descriptor, level, option, &on, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    private static func watch(_ descriptor: Int32, _ events: UInt32, _ change: Int32, _ poller: Int32) {
+        var event = epoll_event()
+        event.events = events
+        event.data.fd = descriptor
+        epoll_ctl(poller, change, descriptor, &event)
+    }
+}

@@ -1,0 +1,61 @@
+import Commands
+
+extension BenchCommand {
+    static let rpc = measure(
+        "rpc", "typed calls: counter.add(_:), or others as users make them",
+        [
+            OptionSpec(
+                "--call", "NAME",
+                "measure \(CallRounds.Call.allCases.map(\.rawValue).joined(separator: ", ")) at a server of its own, beside a bare echo"
+            ),
+            OptionSpec("--rounds", "N", "with --call: turns of echo and calls, of which the best count (3)"),
+            MeasuredServer.url,
+            OptionSpec("--size", "BYTES", "call board.length(of:) with a string of this size; needs 'serve --bench'"),
+            OptionSpec("--uuid", nil, "call board.same(_:) with a UUID, which it gives back; needs 'serve --bench'"),
+            connections, inFlight, seconds,
+        ],
+        discussion: """
+            --call add is counter.add(_:), with an Int both ways; place takes an order of some 200 bytes and gives a receipt, plain
+            Codable; submit the same with @Wire; scale has a Double both ways; later is an async method that does not suspend;
+            authorised is add at a server that knows its callers and asks for each call whether it may be made; crossing is add at a
+            server with two reactors, between which the connections are spread.
+
+            Each is measured by turns with a bare TCP echo of 64 bytes, each server on one core and the load on the others, except
+            crossing, whose server has all. percent_of_echo is the best of the calls over the best of the echoes;
+            server_cpu_ns is the processor time of the server's process for a call, echo_cpu_ns that of the echo, and
+            percent_of_echo_by_cpu the one over the other, which a busy machine changes less; crossing has the processor time of
+            callers on the actor's own reactor beside it.
+            """
+    ) { arguments in
+        guard let name = arguments.string("--call") else { return try await simple(arguments) }
+        guard let call = CallRounds.Call(rawValue: name) else {
+            throw UsageError(
+                "--call \(name): one of \(CallRounds.Call.allCases.map(\.rawValue).joined(separator: " "))")
+        }
+        for option in ["--url", "--size", "--uuid"] where arguments.has(option) {
+            throw UsageError("\(option) does not go with --call, which starts servers of its own")
+        }
+        let load = CallRounds(
+            call: call, connections: try arguments.int("--connections", in: 1...19_000) ?? 64,
+            inFlight: try arguments.int("--in-flight", in: 1...1_000) ?? 16,
+            rounds: try arguments.int("--rounds", in: 1...1_000) ?? 3, seconds: try seconds(arguments, or: 2))
+        return try await load.run()
+    }
+
+    private static func simple(_ arguments: ParsedArguments) async throws -> BenchReport {
+        let server = try MeasuredServer(arguments)
+        defer { server.stop() }
+        var call = Invocation.text("counter", "add(_:)", ["1"])
+        if let size = try arguments.int("--size", in: 0...(1 << 20) - 200) {
+            call = Invocation.text("board", "length(of:)", ["\"" + String(repeating: "x", count: size) + "\""])
+        } else if arguments.has("--uuid") {
+            call = Invocation.text("board", "same(_:)", ["\"0B5E9F4C-7C1B-4E0B-9C55-0D6E1F6A2B3C\""])
+        }
+        return try await requests(arguments, Array(call.utf8), server.url, subprotocol: Invocation.subprotocol)
+    }
+
+    static let bareEcho = CommandSpec(
+        name: "bench bare-echo", summary: "a bare TCP echo on one thread, with nothing but system calls",
+        options: [OptionSpec("--port", "PORT", "port to listen on, at 127.0.0.1; 0 takes a free one (9000)")],
+        run: BareEcho.run)
+}

@@ -1,0 +1,153 @@
+import CEpoll
+import Commands
+import Foundation
+import Glibc
+import Platform
+import Synchronization
+
+/// Calls as users make them, against a server in a process of its own, beside a bare echo of 64 bytes in the same run.
+package struct CallRounds {
+    /// What is called, by the name that `--call` has for it.
+    package enum Call: String, CaseIterable {
+        case add, place, submit, scale, later, authorised, crossing
+
+        /// The message of one call. Its id is unlike that of others under way on the connection, and as long.
+        func message(_ slot: Int) -> String {
+            let id = "c\(1000 + slot)"
+            return switch self {
+            case .add, .authorised, .crossing: Invocation.text("counter", "add(_:)", ["1"], id: id)
+            case .place: Invocation.text("orders", "place(_:)", [Self.orderText], id: id)
+            case .submit: Invocation.text("orders", "submit(_:)", [Self.orderText], id: id)
+            case .scale: Invocation.text("orders", "scale(_:)", ["1.5"], id: id)
+            case .later: Invocation.text("orders", "later(_:)", ["1"], id: id)
+            }
+        }
+
+        var options: [String] { self == .authorised ? ["--bench", "--bench-callers"] : ["--bench"] }
+
+        /// What is placed and submitted.
+        package static let orderText =
+            #"{"id":"0B5E9F4C-7C1B-4E0B-9C55-0D6E1F6A2B3C","customer":"Ada Lovelace","#
+            + #""placed":"2026-01-01T00:00:00.250Z","lines":[{"sku":"WIDGET-10","quantity":3,"price":19.99},"#
+            + #"{"sku":"GADGET-7","quantity":12,"price":4.5}],"note":null,"express":true}"#
+    }
+
+    let call: Call
+    let connections: Int
+    let inFlight: Int
+    let rounds: Int
+    let seconds: Double
+
+    /// The best of each, by turns, so that a neighbour slows both. Server and load have a core each, where there are two.
+    func run() async throws -> BenchReport {
+        let cores = Cores.ofProcess
+        let apart = cores.count > 1
+        if apart, call != .crossing { Cores.keepThisProcess(on: Array(cores.dropFirst())) }
+        defer { if apart { Cores.keepThisProcess(on: cores) } }
+        var (echoes, echoCosts, calls) = ([Double](), [Double](), [Double]())
+        var (costs, costsAtHome) = ([Double](), [Double]())
+        for _ in 0..<rounds {
+            let echo = try await echo(apart ? [cores[0]] : nil)
+            echoes.append(echo.rate)
+            echoCosts.append(echo.cost)
+            let (rate, cost) = try await measure(reactors: call == .crossing ? 2 : 1, apart ? [cores[0]] : nil)
+            calls.append(rate)
+            costs.append(cost)
+            if call == .crossing { costsAtHome.append(try await measure(reactors: 1, nil).cost) }
+        }
+        var report = BenchReport()
+        report.add("connections", connections)
+        report.add("in_flight", inFlight)
+        report.add("rounds", rounds)
+        report.add("message_bytes", call.message(0).utf8.count)
+        report.add("messages_per_second", calls.max()!)
+        report.add("server_cpu_ns", costs.min()!)
+        report.add("echo_messages_per_second", echoes.max()!)
+        report.add("echo_cpu_ns", echoCosts.min()!)
+        report.add("percent_of_echo", 100 * calls.max()! / echoes.max()!)
+        report.add("percent_of_echo_by_cpu", 100 * echoCosts.min()! / costs.min()!)
+        if call == .crossing {
+            report.add("server_cpu_ns_at_home", costsAtHome.min()!)
+            report.add("percent_of_cpu_at_home", 100 * costs.min()! / costsAtHome.min()!)
+        }
+        return report
+    }
+
+    private func echo(_ cores: [Int]?) async throws -> (rate: Double, cost: Double) {
+        let server = try MeasuredServer(command: ["bench", "bare-echo", "--port", "0"], cores: cores)
+        defer { server.stop() }
+        guard let port = server.url.split(separator: ":").last.flatMap({ Int($0) }) else {
+            throw UsageError("the bare echo listens at \(server.url)")
+        }
+        let process = try server.knownProcess()
+        let load = BareLoad(size: 64, inFlight: inFlight)
+        let before = try process.processorTime()
+        let rate = try await load.run(port: port, connections: connections, seconds: seconds)
+        return (rate, Double(try process.processorTime() - before) / Double(load.count))
+    }
+
+    /// - Returns: calls per second, and nanoseconds of the server's processor time for each.
+    private func measure(reactors: Int, _ cores: [Int]?) async throws -> (rate: Double, cost: Double) {
+        let server = try MeasuredServer(
+            command: ["serve", "--port", "0", "--reactors", "\(reactors)"] + call.options,
+            cores: reactors == 1 ? cores : nil)
+        defer { server.stop() }
+        let process = try server.knownProcess()
+        let answers = AnswerCheck()
+        let load = RequestLoad(messages: (0..<inFlight).map { Array(call.message($0).utf8) }, script: answers)
+        let before = try process.processorTime()
+        let report = try await load.run(
+            url: server.url, subprotocol: Invocation.subprotocol, connections: connections, seconds: seconds)
+        let cost = Double(try process.processorTime() - before) / Double(load.answers.load(ordering: .relaxed))
+        guard answers.failures == 0, report["errors"] == 0, let rate = report["messages_per_second"], rate > 0 else {
+            throw UsageError("\(answers.failures) calls of \(call.rawValue) failed")
+        }
+        return (rate, cost)
+    }
+}
+
+/// Looks whether each answer has a result.
+///
+/// `@unchecked Sendable`: used on the load's reactor, and read when that is over.
+private final class AnswerCheck: RequestScript, @unchecked Sendable {
+    private(set) var failures = 0
+    /// Where in an answer the name of the result stands; all have callIDs of one length.
+    private var place = -1
+
+    func write(_ message: inout [UInt8], slot: Int) {}
+
+    func read(_ answer: UnsafeRawBufferPointer) {
+        let name = "\"result\":" as StaticString
+        if place < 0 {
+            let text = String(decoding: answer, as: UTF8.self)
+            guard let found = text.range(of: name.description) else { return failures += 1 }
+            place = text.utf8.distance(from: text.startIndex, to: found.lowerBound)
+        }
+        let isThere =
+            answer.count > place + name.utf8CodeUnitCount
+            && memcmp(answer.baseAddress! + place, name.utf8Start, name.utf8CodeUnitCount) == 0
+        if !isThere { failures += 1 }
+    }
+}
+
+/// On which cores a process may run.
+enum Cores {
+    /// Those of this process, by their numbers.
+    static var ofProcess: [Int] {
+        var set = [UInt8](repeating: 0, count: 128)
+        guard gnu_sched_getaffinity(0, UInt(set.count), &set) >= 0 else { return [] }
+        return set.indices.flatMap { byte in (0..<8).filter { set[byte] & 1 << $0 != 0 }.map { byte * 8 + $0 } }
+    }
+
+    /// Holds a thread, which is a process too, on some; one that has ended is let be.
+    static func keep(_ thread: Int32, on cores: [Int]) {
+        var set = [UInt8](repeating: 0, count: 128)
+        for core in cores { set[core / 8] |= 1 << (core % 8) }
+        _ = gnu_sched_setaffinity(thread, UInt(set.count), set)
+    }
+
+    /// Holds all threads of this process on some.
+    static func keepThisProcess(on cores: [Int]) {
+        for thread in (try? ServerProcess(pid: getpid()).threadNumbers()) ?? [] { keep(thread, on: cores) }
+    }
+}

@@ -1,0 +1,133 @@
+import SwiftDiagnostics
+import SwiftReading
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+/// `@Wire`: gives a type code that reads and writes its JSON, beside its `Codable`.
+struct WireMacro: ExtensionMacro {
+    static let attributeName = "Wire"
+
+    static func expansion(
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+        providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
+        in context: some MacroExpansionContext
+    ) throws -> [ExtensionDeclSyntax] {
+        let place = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)?.modifiers
+        let access = AccessLevel(declaration.modifiers) ?? place.flatMap { AccessLevel($0) } ?? .internal
+        // Those that the type does not say it has.
+        let asked = protocols.map { $0.trimmedDescription.split(separator: ".").last.map(String.init) ?? "" }
+        var conformances = ["Decodable", "Encodable"].filter(asked.contains).map { "Swift." + $0 }
+        var body = ""
+        do throws(WireRefusal) {
+            body = try self.body(of: declaration, access.memberPrefix, marked: node)
+            conformances.append("TrebuchetActors._WireValue")
+        } catch {
+            context.diagnose(Diagnostic(node: error.node, message: error.problem))
+            // It is coded as if the mark was not there, which is more than its author may have written.
+            guard error.problem.severity == .warning, !isGeneric(declaration), !conformances.isEmpty else { return [] }
+        }
+        return [
+            try ExtensionDeclSyntax(
+                "extension \(type.trimmed): \(raw: conformances.joined(separator: ", ")) {\n\(raw: body)\n}")
+        ]
+    }
+
+    private static func body(
+        of declaration: some DeclGroupSyntax, _ access: String, marked node: AttributeSyntax
+    ) throws(WireRefusal) -> String {
+        if let type = declaration.as(StructDeclSyntax.self) {
+            return WireStruct(try WireProperty.all(of: type), access).source
+        }
+        guard let type = declaration.as(EnumDeclSyntax.self) else {
+            throw WireRefusal(
+                "kind", node, "'@Wire' can only be attached to a struct, or to an enum with raw values", .error)
+        }
+        try WireEnum.check(type)
+        return WireEnum.source(access)
+    }
+
+    private static func isGeneric(_ declaration: some DeclGroupSyntax) -> Bool {
+        declaration.asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause != nil
+    }
+}
+
+/// Why `@Wire` has no code for a type.
+struct WireRefusal: Error {
+    let node: Syntax
+    let problem: Problem
+
+    init(_ id: String, _ node: some SyntaxProtocol, _ message: String, _ severity: DiagnosticSeverity = .warning) {
+        self.node = Syntax(node)
+        problem = Problem(
+            id: "wire.\(id)", message: message + (severity == .warning ? "; it is coded by 'Codable' alone" : ""),
+            severity: severity)
+    }
+
+    /// Refuses what decides itself how it is coded.
+    static func check(
+        _ generics: GenericParameterClauseSyntax?, _ members: MemberBlockItemListSyntax
+    ) throws(WireRefusal) {
+        if let generics { throw WireRefusal("generic", generics, "'@Wire' does nothing for a generic type") }
+        for member in members {
+            if let configuration = member.decl.as(IfConfigDeclSyntax.self) {
+                throw WireRefusal(
+                    "condition", configuration, "'@Wire' does nothing for a type with members under '#if'")
+            }
+            for (name, node) in own(member.decl) where ["CodingKeys", "init(from:)", "encode(to:)"].contains(name) {
+                throw WireRefusal("own", node, "'@Wire' does nothing for a type with '\(name)' of its own")
+            }
+        }
+    }
+
+    private static func own(_ member: DeclSyntax) -> [(String, Syntax)] {
+        switch member.as(DeclSyntaxEnum.self) {
+        case .enumDecl(let type): [(type.name.plainText, Syntax(type.name))]
+        case .structDecl(let type): [(type.name.plainText, Syntax(type.name))]
+        case .typeAliasDecl(let alias): [(alias.name.plainText, Syntax(alias.name))]
+        case .functionDecl(let function): [(WireName.method(function), Syntax(function.name))]
+        case .initializerDecl(let initializer):
+            [
+                (
+                    "init(\(initializer.signature.parameterClause.parameters.map { $0.firstName.plainText + ":" }.joined()))",
+                    Syntax(initializer.initKeyword)
+                )
+            ]
+        default: []
+        }
+    }
+}
+
+/// Enums whose raw values are coded.
+enum WireEnum {
+    private static let rawTypes = [
+        "String", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64",
+    ]
+
+    static func check(_ type: EnumDeclSyntax) throws(WireRefusal) {
+        try WireRefusal.check(type.genericParameterClause, type.memberBlock.members)
+        // A raw type comes first.
+        let first = type.inheritanceClause?.inheritedTypes.first?.type.trimmedDescription.split(separator: ".").last
+        guard let first, rawTypes.contains(String(first)) else {
+            throw WireRefusal(
+                "raw", type.name, "'@Wire' does nothing for an enum without raw values of a string or a whole number")
+        }
+    }
+
+    static func source(_ access: String) -> String {
+        """
+        \(access)init(from decoder: any Swift.Decoder) throws {
+            try self.init(_wireRaw: decoder)
+        }
+        \(access)func encode(to encoder: any Swift.Encoder) throws {
+            try self._encodeWireRaw(to: encoder)
+        }
+        \(access)init(_wire reader: inout TrebuchetActors._WireReader) throws {
+            self = try reader.raw(Self.self)
+        }
+        \(access)func _write(wire writer: inout TrebuchetActors._WireWriter) throws {
+            try writer.raw(self)
+        }
+        """
+    }
+}
