@@ -1,4 +1,5 @@
 /// What holds a chain together: it keeps the stream above alive, and ends the delivery when it is released.
+@usableFromInline
 final class Attachment: Sendable {
     private let end: @Sendable () -> Void
 

@@ -20,6 +20,7 @@ extension Stream {
     ///   - withCurrent: whether the operator begins with the current value.
     ///   - first: what it does with that, where it is not the same.
     ///   - also: what ends with the operator.
+    @usableFromInline
     nonisolated func derive<Output>(
         into outlet: Outlet<Output>, withCurrent: Bool = true, first: Inlet<Value>.Sink? = nil,
         also: [Attachment] = [], _ sink: @escaping Inlet<Value>.Sink
@@ -40,6 +41,7 @@ extension Stream {
     }
 
     /// An outlet for an operator below this stream.
+    @usableFromInline
     nonisolated func outletBelow<Output>(keepsValue: Bool = true) -> Outlet<Output> {
         Outlet(keepsValue: keepsValue, height: outlet.height)
     }

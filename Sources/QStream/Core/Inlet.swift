@@ -1,11 +1,12 @@
 internal import Relays
-internal import Synchronization
+public import Synchronization
 
 /// One who is attached to an outlet.
 ///
 /// It begins with the current value; values emitted meanwhile wait until that has been delivered.
+@usableFromInline
 final class Inlet<Value: Sendable>: Sendable {
-    typealias Sink = nonisolated(nonsending) @Sendable (Value, Wave) async -> Void
+    @usableFromInline typealias Sink = nonisolated(nonsending) @Sendable (Value, Wave) async -> Void
 
     private struct Opening {
         /// The task that delivers the current value.
@@ -15,14 +16,14 @@ final class Inlet<Value: Sendable>: Sendable {
         var later = Fifo<Value>()
     }
 
-    private let sink: Sink
+    @usableFromInline let sink: Sink
     /// What to do with the current value, where it is not the same.
     private let first: Sink?
     /// Which place below this leads to, if it leads on.
     let destination: (any Downstream)?
     /// Written once, when it is attached.
     let number = Atomic<UInt64>(0)
-    private let phase = Atomic(InletPhase.opening)
+    @usableFromInline let phase = Atomic(InletPhase.opening)
     private let opening: Mutex<Opening>
 
     init(into destination: (any Downstream)?, first: Sink? = nil, _ sink: @escaping Sink) {
@@ -32,6 +33,7 @@ final class Inlet<Value: Sendable>: Sendable {
         opening = Mutex(Opening(task: CurrentTask.identity))
     }
 
+    @inlinable
     @inline(__always)
     nonisolated(nonsending) func deliver(_ value: Value, _ wave: Wave) async {
         if phase.load(ordering: .acquiring) == .open {
@@ -41,7 +43,8 @@ final class Inlet<Value: Sendable>: Sendable {
         }
     }
 
-    private nonisolated(nonsending) func deliverLater(_ value: Value, _ wave: Wave) async {
+    @usableFromInline
+    nonisolated(nonsending) func deliverLater(_ value: Value, _ wave: Wave) async {
         if phase.load(ordering: .acquiring) == .opening, opening.withLock({ $0.task == wave.task }) {
             Deadlock.report("a subscriber that was given a stream's current value sends a value up that same stream")
             let isKept = opening.withLock { opening in
@@ -90,6 +93,7 @@ final class Inlet<Value: Sendable>: Sendable {
 }
 
 /// Not in the class, whose own types would be looked up by `Value` at each delivery.
-private enum InletPhase: UInt8, AtomicRepresentable {
+@usableFromInline
+enum InletPhase: UInt8, AtomicRepresentable, Sendable {
     case opening, open, closed
 }

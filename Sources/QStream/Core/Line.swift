@@ -6,6 +6,7 @@ internal import Synchronization
 ///     guard await line.enter(task) else { return line.later { … } }
 ///     …
 ///     line.leave()
+@usableFromInline
 final class Line: Sendable {
     private enum Waiting {
         case task(UnsafeContinuation<Void, Never>, identity: Int)
@@ -26,17 +27,21 @@ final class Line: Sendable {
     init(_ what: StaticString) { self.what = what }
 
     /// Waits for the task's turn. False when the task is inside already: it would wait for itself.
+    @inlinable
     @inline(__always)
-    nonisolated(nonsending) func enter(_ task: Int) async -> Bool {
-        let isFree = guarded.withLock { guarded in
+    nonisolated(nonsending) func enter(_ task: Int) async -> Bool { enterNow(task) ? true : await enterLater(task) }
+
+    @usableFromInline
+    func enterNow(_ task: Int) -> Bool {
+        guarded.withLock { guarded in
             guard guarded.owner == nil else { return false }
             guarded.owner = task
             return true
         }
-        return isFree ? true : await enterLater(task)
     }
 
-    private func enterLater(_ task: Int) async -> Bool {
+    @usableFromInline
+    func enterLater(_ task: Int) async -> Bool {
         if guarded.withLock({ $0.owner == task }) { return false }
         await withUnsafeContinuation { continuation in
             let isFree = guarded.withLock { guarded in
@@ -53,9 +58,11 @@ final class Line: Sendable {
     }
 
     /// Lets the next one in.
+    @usableFromInline
     func leave() {
         let next = guarded.withLock { guarded in
-            let next = guarded.waiting.popFirst()
+            // Asked first: what is generic in removing would be looked up for each value.
+            let next = guarded.waiting.isEmpty ? nil : guarded.waiting.popFirst()
             switch next {
             case .task(_, let identity): guarded.owner = identity
             // A number that no task has, until the errand's task says its own.

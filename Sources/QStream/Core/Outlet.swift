@@ -1,14 +1,14 @@
-internal import Synchronization
+public import Synchronization
 
 /// The end of a stream where values come out: the current value, and those who are attached.
 public final class Outlet<Value: Sendable>: @unchecked Sendable {
     // Unchecked: the memory of `cell` is touched only under the lock of `state`. The value is not in there, and the inlets
     // stand there without their type, because types made of `Value` would be looked up at each delivery: that took half
     // of its time.
-    private let state: Mutex<OutletState>
+    @usableFromInline let state: Mutex<OutletState>
     /// Initialized when `hasValue` is true.
-    private let cell = UnsafeMutablePointer<Value>.allocate(capacity: 1)
-    private let keepsValue: Bool
+    @usableFromInline let cell = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+    @usableFromInline let keepsValue: Bool
     private let level: Atomic<Int>
 
     /// - Parameter keepsValue: false for a stream of impulses, which never has a current value.
@@ -30,6 +30,8 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
     package var inletCount: Int { state.withLock { $0.inlets.count } }
 
     /// Makes the value current and hands it to those attached at this moment, one after another.
+    @inlinable
+    @inline(__always)
     nonisolated(nonsending) func emit(_ new: Value, _ wave: Wave) async {
         let inlets = makeCurrent(new, wave)
         // By index: an iterator is one more type.
@@ -39,11 +41,12 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
     /// Makes the value current. Gives those who get it.
     ///
     /// Not part of `emit`, where what it needs for a moment would be asked of the task's allocator.
+    @inlinable
     @inline(never)
-    private func makeCurrent(_ new: Value, _ wave: Wave) -> [any AnyObject & Sendable] {
+    func makeCurrent(_ new: Value, _ wave: Wave) -> [any AnyObject & Sendable] {
         // The old value comes out of the lock before it is released: its `deinit` may be code that uses this stream.
         var old = new
-        let isFirst = wave.origin === self
+        let isFirst = wave.begins(in: self)
         let inlets = state.withLock { state in
             // In one step with the list of those who get the value: who is attached later finds the wave here.
             if isFirst { state.begun.append(wave) }
@@ -61,11 +64,16 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
         return inlets
     }
 
+    @inlinable
     @inline(__always)
-    private func inlet(_ stored: any AnyObject & Sendable) -> Inlet<Value> {
+    func inlet(_ stored: any AnyObject & Sendable) -> Inlet<Value> {
         // Nothing else is ever attached.
         unsafeDowncast(stored, to: Inlet<Value>.self)
     }
+
+    /// For a value that is sent here.
+    @usableFromInline
+    func makeWave() -> Wave { Wave(from: self) }
 
     /// Forgets the current value.
     func clear() {
@@ -120,13 +128,14 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
 }
 
 /// What an outlet guards, but for the value itself.
-private struct OutletState: Sendable {
-    var hasValue: Bool
+@usableFromInline
+struct OutletState: Sendable {
+    @usableFromInline var hasValue: Bool
     /// All `Inlet<Value>`, in the order in which they were attached, which is the order of their numbers.
-    var inlets: [any AnyObject & Sendable] = []
+    @usableFromInline var inlets: [any AnyObject & Sendable] = []
     var lastNumber: UInt64 = 0
     var above: [any Upstream] = []
-    var begun: [Wave] = []
+    @usableFromInline var begun: [Wave] = []
 }
 
 extension Outlet: Upstream {

@@ -56,7 +56,10 @@ extension Stream {
     nonisolated public func subscribe(
         receiveCurrentValue: Bool, _ body: @escaping @Sendable (Value) async -> Void
     ) async -> AnySubscription {
-        let inlet = Inlet<Value>(into: nil) { value, _ in await body(value) }
+        await subscribe(receiveCurrentValue: receiveCurrentValue, Inlet(into: nil) { value, _ in await body(value) })
+    }
+
+    nonisolated func subscribe(receiveCurrentValue: Bool, _ inlet: Inlet<Value>) async -> AnySubscription {
         let attachment = Attachment(inlet, to: self)
         await outlet.attach(inlet, withCurrent: receiveCurrentValue)
         return AnySubscription(attachment)

@@ -38,7 +38,8 @@ public final class Wave: Sendable {
     let origin: (any Upstream)?
 
     /// Whether this runs because a value is being delivered: in a closure of a stream, or in a task started there.
-    @TaskLocal static var isInside = false
+    static var isInside: Bool { inside.get() }
+    @usableFromInline static let inside = TaskLocal(wrappedValue: false)
 
     /// Taken after a join's lock and before a wave's own: no two waves become part of each other.
     private static let merging = Mutex(())
@@ -48,28 +49,35 @@ public final class Wave: Sendable {
         self.origin = origin
     }
 
+    @usableFromInline
+    func begins(in outlet: AnyObject) -> Bool { origin === outlet }
+
     /// The task that carries the wave on: the one that began it, or the whole that it is part of.
-    var task: Int { stage.load(ordering: .relaxed) == .joined ? root.ownTask : ownTask }
+    @usableFromInline var task: Int { stage.load(ordering: .relaxed) == .joined ? root.ownTask : ownTask }
+
+    @usableFromInline var isJoined: Bool { stage.load(ordering: .relaxed) == .joined }
 
     /// Does all that the wave causes: what `emit` does, and then the joins that it has reached, upper ones first.
+    @inlinable
     @inline(__always)
     nonisolated(nonsending) func run(_ emit: () async -> Void) async {
-        await Self.$isInside.withValue(true) {
+        await Self.inside.withValue(true) {
             await emit()
             if !endPlainly() { await fireDue() }
         }
     }
 
     /// Ends a wave that has met no join.
-    @inline(__always)
-    private func endPlainly() -> Bool {
+    @usableFromInline
+    func endPlainly() -> Bool {
         guard stage.compareExchange(expected: .plain, desired: .over, ordering: .acquiringAndReleasing).exchanged
         else { return false }
         origin?.end(self)
         return true
     }
 
-    private nonisolated(nonsending) func fireDue() async {
+    @usableFromInline
+    nonisolated(nonsending) func fireDue() async {
         while let join = next() { await join.fire(self) }
     }
 
@@ -160,8 +168,14 @@ public final class Wave: Sendable {
 
     /// Waits for the wave that this one has become part of; not while a value is delivered, because that wave may be
     /// waiting for whoever sends there.
+    @inlinable
     @inline(__always)
     nonisolated(nonsending) func settle() async {
+        if isJoined { await settleLater() }
+    }
+
+    @usableFromInline
+    nonisolated(nonsending) func settleLater() async {
         if stage.load(ordering: .relaxed) == .joined, !Self.isInside { await waitForWhole() }
     }
 

@@ -38,13 +38,20 @@ extension Stream {
         priority: TaskPriority? = nil, execute body: @escaping @Sendable (Value) async -> Void
     ) async -> AnySubscription {
         let worker = Worker.current
-        let running = Kept<Task<Void, Never>?>(nil)
+        let running = Kept<(task: Task<Void, Never>?, isOver: Bool)>((nil, false))
         let subscription = await tap { value in
-            running.exchange(worker.start(priority: priority) { await body(value) })?.cancel()
+            let task = worker.start(priority: priority) { await body(value) }
+            // A value may be on its way while the subscription ends.
+            let old = running.withLock { running in
+                if running.isOver { return task as Task<Void, Never>? }
+                defer { running.task = task }
+                return running.task
+            }
+            old?.cancel()
         }
         return AnySubscription {
             subscription.cancel()
-            running.exchange(nil)?.cancel()
+            running.exchange((nil, true)).task?.cancel()
         }
     }
 }

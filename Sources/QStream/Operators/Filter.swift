@@ -5,6 +5,7 @@ extension Stream {
     ///     filter { $0 > 2 }  ─────────3───4──
     ///
     /// The newest of them stays current; before the first there is none.
+    @inlinable
     nonisolated public func filter(
         _ isIncluded: @escaping @Sendable (Value) async -> Bool
     ) async -> Streams.Derived<Value> {

@@ -3,6 +3,7 @@ extension Stream {
     ///
     ///     self           ─1───2───3──
     ///     map { $0 * 2 } ─2───4───6──
+    @inlinable
     nonisolated public func map<Output: Sendable>(
         _ transform: @escaping @Sendable (Value) async -> Output
     ) async -> Streams.Derived<Output> {
@@ -16,6 +17,7 @@ extension Stream {
     ///     compactMap { Int($0) } ─1───────────3───
     ///
     /// The newest result stays current while later values are dropped; before the first there is none.
+    @inlinable
     nonisolated public func compactMap<Output: Sendable>(
         _ transform: @escaping @Sendable (Value) async -> Output?
     ) async -> Streams.Derived<Output> {

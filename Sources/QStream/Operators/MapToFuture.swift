@@ -11,17 +11,20 @@ extension Stream {
         let outlet: Outlet<Output?> = outletBelow()
         let line = Line("sends into the mapToFuture that it came from")
         let worker = Worker.current
-        let state = Kept<(number: Int, task: Task<Void, Never>?)>((0, nil))
+        // The number is that of the newest value, nil when the chain has gone.
+        let state = Kept<(number: Int?, task: Task<Void, Never>?)>((0, nil))
         let stop = Attachment {
-            state.exchange((-1, nil)).task?.cancel()
+            state.exchange((nil, nil)).task?.cancel()
         }
         return await derive(into: outlet, also: [stop]) { value, wave in
-            let (number, old) = state.withLock { state in
+            let (newest, old) = state.withLock { state in
                 let old = state.task
-                state = (state.number + 1, nil)
+                state = (state.number.map { $0 + 1 }, nil)
                 return (state.number, old)
             }
             old?.cancel()
+            // A value may be on its way while the chain goes.
+            guard let number = newest else { return }
             await line.emit(nil, from: outlet, wave)
             let task = worker.start(priority: priority) {
                 guard let output = await transform(value) else { return }

@@ -5,7 +5,7 @@
 public actor Relay<Value: Sendable>: Stream {
     /// Where impulses come out; it has no current value.
     nonisolated public let outlet: Outlet<Value>
-    private nonisolated let source: Source<Value>
+    @usableFromInline nonisolated let source: Source<Value>
 
     /// A relay that nobody is subscribed to yet: what is sent before is lost.
     public init() {
@@ -14,10 +14,11 @@ public actor Relay<Value: Sendable>: Stream {
     }
 
     /// Returns when every subscriber has dealt with the value. Values are delivered in the order of the calls.
-    nonisolated public func send(_ value: Value) async { await source.send(value) }
+    @inlinable
+    nonisolated public final func send(_ value: Value) async { await source.send(value) }
 }
 
 extension Relay where Value == Void {
     /// Sends an impulse.
-    nonisolated public func send() async { await send(()) }
+    nonisolated public final func send() async { await send(()) }
 }

@@ -11,7 +11,7 @@
 public actor Subject<Value: Sendable>: Stream {
     /// Where the value is, and each new one comes out.
     nonisolated public let outlet: Outlet<Value>
-    private nonisolated let source: Source<Value>
+    @usableFromInline nonisolated let source: Source<Value>
     private nonisolated let initial: Value
     private nonisolated let onDeinit: (@Sendable () -> Void)?
 
@@ -36,10 +36,12 @@ public actor Subject<Value: Sendable>: Stream {
     /// Replaces the value and returns when every subscriber has dealt with it.
     ///
     /// Values of several tasks are delivered one after another, in the order in which the tasks called.
-    nonisolated public func set(_ value: Value) async { await source.send(value) }
+    @inlinable
+    nonisolated public final func set(_ value: Value) async { await source.send(value) }
 
     /// The same as ``set(_:)``.
-    nonisolated public func send(_ value: Value) async { await source.send(value) }
+    @inlinable
+    nonisolated public final func send(_ value: Value) async { await source.send(value) }
 
     /// Changes the value in place, and returns what `change` returns once every subscriber has dealt with the new value.
     ///

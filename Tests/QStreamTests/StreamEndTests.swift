@@ -1,0 +1,206 @@
+import Relays
+import Synchronization
+import Testing
+
+@testable import QStream
+
+/// Streams at their ends and limits.
+@Suite(.timeLimit(.minutes(2))) struct StreamEndTests {
+    @Test("where a deadlock is queued, two changes in place are both made")
+    func mutatedTwice() async {
+        await Deadlock.$policy.withValue(.queue) {
+            let subject = Subject(value: 0)
+            let subscription = await subject.subscribe { value in
+                guard value == 1 else { return }
+                await subject.mutate { $0 += 10 }
+                await subject.mutate { $0 += 10 }
+            }
+            await subject.set(1)
+            for _ in 0..<1000 where await subject.value != 21 { await Task.yield() }
+            #expect(await subject.value == 21)
+            withExtendedLifetime(subscription) {}
+        }
+    }
+
+    @Test("a task of a subscription that was cancelled ends")
+    func taskOutlives() async {
+        var all: [Counter] = []
+        for _ in 0..<20_000 {
+            let (subject, running) = (Subject(value: 0), Counter())
+            let subscription = await subject.task { _ in
+                running.add(1)
+                let (stream, _) = AsyncStream.makeStream(of: Never.self)
+                for await _ in stream {}
+                running.add(-1)
+            }
+            async let sent: Void = subject.set(1)
+            async let cancelled: Void = { subscription.cancel() }()
+            _ = await (sent, cancelled)
+            all.append(running)
+        }
+        for _ in 0..<20_000 { await Task.yield() }
+        let left = all.filter { $0.value != 0 }.count
+        #expect(left == 0)
+    }
+
+    @Test("a value that is set by a cancelled task arrives")
+    func setCancelled() async {
+        let subject = Subject(value: 0)
+        let (a, b) = (await subject.map { $0 + 1 }, await subject.map { $0 + 2 })
+        let both = await a.combineLatest(b)
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            await subject.set(5)
+        }
+        await task.value
+        let value = await both.currentValue()
+        #expect(value?.0 == 6 && value?.1 == 7)
+    }
+
+    @Test("intervals as long as they may be are waited for")
+    func longIntervals() async {
+        await #expect(processExitsWith: .success) {
+            for interval in [Duration.seconds(1 << 40)] {
+                let subject = Subject(value: 0)
+                let debounced = await subject.debounce(for: interval)
+                let throttled = await subject.throttle(for: interval)
+                let pulsed = await subject.pulse(ofLength: interval)
+                await subject.set(1)
+                await subject.set(2)
+                for _ in 0..<1000 { await Task.yield() }
+                let seen = (await debounced.currentValue(), await throttled.currentValue(), await pulsed.currentValue())
+                guard seen.0 == 0, seen.1 == 1, seen.2 == 2 else { fatalError("\(seen)") }
+            }
+        }
+        await #expect(processExitsWith: .success) {
+            let subject = Subject<Int?>(value: nil).any()
+            let value = try await withTimeout(.seconds(1 << 40)) {
+                for _ in 0..<1000 { await Task.yield() }
+                return await subject.get()
+            }
+            guard value == .some(.none) else { fatalError() }
+        }
+    }
+
+    @Test("a merge of a stream with itself, and a join of one that sends while it is built, come to the newest")
+    func merges() async {
+        let subject = Subject(value: 0)
+        let merged = await subject.merge(subject)
+        let log = Kept<[Int]>([])
+        let tap = await merged.tap { value in log.withLock { $0.append(value) } }
+        await subject.set(1)
+        #expect(log.value == [0, 1, 1])
+        withExtendedLifetime(tap) {}
+    }
+
+    @Test("a subscriber that waits for a task of its own that sets another input of the join")
+    func childSets() async {
+        let (a, b) = (Subject(value: 0), Subject(value: 0))
+        let both = await a.combineLatest(b)
+        let log = Kept<[String]>([])
+        let tap = await both.tap { left, right in
+            log.withLock { $0.append("\(left)\(right)") }
+        }
+        let feedback = await a.subscribe { value in await Task { await b.set(value) }.value }
+        await a.set(1)
+        #expect(log.value.last == "11")
+        withExtendedLifetime((tap, feedback)) {}
+    }
+
+    @Test("a mapToFuture that is released does not begin its work any more", arguments: [0])
+    func futureOutlives(_: Int) async {
+        var all: [Counter] = []
+        for _ in 0..<10_000 {
+            let (subject, running) = (Subject(value: 0), Counter())
+            let kept = Kept<Streams.Derived<Int?>?>(nil)
+            kept.exchange(
+                await subject.mapToFuture { value -> Int? in
+                    if value == 0 { return 0 }
+                    running.add(1)
+                    let (stream, _) = AsyncStream.makeStream(of: Never.self)
+                    for await _ in stream {}
+                    running.add(-1)
+                    return value
+                })
+            async let sent: Void = subject.set(1)
+            async let released: Void = { _ = kept.exchange(nil) }()
+            _ = await (sent, released)
+            all.append(running)
+        }
+        for _ in 0..<20_000 { await Task.yield() }
+        let left = all.filter { $0.value != 0 }.count
+        #expect(left == 0)
+    }
+
+    @Test("a reentrant lock: who waits, is cancelled and leaves does not hold up the others")
+    func reentrantLock() async {
+        let lock = AsyncBinarySemaphore(allowTaskReentrancy: true)
+        for _ in 0..<500 {
+            let count = Counter()
+            let outer = Task {
+                await lock.withLock {
+                    await withTaskGroup(of: Void.self) { group in
+                        for _ in 0..<4 {
+                            group.addTask { try? await lock.withLockCancelable { count.add(1) } }
+                        }
+                        let left = Task { try? await lock.withLockCancelable { count.add(1) } }
+                        left.cancel()
+                    }
+                }
+            }
+            let other = Task { try? await lock.withLockCancelable { count.add(1) } }
+            other.cancel()
+            await outer.value
+            _ = await other.value
+            let isFree = Counter()
+            await lock.withLock { isFree.add(1) }
+            #expect(isFree.value == 1 && count.value >= 4)
+        }
+    }
+
+    @Test("at one moment: the value that comes as the interval is over, and the one that waits")
+    func oneMoment() async {
+        for _ in 0..<200 {
+            let (clock, subject) = (TestClock(), Subject(value: 0))
+            let throttled = await subject.throttle(for: .seconds(1), clock: clock)
+            let debounced = await subject.debounce(for: .seconds(1), clock: clock)
+            let held = await subject.map { $0 % 2 == 1 }.hold(for: .seconds(1), clock: clock)
+            await subject.set(1)
+            await subject.set(2)
+            for _ in 0..<1000 where clock.sleeperCount < 3 { await Task.yield() }
+            async let advanced: Void = { clock.set(to: clock.now.advanced(by: .seconds(1))) }()
+            async let sent: Void = subject.set(4)
+            _ = await (advanced, sent)
+            for _ in 0..<20 {
+                for _ in 0..<50 { await Task.yield() }
+                clock.set(to: clock.now.advanced(by: .seconds(1)))
+            }
+            let values = (await throttled.currentValue(), await debounced.currentValue(), await held.currentValue())
+            #expect(values == (4, 4, false))
+        }
+    }
+
+    @Test("a stream of optionals keeps nil as a value")
+    func optionals() async {
+        let subject = Subject<Int?>(value: nil)
+        #expect(await subject.get() == .some(.none))
+        let (filtered, unique) = (await subject.filter { _ in true }, await subject.removeDuplicates())
+        let log = Kept<[Int?]>([])
+        let tap = await unique.tap { value in log.withLock { $0.append(value) } }
+        await subject.set(nil)
+        await subject.set(1)
+        await subject.set(nil)
+        #expect(log.value == [nil, 1, nil])
+        #expect(await filtered.currentValue() == .some(.none))
+        let clock = TestClock()
+        let debounced = await subject.debounce(for: .seconds(1), clock: clock)
+        #expect(await debounced.currentValue() == .some(.none))
+        withExtendedLifetime(tap) {}
+    }
+}
+
+private final class Counter: Sendable {
+    private let number = Kept(0)
+    var value: Int { number.value }
+    func add(_ other: Int) { number.withLock { $0 += other } }
+}
