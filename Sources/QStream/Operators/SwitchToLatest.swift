@@ -9,6 +9,18 @@ extension Stream where Value: Stream {
     ///     switchToLatest()  ───1───2───7─────8────
     ///
     /// A stream that is not the newest any more is let go. While the newest has no current value, there is none.
+    ///
+    /// Where a value is on its way above the newest stream, its branch here comes out when that value is through, so that below it meets
+    /// what belongs to it. `tens` and `hundreds` are of one source, whose 2 is through the one and not yet through the other:
+    ///
+    ///     tens                            ─10───20────────────────────
+    ///     self                            ──────────tens──────────────
+    ///     hundreds                        ─100──────────────200───────
+    ///     combineLatest with `hundreds`   ──────────────────20/200────   (never 20/100)
+    ///
+    /// While values of several sources are on their way and several tasks choose at once, a combination may mix now and then; a whole
+    /// one comes after it. To exclude that, no value could begin above any of the streams while one is chosen, and a closure that sends
+    /// while it is given a value would wait for itself.
     nonisolated public func switchToLatest() async -> Streams.Derived<Value.Value> {
         let outlet: Outlet<Value.Value> = outletBelow()
         let switching = Switch(outlet)
