@@ -1,5 +1,6 @@
 import Relays
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import QStream
@@ -16,7 +17,7 @@ import Testing
                 await subject.mutate { $0 += 10 }
             }
             await subject.set(1)
-            for _ in 0..<1000 where await subject.value != 21 { await Task.yield() }
+            _ = await eventually { await subject.value == 21 }
             #expect(await subject.value == 21)
             withExtendedLifetime(subscription) {}
         }
@@ -167,16 +168,18 @@ import Testing
             let held = await subject.map { $0 % 2 == 1 }.hold(for: .seconds(1), clock: clock)
             await subject.set(1)
             await subject.set(2)
-            for _ in 0..<1000 where clock.sleeperCount < 3 { await Task.yield() }
+            #expect(await eventually { clock.sleeperCount >= 3 })
             async let advanced: Void = { clock.set(to: clock.now.advanced(by: .seconds(1))) }()
             async let sent: Void = subject.set(4)
             _ = await (advanced, sent)
-            for _ in 0..<20 {
-                for _ in 0..<50 { await Task.yield() }
-                clock.set(to: clock.now.advanced(by: .seconds(1)))
-            }
-            let values = (await throttled.currentValue(), await debounced.currentValue(), await held.currentValue())
-            #expect(values == (4, 4, false))
+            #expect(
+                await eventually {
+                    clock.set(to: clock.now.advanced(by: .seconds(1)))
+                    let values = (
+                        await throttled.currentValue(), await debounced.currentValue(), await held.currentValue()
+                    )
+                    return values == (4, 4, false)
+                })
         }
     }
 

@@ -296,5 +296,6 @@ public protocol SlotRebalanceListener: AnyObject, Sendable {
 }
 
 extension SlotRebalanceListener {
+    /// Does nothing.
     public func slotWillBeAssigned(_ lease: SlotLease) {}
 }

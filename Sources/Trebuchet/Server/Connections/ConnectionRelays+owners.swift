@@ -25,6 +25,7 @@ extension ConnectionRelays: OwnerLineUser {
                 return
             }
             if let sequence = envelope.pointee.sequenceNumber { stream.sequence = sequence }
+            didShow(stream.streamID)
         case .streamEnd:
             let streamID = Array(message.bytes(envelope.pointee.streamID))
             let reason = StreamEndReason(rawValue: message.text(envelope.pointee.reason))
@@ -110,6 +111,7 @@ extension ConnectionRelays: OwnerLineUser {
         if let old = streams.updateValue(stream, forKey: streamID), old.line !== line {
             old.line?.unsubscribe(streamID)
         }
+        if begun == nil { didTakeUp(stream) }
         connection.passOn(message, as: stream.callID)
         if let begun { didEnd(begun) }
     }

@@ -15,6 +15,8 @@ final class ConnectionRelays {
     static let longestReturn = Duration.seconds(3)
     /// So long after an owner could not go on with a stream it is asked again.
     static let pause = Duration.milliseconds(500)
+    /// So long an answer waits for what a stream that was taken up has to show.
+    private static let longestCatchingUp = Duration.seconds(1)
 
     /// It lets go of this when it closes. Held, since what is sent to it may be the last that it does.
     let connection: ServerConnection
@@ -28,6 +30,8 @@ final class ConnectionRelays {
     var streams: [[UInt8]: RelayedStream] = [:]
     /// Those that are being taken up at their next owner, by the names that the client knows.
     private(set) var resuming: [[UInt8]: RelayedStream] = [:]
+    /// Of those that were taken up, the ones of which nothing has come since: what the client lacks may be on its way.
+    private var catchingUp: [[UInt8]: RelayedStream] = [:]
     private(set) var isOpen = true
     /// Why nothing of the client's can be carried on: its principal has more than nodes tell each other.
     private(set) var excess: TrebuchetError?
@@ -121,9 +125,24 @@ final class ConnectionRelays {
         return stream
     }
 
-    /// Whether a stream of the actor's is being taken up: what a call has changed at its owner is not with the client yet.
-    func resumes(_ actor: ActorName) -> Bool {
-        !resuming.isEmpty && resuming.values.contains { ActorName($0.actor) == actor }
+    /// A stream was taken up under another name. Where nothing comes the client lacks nothing, or that takes longer than answers wait.
+    func didTakeUp(_ stream: RelayedStream) {
+        let streamID = stream.streamID
+        catchingUp[streamID] = stream
+        shard.reactor.schedule(after: Self.longestCatchingUp) { [weak self] in self?.didShow(streamID) }
+    }
+
+    /// Something has come of a stream, which goes to the client before anything else does.
+    func didShow(_ streamID: [UInt8]) {
+        guard !catchingUp.isEmpty, catchingUp.removeValue(forKey: streamID) != nil else { return }
+        let (shard, connection) = (shard, connection)
+        if !shard.answersBehindStreams.isEmpty { shard.reactor.execute { shard.streamsMayShow(connection) } }
+    }
+
+    /// Actors of which streams are being taken up: what a call has changed at its owner is not with the client yet.
+    var resumed: Set<ActorName> {
+        guard !resuming.isEmpty || !catchingUp.isEmpty else { return [] }
+        return Set(resuming.values.map { ActorName($0.actor) }).union(catchingUp.values.map { ActorName($0.actor) })
     }
 
     /// The call that it is to its connection; nil when nobody waits for it any more.
@@ -316,7 +335,7 @@ final class ConnectionRelays {
     func close() {
         isOpen = false
         for line in lines.values { line.end() }
-        (lines, streams, resuming) = ([:], [:], [:])
+        (lines, streams, resuming, catchingUp) = ([:], [:], [:], [:])
         letGo()
     }
 

@@ -30,7 +30,7 @@ extension ServerConnection {
 
     /// Whether a stream that this node takes from another one is just beginning, or begins here.
     func awaitsSharedStreams(of actor: ActorName) -> Bool {
-        if relays?.resumes(actor) == true { return true }
+        if relays?.resumed.contains(actor) == true { return true }
         guard mayAwaitStreams else { return false }
         askForLacking()
         mayAwaitStreams = !haveShown
@@ -49,7 +49,7 @@ extension ServerConnection {
     fileprivate var actorsToCome: ActorsToCome {
         ActorsToCome(
             unmade: Set(running.values.lazy.compactMap(\.streamedActor)),
-            moved: Set(relays?.resuming.values.lazy.map { ActorName($0.actor) } ?? []))
+            moved: relays?.resumed ?? [])
     }
 
     /// The same, but for streams that wait for their actors.
