@@ -152,8 +152,10 @@ final class ConnectionRelays {
 
     // MARK: They wait for their owner
 
-    /// Whether calls of a slot are away, or wait: what comes stands behind them.
-    func hasCalls(of slot: ClusterSlot) -> Bool { slots[slot].map { !$0.calls.isEmpty } ?? false }
+    /// Whether calls of a slot are away, or wait, or streams of it wait to be taken up: what comes stands behind them.
+    func hasEarlier(of slot: ClusterSlot) -> Bool {
+        slots[slot].map { !$0.calls.isEmpty || !$0.streams.isEmpty } ?? false
+    }
 
     func traffic(of slot: ClusterSlot) -> SlotTraffic {
         if let found = slots[slot] { return found }

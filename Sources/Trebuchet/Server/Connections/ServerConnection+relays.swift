@@ -42,10 +42,10 @@ extension ServerConnection {
         }
     }
 
-    /// Whether a call stands behind others of its actor's that are at another node, or come back from there. It is made when those are
-    /// through.
+    /// Whether a call stands behind others of its actor's that are at another node, or come back from there, or behind streams that are
+    /// to be taken up. It is made when those are through.
     func standsBehindOthers(_ message: borrowing Message) -> Bool {
-        guard hasCallsElsewhere, let relays, relays.hasCalls(of: ClusterSlot(of: message.actorName)),
+        guard hasCallsElsewhere, let relays, relays.hasEarlier(of: ClusterSlot(of: message.actorName)),
             let type = shard.directory.placedType(of: ActorName(message.actorName))
         else { return false }
         forward(type, message)

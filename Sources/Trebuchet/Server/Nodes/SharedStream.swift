@@ -210,15 +210,12 @@ final class SharedStream: Sendable {
 
     /// Its actor is that node's from now on. What comes from another one may be late, or the last of a node that does not know it yet.
     func leave(for node: ClusterNode) {
-        let (left, mirror): ([@Sendable (Answer) -> Void], MirroredSource?) = state.withLock { state in
-            guard let feed = state.feed, feed.line.node != node else { return ([], nil) }
+        let number: UInt64? = state.withLock { state in
+            guard let feed = state.feed, feed.line.node != node else { return nil }
             feed.line.end(feed.number, mayReturn: false)
-            return Self.stop(&state)
+            return feed.number
         }
-        guard mirror != nil || !left.isEmpty else { return }
-        mirror?.finish(.moved)
-        for answer in left { answer(.elsewhere) }
-        lookLater()
+        if let number { lose(number) }
     }
 
     /// What has come fits what is here no more: all begins anew.
