@@ -39,8 +39,9 @@ public final class WebSocketServer: Sendable {
 
     /// The same, which counts what it holds in a budget that it shares with others; nil for `limits.heldBytes` of its own.
     /// Connections that come from `proxies` count for those on whose behalf they come. `plain` answers what asks for no
-    /// WebSocket, with pages too; also what comes with POST and without a body, where it `takesPost`. Of the process's descriptors it leaves `keptBack` to others, and `onScarcity` is
-    /// told each time that connections wait for some. `refused` is told what peers are answered with a status from 400 on, or would be if they were answered.
+    /// WebSocket, with pages too; also what comes with POST and without a body, where it `takesPost`. Of the process's descriptors it
+    /// leaves `keptBack` to others, and `onScarcity` is told each time that connections wait for some. `refused` is told what peers are
+    /// answered with a status from 400 on, or would be if they were answered.
     package init(
         host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
