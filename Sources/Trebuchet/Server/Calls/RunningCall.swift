@@ -23,6 +23,8 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     var machineDeadline: UInt64 { deadline &- timeAhead }
     /// Of the message, which are held as long as the call is under way.
     let byteCount: Int
+    /// Of an answer that waits for streams.
+    var answerBytes = 0
     var timer: LoopTimer?
     private(set) var isAnswered = false
     /// Whether something runs on its behalf that does not end with its answer, and says when it has ended.

@@ -139,7 +139,7 @@ extension ConnectionRelays: OwnerLineUser {
     private func askAgain(_ relayed: RelayedCall) {
         guard underWay(relayed) != nil else { return }
         relayed.line = nil
-        shard.reactor.schedule(after: Self.pause) { [weak self] in
+        shard.reactor.schedule(after: pause) { [weak self] in
             guard let self, self.isOpen else { return }
             let traffic = self.traffic(of: relayed.slot)
             traffic.calls.didComeBack(relayed, relayed.order)

@@ -21,6 +21,8 @@ final class ConnectionRelays {
     /// It lets go of this when it closes. Held, since what is sent to it may be the last that it does.
     let connection: ServerConnection
     let nodes: ServerNodes
+    /// Longer in tests.
+    var pause = ConnectionRelays.pause
     private(set) var lines: [ClusterNode: OwnerLine] = [:]
     private var lineCount = 0
     private var callCount: UInt64 = 0
@@ -111,7 +113,7 @@ final class ConnectionRelays {
     func resumeLater(_ stream: RelayedStream) {
         stream.line = nil
         resuming[stream.streamID] = stream
-        shard.reactor.schedule(after: Self.pause) { [weak self] in
+        shard.reactor.schedule(after: pause) { [weak self] in
             guard let self, self.isOpen, stream.isWanted, self.resuming[stream.streamID] === stream else { return }
             self.resume(stream)
         }

@@ -223,7 +223,9 @@ extension ServerConnection {
         }
         // What the call has changed may be on its way here, or not have left its actor's reactor: the answer goes behind it.
         let here: @Sendable () -> Void = {
-            self.shard.whenStreamsShow(self, repeated.actor, until: call.deadline) { self.finish(call, outcome) }
+            self.shard.whenStreamsShow(for: call, of: self, repeated.actor, outcome.bytesOfResult) {
+                self.finish(call, outcome)
+            }
         }
         guard let home = repeated.home, home !== shard.states else { return reactor.execute(here) }
         home.reactor.execute {

@@ -96,6 +96,16 @@ extension ServerConnection {
         }
     }
 
+    /// An answer that is known waits for streams: its bytes count as what is held for its client.
+    ///
+    /// - Returns: false when there is no room for it, and it goes without.
+    func holdBack(_ call: RunningCall, _ bytes: Int) -> Bool {
+        guard running[call.callID] === call, call.answerBytes == 0 else { return true }
+        guard (try? account.take(bytes)) != nil else { return false }
+        call.answerBytes = bytes
+        return true
+    }
+
     /// Where the bytes of its calls count.
     private var account: MemoryAccount {
         if let memory { return memory }
@@ -113,6 +123,10 @@ extension ServerConnection {
             departure.onEnd { [shard] in shard.reactor.execute { self.didWork(call) } }
         }
         if call.isAtWork { call.isOutlived = true }
+        if call.answerBytes > 0 {
+            memory?.release(call.answerBytes)
+            call.answerBytes = 0
+        }
         shard.counts.count(.callsEnded)
         guard !call.isInTransit else {
             if !call.isOutlived { didArrive(call) }

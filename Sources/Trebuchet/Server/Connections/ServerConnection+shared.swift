@@ -124,7 +124,7 @@ extension ServerConnection {
             return passOn(message, as: call.callID)
         }
         let kept = KeptMessage(message)
-        shard.whenStreamsShow(self, movedWith: actor) {
+        shard.whenStreamsShow(for: call, of: self, movedWith: actor, message.bytes.count) {
             guard self.running[call.callID] === call else { return }
             self.withdraw(call)
             kept.withMessage { self.passOn($0, as: call.callID) }

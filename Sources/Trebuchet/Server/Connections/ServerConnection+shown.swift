@@ -12,7 +12,9 @@ extension ServerConnection {
         guard mayAwaitStreams, isOpen, home !== shard.states, awaitsStreams(of: home) else {
             return finish(call, outcome)
         }
-        shard.whenStreamsShow(self, .none, for: Self.longestBehindStreams) { self.finish(call, outcome) }
+        shard.whenStreamsShow(for: call, of: self, .none, outcome.bytesOfResult, for: Self.longestBehindStreams) {
+            self.finish(call, outcome)
+        }
     }
 
     /// No answer is kept back for longer by a stream that does not come.
@@ -75,31 +77,38 @@ private struct ActorsToCome {
 extension ServerShard {
     /// Calls `done` on this reactor as soon as those streams show what there is that the connection has asked for, or after a while.
     ///
-    /// - Parameter actor: whose owner has made the answer.
+    /// - Parameters:
+    ///   - actor: whose owner has made the answer.
+    ///   - bytes: of the answer.
     func whenStreamsShow(
-        _ connection: ServerConnection, movedWith actor: ActorName, _ done: @escaping () -> Void
+        for call: RunningCall, of connection: ServerConnection, movedWith actor: ActorName, _ bytes: Int,
+        _ done: @escaping () -> Void
     ) {
-        whenStreamsShow(connection, .moved(actor), for: ServerConnection.longestBehindShared, done)
+        whenStreamsShow(
+            for: call, of: connection, .moved(actor), bytes, for: ServerConnection.longestBehindShared, done)
     }
 
-    /// Calls `done` on this reactor as soon as the connection's streams are up to date.
-    ///
-    /// - Parameter deadline: that of the call. Its answer is known, and a stream that does not begin is not to cost it: after half of
-    ///   the time it goes without.
+    /// Calls `done` on this reactor as soon as the connection's streams are up to date, and those of that actor have begun.
     func whenStreamsShow(
-        _ connection: ServerConnection, _ actor: ActorName, until deadline: UInt64, _ done: @escaping () -> Void
+        for call: RunningCall, of connection: ServerConnection, _ actor: ActorName, _ bytes: Int,
+        _ done: @escaping () -> Void
     ) {
-        let now = reactor.now
-        let wait = Duration.nanoseconds(Int64(clamping: deadline > now ? (deadline - now) / 2 : 0))
-        whenStreamsShow(connection, .of(actor), for: wait, done)
+        whenStreamsShow(for: call, of: connection, .of(actor), bytes, for: nil, done)
     }
 
-    /// - Parameter wait: after that it goes without.
+    /// - Parameter longest: after that it goes without. It does so sooner where half of the call's time is over: its answer is known,
+    ///   and a stream that does not begin is not to cost it.
     fileprivate func whenStreamsShow(
-        _ connection: ServerConnection, _ awaited: AwaitedStreams, for wait: Duration, _ done: @escaping () -> Void
+        for call: RunningCall, of connection: ServerConnection, _ awaited: AwaitedStreams, _ bytes: Int,
+        for longest: Duration?, _ done: @escaping () -> Void
     ) {
         if connection.isOpen { connection.askForLacking() }
-        guard connection.isOpen, !connection.streamsShow(awaited) else { return done() }
+        guard connection.isOpen, !connection.streamsShow(awaited), connection.holdBack(call, bytes) else {
+            return done()
+        }
+        let now = reactor.now
+        let half = Duration.nanoseconds(Int64(clamping: call.deadline > now ? (call.deadline - now) / 2 : 0))
+        let wait = longest.map { min($0, half) } ?? half
         let number = connection.name.number
         let waiting = AnswerBehindStreams(awaited, done: done)
         waiting.timer = reactor.schedule(after: wait) { [weak self, weak waiting] in
@@ -130,4 +139,9 @@ extension ServerShard {
         answersBehindStreams[number] = others.isEmpty ? nil : others
         for answer in ready { answer.end() }
     }
+}
+
+extension CallOutcome {
+    /// Those of what a call has returned, as far as it is encoded.
+    var bytesOfResult: Int { (try? get())?.byteCount ?? 0 }
 }
