@@ -90,11 +90,14 @@ struct LeaseBookTests {
         #expect(isLost && !isGone)
     }
 
-    @Test("a fence that falls is told, whoever has the slot")
+    @Test("a fence that falls is told, whoever has the slot; one that another node had may not have been confirmed")
     mutating func fences() throws {
         try take(lease(0, 3), at: 100)
         try take(lease(0, 3), at: 100)
-        try book.isHeld(holder(1, fence: 5, for: .seconds(1)), at: 100)
+        try take(lease(1, 5), at: 100)
+        try book.isHeld(holder(2, fence: 5, for: .seconds(1)), at: 100)
+        try book.isHeld(holder(2, fence: 4, for: .seconds(1)), at: 200)
+        try take(lease(2, 4), at: 300)
         var changed = book
         var error = #expect(throws: ClusterEngineError.self) {
             try changed.isHeld(holder(0, fence: 2, for: .seconds(1)), at: 1)

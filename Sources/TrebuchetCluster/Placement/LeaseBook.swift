@@ -20,7 +20,7 @@ struct LeaseBook: Sendable {
     /// Leases that were let go, and of which the engine has not said yet that it knows. The slot is not asked for until then: a release
     /// that comes late to the engine would end the new lease, which has the same fence.
     private(set) var released: [ClusterSlot: SlotLease] = [:]
-    /// The highest fence of each slot that was seen.
+    /// The highest fence of each slot that this node was given.
     private var fences: [ClusterSlot: UInt64] = [:]
 
     init(span: UInt64) {
@@ -56,25 +56,26 @@ struct LeaseBook: Sendable {
 
     /// Takes a lease that the engine gave; false when its time is over by now. Throws when the engine has forgotten fences.
     mutating func acquired(_ lease: SlotLease, askedAt: UInt64, now: UInt64) throws(ClusterEngineError) -> Bool {
-        try note(lease)
+        try check(lease)
+        fences[lease.slot] = lease.fence
         elsewhere[lease.slot] = nil
         guard now < askedAt &+ span else { return false }
         held[lease.slot] = Held(lease: lease, askedAt: askedAt)
         return true
     }
 
-    /// Notes who else has a slot. Throws when the engine has forgotten fences.
+    /// Notes who else has a slot. Throws when the engine has forgotten fences: those of leases that this node was given. Another one's may not
+    /// be confirmed by the replicas that durability asks for, and then it is lost with the server in good order.
     mutating func isHeld(_ holder: SlotHolder, at now: UInt64) throws(ClusterEngineError) {
-        try note(holder.lease)
+        try check(holder.lease)
         elsewhere[holder.lease.slot] = now &+ holder.remaining.nanoseconds
     }
 
-    private mutating func note(_ lease: SlotLease) throws(ClusterEngineError) {
+    private func check(_ lease: SlotLease) throws(ClusterEngineError) {
         let known = fences[lease.slot] ?? 0
         guard lease.fence >= known else {
             throw .fenceFell(of: SlotLease(lease.slot, owner: lease.owner, fence: known), to: lease.fence)
         }
-        fences[lease.slot] = lease.fence
     }
 
     mutating func renewed(_ lease: SlotLease, askedAt: UInt64) {
