@@ -29,7 +29,9 @@ extension TrebuchetServer {
             guard parts?.nodes != nil else { return }
             for shard in shards { shard.reactor.execute { shard.forgetOwner(of: slot, node) } }
         }
-        nodes.tellOwners(to: shards)
+        nodes.whenOwnerIsKnown { slot, owner, isHere in
+            for shard in shards { shard.willHear { shard.ownerDidChange(of: slot, to: owner, isHere: isHere) } }
+        }
         parts.nodesOfServer.withLock { $0 = nodes }
     }
 
