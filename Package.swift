@@ -149,16 +149,17 @@ let package = Package(
         library(
             "Commands",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "Platform"]),
-        // Floor 8: the commands that measure.
+        // Floor 8: the commands that measure, and what they stand beside.
+        .target(name: "CBareFanout", path: "Benchmarks/CBareFanout"),
         .target(
             name: "Benchmarks",
             dependencies: [
                 "Commands", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices",
                 "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "StateMachines", "QStream",
                 "WebSockets", "Networking", "TrebuchetWire", "Deltas", "Relays", "Bytes", "Platform", "CEpoll",
-                "CSQLite",
+                "CSQLite", "CBareFanout",
             ],
-            path: "Benchmarks", exclude: ["README.md"], swiftSettings: settings),
+            path: "Benchmarks", exclude: ["README.md", "CBareFanout"], swiftSettings: settings),
         // Floor 9: all commands. Another target than the executable that runs them, because a test that imports an executable may
         // be compiled before it.
         library(

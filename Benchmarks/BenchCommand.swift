@@ -7,7 +7,8 @@ package enum BenchCommand {
         summary:
             "measure what calls, streams, connections, relays, changes, machines, coders, stores, engines and services cost",
         subcommands: [
-            rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, bareEcho, autobahnClient, machines,
+            rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, bareEcho, BareFanout.command,
+            autobahnClient, machines,
             codec, store, transfers, cluster, takeover, spread, services,
         ],
         discussion: """
@@ -54,31 +55,6 @@ package enum BenchCommand {
         return try await RequestLoad(messages: Array(repeating: message, count: inFlight)).run(
             url: url, subprotocol: subprotocol, connections: try arguments.int("--connections", in: 1...19_000) ?? 64,
             seconds: try seconds(arguments))
-    }
-
-    private static let fanout = measure(
-        "fanout", "one state to many subscribers",
-        [
-            OptionSpec(
-                "--url", "URL",
-                "a server started with 'serve --bench'; without it one is started in a process of its own"),
-            OptionSpec("--subscribers", "N", "subscribers (1000)"),
-            OptionSpec("--rate", "N", "updates per second (500)"),
-            OptionSpec("--size", "BYTES", "of the encoded state (200)"),
-            OptionSpec("--whole", nil, "change all of the state each time, so that it is sent as a whole"),
-            OptionSpec("--stalled", "N", "so many of the subscribers read nothing while it is measured (0)"),
-            MeasuredServer.pid, seconds,
-        ]
-    ) { arguments in
-        let server = try MeasuredServer(arguments)
-        defer { server.stop() }
-        let subscribers = try arguments.int("--subscribers", in: 1...19_000) ?? 1000
-        let load = FanoutLoad(
-            rate: try arguments.double("--rate", in: 0.1...100_000) ?? 500,
-            target: arguments.has("--whole") ? "rewrite(stamp:)" : "publish(stamp:)")
-        return try await load.run(
-            [server], subscribers: subscribers, stalled: try arguments.int("--stalled", in: 0...subscribers) ?? 0,
-            size: try arguments.int("--size", in: 1...(1 << 20)) ?? 200, seconds: try seconds(arguments))
     }
 
     private static let idle = measure(

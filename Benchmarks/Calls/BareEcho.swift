@@ -14,21 +14,8 @@ enum BareEcho {
     }
 
     static func run(_ arguments: ParsedArguments) async throws {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var name = sockaddr_in()
-        name.sin_family = sa_family_t(AF_INET)
-        name.sin_port = in_port_t(try arguments.int("--port", in: 0...65535) ?? 9000).bigEndian
-        inet_pton(AF_INET, "127.0.0.1", &name.sin_addr)
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        enable(SO_REUSEADDR, of: SOL_SOCKET, on: listener)
-        let listens = withUnsafeMutablePointer(to: &name) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(listener, address, length) == 0 && listen(listener, 4096) == 0
-                    && getsockname(listener, address, &length) == 0
-            }
-        }
-        guard listens else { throw UsageError("listening: \(String(cString: strerror(errno)))") }
-        print("echoes on tcp://127.0.0.1:\(in_port_t(bigEndian: name.sin_port)) (bare)")
+        let (listener, port) = try BareListener.listen(try arguments.int("--port", in: 0...65535) ?? 9000)
+        print("echoes on tcp://127.0.0.1:\(port) (bare)")
         serve(listener)
     }
 
@@ -46,7 +33,7 @@ enum BareEcho {
                     let descriptor = gnu_accept4(
                         listener, nil, nil, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
                     guard descriptor >= 0 else { continue }
-                    enable(TCP_NODELAY, of: Int32(IPPROTO_TCP), on: descriptor)
+                    BareListener.enable(TCP_NODELAY, of: Int32(IPPROTO_TCP), on: descriptor)
                     peers[descriptor] = Peer(descriptor)
                     watch(descriptor, EPOLLIN.rawValue, EPOLL_CTL_ADD, poller)
                     continue
@@ -76,11 +63,6 @@ enum BareEcho {
         peer.rest = Array(buffer[sent..<count])
         watch(peer.descriptor, EPOLLOUT.rawValue, EPOLL_CTL_MOD, poller)
         return true
-    }
-
-    private static func enable(_ option: Int32, of level: Int32, on descriptor: Int32) {
-        var on: Int32 = 1
-        setsockopt(descriptor, level, option, &on, socklen_t(MemoryLayout<Int32>.size))
     }
 
     private static func watch(_ descriptor: Int32, _ events: UInt32, _ change: Int32, _ poller: Int32) {
