@@ -22,6 +22,8 @@ final class StateSource: StreamHub, @unchecked Sendable {
     private var published: UInt64 = 0
     /// Whether it was noted that there is something to be published.
     private var isMarked = false
+    /// Whether nobody was there for the last version, and nothing is left to be done about that: then a change costs its number, until somebody is.
+    private var isIdle = false
     /// Who writes a persisted state, and the last version that it was given. Such a state is sent when it is written.
     var persistence: (any StateKeeper)?
     var captured: UInt64 = 0
@@ -64,16 +66,19 @@ final class StateSource: StreamHub, @unchecked Sendable {
             publish()
             return
         }
-        guard !isMarked else { return }
+        guard !isMarked, !isIdle || isWanted else { return }
         isMarked = true
         if let home { return home.mark(self) }
-        guard broadcasterCount > 0 || !filters.current.isEmpty || isKept else {
+        guard isWanted else {
             publish()
             return
         }
         // Behind what the actor does now: the end of a call publishes before.
         enter { [weak self] in self?.publishMarked() }
     }
+
+    /// Whether somebody is to be sent what changes now. Who comes later begins with what holds then.
+    private var isWanted: Bool { broadcasterCount > 0 || !filters.isEmpty || isKept }
 
     func publishMarked() { if isMarked { publish() } }
 
@@ -86,7 +91,10 @@ final class StateSource: StreamHub, @unchecked Sendable {
         guard !broadcasters.isEmpty || isKept else {
             // A state that knows its changes notes them meanwhile; who comes back gets what it missed.
             if takeChanges == nil { recent.forget() } else { recent.newest = recent.newest?.withoutWhole }
-            guard let feed = feeding(filters) else { return 0 }
+            guard let feed = feeding(filters) else {
+                isIdle = filters.isEmpty
+                return 0
+            }
             published = version
             feed()
             return EagerBytes.leastPerUpdate
@@ -102,6 +110,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
     /// The current version for all who observe it, or are expected back.
     func update() -> StateEvent {
         published = version
+        isIdle = false
         return encode()
     }
 
