@@ -56,23 +56,26 @@ extension ServerConnection {
     /// Of arguments that are longer nobody is shown anything.
     private static let longestArguments = 2_048
 
-    /// Nil for a call that only those might want to hear of who trace, and that is not traced.
+    /// Nil for a call that only those might want to hear of who trace, and that is not traced. Nothing is made of one whose trace is not kept.
     func told(_ method: String, isRedacted: Bool, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
         let (trace, parent) = trace(of: message)
-        guard trace != nil || events.wants(.callsOrVersions) else { return nil }
+        if !events.wants(.callsOrVersions) {
+            guard let trace else { return nil }
+            guard trace.isSampled else { return ToldCall(passing: trace) }
+        }
         let call = ServerEvent.Call(
             number: events.nextCall(), peer: peer, actor: message.actorName, type: type.name, method: method,
             trace: trace,
             arguments: events.wants(.arguments)
                 ? isRedacted || !type.isInspectable ? .redacted : Self.arguments(of: message) : nil)
-        events.tell(.callBegan(call))
+        if events.wants(.calls) { events.tell(.callBegan(call)) }
         return ToldCall(call, parent: parent)
     }
 
-    /// The span of a call and the one that it is a child of. Where nobody hears of spans, that of the caller, for the log.
+    /// The span of a call and the one that it is a child of. Where nobody hears of spans, or the trace is not kept, that of the caller, for the log.
     private func trace(of message: borrowing Message) -> (TraceContext?, parent: UInt64?) {
         let isTraced = events.wants(.spans)
-        if let caller = message.trace { return (isTraced ? caller.child : caller, caller.span) }
+        if let caller = message.trace { return (isTraced && caller.isSampled ? caller.child : caller, caller.span) }
         return isTraced && events.sampling.next() ? (TraceContext(), nil) : (nil, nil)
     }
 
@@ -206,9 +209,8 @@ extension ServerConnection {
 extension ToldCall {
     /// Runs the method of the call: what it changes is its doing.
     func during<Result>(_ body: () throws -> Result) rethrows -> Result {
-        guard let trace = call.trace else {
-            return try ServerEvents.$currentCall.withValue(call.number, operation: body)
-        }
+        guard let call else { return try TraceContext.with(trace, body) }
+        guard let trace else { return try ServerEvents.$currentCall.withValue(call.number, operation: body) }
         return try TraceContext.with(trace) {
             try ServerEvents.$currentCall.withValue(call.number, operation: body)
         }
