@@ -241,6 +241,9 @@ final class InspectorRecorder: Sendable {
 
     // MARK: What happens
 
+    /// How often there was too much to note.
+    var pauses: UInt64 { state.withLock { $0.budget.pauses } }
+
     /// Another number each time that something was noted.
     var news: UInt64 { noted.load(ordering: .relaxed) }
 

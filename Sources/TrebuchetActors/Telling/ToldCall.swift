@@ -17,9 +17,15 @@ package final class ToldCall: Sendable {
     /// When its method had run and its answer began to wait for the store; 0 when it does not.
     private let ran = Atomic<UInt64>(0)
 
-    /// - Parameter parent: the span that the call is a child of; nil where its trace begins.
-    package init(_ call: ServerEvent.Call, parent: UInt64? = nil) {
+    /// What marks its changes as its own; 0 where nobody is told of calls, nor of what they change.
+    package let mark: UInt64
+
+    /// - Parameters:
+    ///   - parent: the span that the call is a child of; nil where its trace begins.
+    ///   - isMarking: whether somebody is told of calls, or of what they change.
+    package init(_ call: ServerEvent.Call, parent: UInt64? = nil, isMarking: Bool = true) {
         self.call = call
+        mark = isMarking ? call.number : 0
         trace = call.trace
         self.parent = parent
         began = MonotonicClock.now
@@ -28,7 +34,7 @@ package final class ToldCall: Sendable {
 
     /// Of a trace that is not kept, and which nobody else is told of: its method is part of it, so that what it calls is.
     package init(passing trace: TraceContext) {
-        (call, self.trace, parent, began, beganAt) = (nil, trace, nil, 0, 0)
+        (call, self.trace, parent, began, beganAt, mark) = (nil, trace, nil, 0, 0, 0)
     }
 
     /// What its answer says of the trace: only who has sent one that is kept is told.

@@ -156,6 +156,50 @@ package final class TraceSampling: Sendable {
         guard threshold < .max else { return true }
         return numbers.next() < threshold
     }
+
+    /// How many do not until the next that does: between none and so many that it is right on average.
+    fileprivate func gap(_ threshold: UInt64) -> Int {
+        guard threshold > 0 else { return .max }
+        guard threshold < .max else { return 0 }
+        let ratio = Double(threshold) / 0x1p64
+        // Twice the average at most, and one more as often as the rest of it says.
+        let average = min((1 - ratio) / ratio, 1e15)
+        let most = (2 * average).rounded(.down)
+        let rest = average - most / 2
+        let drawn = UInt64(most) == 0 ? 0 : numbers.next() % (UInt64(most) + 1)
+        return Int(drawn) + (Double(numbers.next()) / 0x1p64 < rest ? 1 : 0)
+    }
+
+    /// Counts down from one that begins a trace to the next, for who has all calls of a reactor: so the others cost a subtraction.
+    package struct Countdown {
+        private var threshold: UInt64 = 0
+        private var left = Int.max
+
+        package init() {}
+
+        /// Whether this one does.
+        @inline(__always)
+        package mutating func next(_ sampling: TraceSampling) -> Bool {
+            if sampling.threshold.load(ordering: .relaxed) == threshold, left > 0 {
+                left &-= 1
+                return false
+            }
+            return draw(sampling)
+        }
+
+        @inline(never)
+        private mutating func draw(_ sampling: TraceSampling) -> Bool {
+            let now = sampling.threshold.load(ordering: .relaxed)
+            let isDue = now == threshold
+            threshold = now
+            left = sampling.gap(now)
+            if isDue { return true }
+            // It was set anew.
+            guard left > 0 else { return next(sampling) }
+            left -= 1
+            return false
+        }
+    }
 }
 
 /// Random numbers without questions to the system, but for where they begin: for what is wanted at each call, and is no secret.

@@ -25,7 +25,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
     /// Whether nobody was there for the last version, and nothing is left to be done about that: then a change costs its number, until somebody is.
     private var isIdle = false
     /// Who writes a persisted state, and the last version that it was given. Such a state is sent when it is written.
-    var persistence: (any StateKeeper)?
+    var persistence: (any StateKeeper)? { didSet { isIdle = false } }
     var captured: UInt64 = 0
     /// Whether the store has it, or was given it.
     var isInLog = false
@@ -37,6 +37,8 @@ final class StateSource: StreamHub, @unchecked Sendable {
     var causes = VersionCauses()
     /// How long the whole value was when it was encoded last.
     var wholeByteCount = 0
+    /// When versions are compared with those before them.
+    var comparisons = Comparisons()
 
     init(
         version: UInt64, home: SystemShard?, delivery: StreamDelivery = .latest,
@@ -54,6 +56,10 @@ final class StateSource: StreamHub, @unchecked Sendable {
 
     func didChange(version: UInt64) {
         self.version = version
+        if isIdle, !isWanted {
+            localReaders?.didChange(version: version)
+            return
+        }
         if let home, home.events.wants(.versions) { causes.note(ServerEvents.currentCall) }
         localReaders?.didChange(version: version)
         if let persistence {
@@ -66,7 +72,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
             publish()
             return
         }
-        guard !isMarked, !isIdle || isWanted else { return }
+        guard !isMarked else { return }
         isMarked = true
         if let home { return home.mark(self) }
         guard isWanted else {
