@@ -81,6 +81,39 @@ import TrebuchetTesting
         #expect(budget.pauses == 1)
     }
 
+    @Test("a large state that changes seldom is encoded for who looks each time, and one that changes often is not")
+    func largeStates() {
+        let stream = ServerEvent.Stream(actor: "a", type: "A", target: "observeState")
+        func version(_ bytesForReaders: Int) -> ServerEvent {
+            .versionMade(
+                ServerEvent.Version(
+                    stream: stream, number: 1, calls: [], moreCalls: 0, bytes: 1 << 20, isPatch: false,
+                    bytesForReaders: bytesForReaders))
+        }
+        var (seldom, often, observed) = (NoteBudget(), NoteBudget(), NoteBudget())
+        for second in 1...20 as ClosedRange<UInt64> {
+            #expect(seldom.take(version(1 << 20), at: second * 1_000_000_000) == nil)
+        }
+        var now: UInt64 = 1_000_000_000
+        let end = now + 10_000_000_000
+        var made = 0
+        while now < end {
+            made += 1
+            guard let rest = often.take(version(1 << 20), at: now) else {
+                now += 50_000_000
+                continue
+            }
+            now += rest
+            often.renew()
+            // Who looks begins anew with the whole of it.
+            often.spend(bytes: 1 << 20)
+        }
+        // About one a second, of 200.
+        #expect((5...25).contains(made) && often.pauses > 3, "\(made)")
+        // What others observe is made for them.
+        for time in 1...200 as ClosedRange<UInt64> { #expect(observed.take(version(0), at: time * 50_000_000) == nil) }
+    }
+
     @Test("a server that has too much to do to note all of it says so, and notes what comes later")
     func pauses() async throws {
         try await InspectorRig.with { client, server, _ async throws in

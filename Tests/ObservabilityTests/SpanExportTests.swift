@@ -28,7 +28,7 @@ import TrebuchetTesting
     }
 
     private var span: TraceSpan {
-        TraceSpan("a", .internal, TraceContext(), of: nil, beganAt: 1, took: 1, attributes: [], error: nil)
+        TraceSpan(.storeWrite(actor: "a"), TraceContext(), of: nil, beganAt: 1, took: 1)
     }
 
     @Test("a collector gets the spans as OTLP in JSON")

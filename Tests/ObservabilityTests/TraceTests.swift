@@ -85,6 +85,25 @@ import TrebuchetTesting
         #expect((2_000...3_000).contains(count), "\(count)")
     }
 
+    @Test(
+        "counted down from one to the next as many begin a trace as of all that are drawn",
+        arguments: [
+            (0, 0...0), (0.01, 800...1_200), (0.25, 24_000...26_000), (0.4, 39_000...41_000), (0.75, 74_000...76_000),
+            (1, 100_000...100_000),
+        ])
+    func countdown(ratio: Double, wanted: ClosedRange<Int>) {
+        let sampling = TraceSampling()
+        var countdown = TraceSampling.Countdown()
+        let first = countdown.next(sampling)
+        #expect(!first)
+        sampling.set(ratio)
+        let count = (0..<100_000).count { _ in countdown.next(sampling) }
+        #expect(wanted.contains(count), "\(count)")
+        sampling.set(0)
+        let later = (0..<1_000).count { _ in countdown.next(sampling) }
+        #expect(later == 0)
+    }
+
     @Test("methods are within the span of their call, and what they call is a child of it")
     func children() async throws {
         let listener = Listener(.spans)

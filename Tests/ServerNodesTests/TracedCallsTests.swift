@@ -142,8 +142,8 @@ import TrebuchetCluster
             #expect(await eventually { spans.all.count { $0.kind == .server } == 2 })
             let told = spans.all.filter { $0.kind == .server }.map(\.context.traceparent)
             #expect(Set(named[0...1].compactMap(\.self)) == Set(told) && named[2] == nil)
-            // Of one that is not kept there is no span, and it stays so.
-            #expect(named[3]?.hasPrefix("00-\(Self.trace)-") == true && named[3]?.hasSuffix("-00") == true)
+            // Of one that is not kept there is no span that could be named.
+            #expect(named[3] == nil)
             client.abort()
         }
     }

@@ -50,6 +50,44 @@ import TrebuchetWire
         #expect(published[0] >= EagerBytes.leastPerUpdate && published[1] == 0)
     }
 
+    @Test(
+        "changes of a state that nobody observes any more are nothing to its reactor, until somebody does, who begins with the last"
+    )
+    func unobserved() async throws {
+        let reactor = ReactorGroup.forServer(count: 1).reactors[0]
+        let (marked, beginning, encoded) = await reactor.perform {
+            let shard = SystemShard(reactor, userInfo: [:])
+            let cell = _StateCell<Int>()
+            let source = cell.source(home: shard, access: StateAccess(read: { 1 }, enter: { $0() }))
+            func observe() -> Broadcaster {
+                let broadcaster = Broadcaster(source, shard: shard)
+                source.attach(broadcaster)
+                shard.endOfTurn()
+                return broadcaster
+            }
+            var marked: [Bool] = []
+            func change() {
+                source.didChange(version: source.version + 1)
+                marked.append(shard.hasMarked)
+                shard.endOfTurn()
+            }
+            let first = observe()
+            change()
+            source.detach(first)
+            let before = source.encodeCount
+            // The first forgets what had been sent.
+            for _ in 0..<3 { change() }
+            let encoded = source.encodeCount - before
+            let second = observe()
+            let beginning = (second.newestSequence, source.version)
+            change()
+            source.detach(second)
+            return withExtendedLifetime(cell) { (marked, beginning, encoded) }
+        }
+        #expect(marked == [true, true, false, false, true])
+        #expect(beginning.0 == beginning.1 && encoded == 0)
+    }
+
     @Test("what a call changed becomes a version at its end, not at the turn's")
     func versionOfCall() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]

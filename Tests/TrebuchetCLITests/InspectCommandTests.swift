@@ -71,6 +71,50 @@ import Testing
         }
     }
 
+    @Test("the log of an actor, of a connection or of all is printed, and followed, while the server writes none")
+    func logs() async throws {
+        try await withServer { url, link in
+            func logs(_ words: String...) async throws -> [Substring] {
+                let outcome = try await trebuchet(["inspect", "logs"] + words + ["--url", link])
+                #expect(outcome.status == 0, "\(words): \(outcome)")
+                return outcome.output.split(separator: "\n")
+            }
+            #expect(try await logs() == [])
+            for actor in ["counter", "todos"] {
+                let answer = try await trebuchet(
+                    ["call", "--url", url, actor]
+                        + (actor == "todos" ? ["addTodo(title:)", "\"a b\""] : ["add(_:)", "42"]))
+                #expect(answer.status == 0, "\(answer)")
+            }
+            let lines = try await logs("counter")
+            let call = try #require(lines.first)
+            #expect(lines.count == 1 && call.contains(" debug call actor=counter "), "\(lines)")
+            #expect(call.contains("Z debug call ") && call.contains(" method=add(_:) "), "\(call)")
+            let connection = try #require(call.firstMatch(of: #/ connection=(\d+) /#)?.1)
+            let ofConnection = try await logs(String(connection))
+            #expect(ofConnection.contains(call) && ofConnection.count > 1, "\(ofConnection)")
+            #expect(ofConnection.allSatisfy { $0.contains(" connection=\(connection)") }, "\(ofConnection)")
+            let all = try await logs()
+            #expect(all.contains(call) && all.contains { $0.contains(" actor=todos ") } && all.count > lines.count)
+            #expect(try await logs("--actor", String(connection)) == [])
+            #expect(try await logs("--limit", "1").count == 1)
+            let object = try JSONSerialization.jsonObject(with: Data(try await logs("counter", "--json")[0].utf8))
+            #expect(((object as? [String: Any])?["fields"] as? [String: Any])?["actor"] as? String == "counter")
+            let follower = try ChildProcess(
+                ServeProcess.tool, ["inspect", "logs", "counter", "--follow", "--url", link], error: .captured)
+            while let line = await follower.nextLine(), !line.contains("add(_:)") {}
+            #expect(try await trebuchet(["call", "--url", url, "counter", "increment()"]).status == 0)
+            let next = await follower.nextLine()
+            #expect(next?.contains(" method=increment() ") == true, "\(next ?? "-")")
+            follower.signal(SIGKILL)
+            _ = await follower.finish()
+            let refusal = try await trebuchet(["inspect", "logs", "a", "--actor", "b", "--url", link])
+            #expect(refusal.status != 0 && refusal.error.contains("one actor or one connection"), "\(refusal)")
+            let help = try await trebuchet(["inspect", "logs", "--help"])
+            #expect(help.status == 0 && help.output.contains("--follow") && help.output.contains("[NAME|CONNECTION]"))
+        }
+    }
+
     @Test("a wrong token, an actor that is not there and an address that is none end with a reason")
     func refused() async throws {
         try await withServer { _, link in

@@ -63,12 +63,15 @@ export const format = {
 }
 
 /**
- * A table whose rows are kept while what they show changes.
+ * A table whose rows are kept while what they show changes: only those are drawn that differ, and of new ones no more at a time than a frame has room for.
  *
- * With `still` what a row shows never changes, so that only new ones are made. Columns have `title`, `cell(row)` (a text, an element, or a list), and perhaps `kind`: `right` for figures, `short` for what is not to be broken.
+ * With `still` what a row shows never changes. Columns have `title`, `cell(row)` (a text, an element, or a list), and perhaps `kind`: `right` for figures, `short` for what is not to be broken.
  */
 export class Table {
+    /** New rows in one frame. */
+    static step = 40
     #rows = new Map()
+    #selected
 
     constructor(columns, { key, empty = "Nothing here.", pick, still = false } = {}) {
         Object.assign(this, { columns, key, pick, still })
@@ -81,24 +84,42 @@ export class Table {
     show(rows) {
         const kept = new Map()
         let place = this.body.firstChild
+        let made = 0
         for (const row of rows) {
             const key = this.key(row)
             if (kept.has(key)) continue
-            const old = this.#rows.get(key)
-            const shown = old ?? this.#make()
+            let shown = this.#rows.get(key)
+            if (!shown && made === Table.step) continue
+            if (!shown) {
+                shown = this.#make()
+                made++
+            }
             kept.set(key, shown)
-            shown.row = row
-            if (!old || !this.still) this.columns.forEach((column, at) => fill(shown.cells[at], column.cell(row)))
+            this.#fill(shown, row)
             if (shown.element === place) place = place.nextSibling
             else this.body.insertBefore(shown.element, place)
         }
         for (const [key, { element }] of this.#rows) if (!kept.has(key)) element.remove()
         this.#rows = kept
+        this.select(this.#selected)
         if (kept.size === 0) this.body.append(this.nothing)
         else this.nothing.remove()
+        // What there was no room for comes with the next frame, or with what is shown then.
+        cancelAnimationFrame(this.rest)
+        if (made === Table.step) this.rest = requestAnimationFrame(() => this.show(rows))
+    }
+
+    #fill(shown, row) {
+        const { row: old, text: before } = shown
+        if (old === row) return
+        const text = this.still ? "" : JSON.stringify(row)
+        Object.assign(shown, { row, text })
+        if (old && text === before) return
+        this.columns.forEach((column, at) => fill(shown.cells[at], column.cell(row)))
     }
 
     select(key) {
+        this.#selected = key
         for (const [each, { element }] of this.#rows) {
             if (each === key) element.setAttribute("aria-selected", "true")
             else element.removeAttribute("aria-selected")

@@ -196,7 +196,8 @@ export class Calls {
     calls = []
     last = 0
 
-    constructor(_, parameters) {
+    constructor(figures, parameters) {
+        this.figures = figures
         this.connection = Number(parameters.get("connection")) || null
         this.search = h("input", { type: "search", placeholder: "Actor, method or principal", "aria-label": "Search", oninput: () => this.#show() })
         this.failed = h("input", { type: "checkbox", checked: parameters.has("failed"), onchange: () => this.#show() })
@@ -216,10 +217,12 @@ export class Calls {
         return this.connection ? `calls?connection=${this.connection}&limit=500` : "calls?limit=500"
     }
 
-    show({ last, calls, pauses }) {
+    show({ last, calls, pauses, noted }) {
+        const { answered } = this.figures.now.calls
         // It notes anew after a time in which nobody has looked.
         if (last < this.last) this.calls = []
-        this.pauses = pauses
+        if (last < this.last || !this.first) this.first = { noted, answered }
+        Object.assign(this, { pauses, noted, answered })
         this.calls = [...calls.filter(({ place }) => place > (this.calls[0]?.place ?? 0)), ...this.calls].slice(0, 2_000)
         this.last = last
         this.#show()
@@ -232,7 +235,9 @@ export class Calls {
                 (!this.failed.checked || call.error) &&
                 `${call.actor} ${call.method} ${call.principal ?? ""}`.toLowerCase().includes(searched))
         this.table.show(found.slice(0, 100))
-        const rests = this.pauses > 0 ? `; there were too many to note all of them, ${format.count(this.pauses)} times` : ""
+        // Both are of nearly the same moment.
+        const [noted, made] = [this.noted - this.first?.noted, this.answered - this.first?.answered]
+        const rests = this.pauses > 0 ? `; sampled, as there are too many: ${format.count(noted)} of ${format.count(Math.max(noted, made))}` : ""
         say(this.count, `${format.count(found.length)} of the last ${format.count(this.calls.length)}${rests}`)
     }
 }

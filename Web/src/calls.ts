@@ -1,23 +1,24 @@
 import type { Connection, Line } from "./connection.js"
 import type { Environment } from "./environment.js"
 import { TrebuchetError } from "./errors.js"
-import type { Call, ConnectOptions, JSONCoder, MethodInfo, Result, UntypedCallOptions } from "./types.js"
+import type { Call, ConnectOptions, JSONCoder, MethodInfo, Result, TracedCall, UntypedCallOptions } from "./types.js"
 
 /** What the server counts for each message besides its bytes. */
 const messageCost = 4096
-/** Milliseconds; a timer that is set to more fires at once. */
-const longestTimer = 2 ** 31 - 1
+/** Milliseconds, 23 days; a timer that is set to 2^31 fires at once. */
+const longestTimer = 2e9
 
 interface PendingCall {
-    _number: number
-    _actorID: string
+    /** A number, which grows. */
+    _callID: string
+    /** What does not change with the line that it goes over. */
+    _payload: object
     _method: MethodInfo
     /** JSON, as they were when the call was made. */
     _arguments: string
-    _generics: string[] | undefined
     /** By when it ends, if the caller has said so. */
     _deadline: number | undefined
-    _isIdempotent: boolean
+    _isIdempotent: boolean | undefined
     /** The line that it was sent over last; undefined while it waits. */
     _line?: Line | undefined
     _cost: number
@@ -25,7 +26,8 @@ interface PendingCall {
     _wasSent?: boolean
     /** The name of the connection that it was sent over first: there the server keeps its answer. */
     _session?: string | undefined
-    _end(error: TrebuchetError | undefined, value?: unknown): void
+    /** - traceparent: what its answer said. */
+    _end(error: TrebuchetError | undefined, value?: unknown, traceparent?: string): void
 }
 
 export const byteCount = (text: string): number => new TextEncoder().encode(text).length
@@ -47,7 +49,7 @@ export function errorOf(payload: any, method?: MethodInfo): TrebuchetError {
 /** The calls of a client, those that wait for a connection or for room among them. */
 export class Calls {
     _connection!: Connection
-    private _pending = new Map<number, PendingCall>()
+    private _pending = new Map<string, PendingCall>()
     private _waiting: PendingCall[] = []
     /** The line that calls go over, and what is under way there. */
     private _line: Line | undefined
@@ -65,7 +67,13 @@ export class Calls {
 
     _call(actorID: string, method: MethodInfo, args: readonly unknown[], options: UntypedCallOptions = {}): Call<any, any> {
         const call = new Promise((resolve, reject) =>
-            this._start(actorID, method, args, options, (error, value) => (error ? reject(error) : resolve(value)))
+            this._start(
+                actorID,
+                method,
+                args,
+                { ...options, ...this._options.traces?.(method.target, actorID, options) },
+                (error, value) => (error ? reject(error) : resolve(value))
+            )
         ) as Call<any, any>
         call.result = (): Promise<Result<any, any>> =>
             call.then(
@@ -79,7 +87,7 @@ export class Calls {
         actorID: string,
         method: MethodInfo,
         args: readonly unknown[],
-        { signal, timeout, genericSubstitutions, idempotent }: UntypedCallOptions,
+        { idempotent, timeout, signal, traceparent, genericSubstitutions, ended }: UntypedCallOptions & Partial<TracedCall>,
         end: PendingCall["_end"]
     ): void {
         const { target } = method
@@ -99,33 +107,39 @@ export class Calls {
             if (!Array.isArray(args)) throw Error("the arguments are no array")
             // No value is null on the wire; a codec need not know.
             text = this._coder.stringify(
-                args.map((each, index) => (each == null ? null : (method.arguments?.[index]?.write(each) ?? each)))
+                args.map((each, index) => (each == null ? each : (method.arguments?.[index]?.write(each) ?? each)))
             )
         } catch (error) {
             return refuse("invalidArguments", `${target}: ${(error as any)?.message}`)
         }
-        const number = this._nextNumber()
+        const callID = String(this._nextNumber())
         const stop = (code: string, text: string): void => {
-            if (call._line) connection._send(call._line, "cancel", { callID: String(number) })
+            if (call._line) connection._send(call._line, "cancel", { callID })
             call._end(new TrebuchetError(code, text))
         }
         const abort = (): void => stop("cancelled", target + " was cancelled")
         const call: PendingCall = {
-            _number: number,
-            _actorID: actorID,
+            _callID: callID,
+            _payload: {
+                callID,
+                traceparent,
+                genericSubstitutions,
+                actorID,
+                targetIdentifier: target,
+            },
             _method: method,
             _arguments: text,
-            _generics: genericSubstitutions,
             _deadline: timeout ? world.now() + patience : undefined,
-            _isIdempotent: idempotent ?? method.idempotent ?? false,
+            _isIdempotent: idempotent ?? method.idempotent,
             _cost: 0,
-            _end: (error, value) => {
-                if (!this._pending.delete(number)) return
+            _end: (error, value, traceparent) => {
+                if (!this._pending.delete(callID)) return
                 world.clearTimeout(timer)
                 signal?.removeEventListener("abort", abort)
                 if (call._line) this._left(call)
                 else this._waiting = this._waiting.filter((each) => each !== call)
                 end(error, value)
+                ended?.(error, traceparent)
                 this._sendNext()
                 connection._settle()
             },
@@ -137,7 +151,7 @@ export class Calls {
                 stop("timeout", `${target} was not ${what} within ${patience} ms`)
             }, patience)
         signal?.addEventListener("abort", abort)
-        this._pending.set(number, call)
+        this._pending.set(callID, call)
         this._waiting.push(call)
         this._sendNext()
     }
@@ -158,7 +172,7 @@ export class Calls {
             const { target } = call._method
             if (call._session && !terms.session) {
                 call._end(
-                    new TrebuchetError("unknownOutcome", target + " was sent, and the server of now keeps no answers")
+                    new TrebuchetError("unknownOutcome", target + " was sent, and the server keeps no answers")
                 )
             } else if (size > terms.messageSize) {
                 const text = `${target} makes a message of ${size} bytes; the server takes ${terms.messageSize} (ServerLimits.messageSize)`
@@ -177,17 +191,13 @@ export class Calls {
     }
 
     private _message(call: PendingCall, session: string | undefined): string {
-        const { _deadline: deadline, _generics: generics } = call
-        const name = call._isIdempotent && (call._session ?? session)
+        const { _deadline: deadline, _session: kept } = call
         const envelope = {
-            type: call._session ? "repeat" : "invocation",
+            type: kept ? "repeat" : "invocation",
             payload: {
-                callID: String(call._number),
-                actorID: call._actorID,
-                targetIdentifier: call._method.target,
-                ...(generics && { genericSubstitutions: generics }),
-                ...(deadline && { timeoutMilliseconds: Math.max(1, Math.ceil(deadline - this._world.now())) }),
-                ...(name && { session: name }),
+                ...call._payload,
+                timeoutMilliseconds: deadline && Math.max(1, Math.ceil(deadline - this._world.now())),
+                session: call._isIdempotent ? (kept ?? session) : undefined,
             },
         }
         return this._coder.stringify(envelope).slice(0, -2) + `,"arguments":${call._arguments}}}`
@@ -208,8 +218,8 @@ export class Calls {
     }
 
     /** Whether it was the answer to a call. */
-    _answered({ callID, error, result }: any): boolean {
-        const call = this._pending.get(Number(callID))
+    _answered({ callID, error, result, traceparent }: any): boolean {
+        const call = this._pending.get(callID)
         if (!call) return false
         const { _method: method } = call
         let failure: TrebuchetError | undefined
@@ -219,7 +229,7 @@ export class Calls {
         } catch (problem) {
             failure = new TrebuchetError("internal", `the answer of ${method.target} cannot be read: ` + (problem as any)?.message)
         }
-        call._end(failure, result)
+        call._end(failure, result, traceparent)
         return true
     }
 
@@ -237,7 +247,7 @@ export class Calls {
             } else this._endUnknown(call, error)
         }
         // Their numbers grow on each line.
-        this._waiting.sort((a, b) => a._number - b._number)
+        this._waiting.sort((a, b) => +a._callID - +b._callID)
         this._sendNext()
     }
 

@@ -4,8 +4,8 @@ export { TrebuchetError } from "./errors.js"
 export { array, bigint, data, date, decimal, lazy, map, nullable, record, struct, union } from "./codecs.js"
 export type { ErrorCode } from "./errors.js"
 export type {
-    Actor, ActorInfo, ActorShape, ActorType, Call, CallError, CallOptions, Client, Codec, ConnectOptions, Events, Filter, JSONCoder,
-    MethodInfo, Part, Result, State, Status, Store, StreamInfo, StreamStatus, UntypedActor, UntypedCallOptions,
+    Actor, ActorInfo, ActorShape, ActorType, Call, CallError, CallOptions, CallTracer, Client, Codec, ConnectOptions, Events, Filter, JSONCoder,
+    MethodInfo, Part, Result, State, Status, Store, StreamInfo, StreamStatus, TracedCall, UntypedActor, UntypedCallOptions,
 } from "./types.js"
 
 // For the bundles beside this one, in place of copies; they are not in its types.

@@ -62,6 +62,16 @@ export interface ConnectOptions {
     maximumDelay?: number
     /** `exact` of trebuchet-exact.js, for numbers that JavaScript's doubles cannot hold. Default `JSON`. */
     json?: JSONCoder
+    /** `traces(…)` of trebuchet-traces.js, by which calls are parts of traces. Default none: then one that an option of the call gives is sent as it is. */
+    traces?: CallTracer
+}
+
+/** Says what a call is part of, when it is made; nothing for no trace. It throws nothing. `ended` is told what the answer said of the span at the server. */
+export type CallTracer = (target: string, actorID: string, options: CallOptions) => TracedCall | undefined
+
+export interface TracedCall {
+    readonly traceparent: string
+    ended(error: TrebuchetError | undefined, answered: string | undefined): void
 }
 
 export interface CallOptions {
@@ -69,6 +79,8 @@ export interface CallOptions {
     signal?: AbortSignal
     /** Milliseconds until the call ends with `timeout`, here and at the server. Default that of `connect`. */
     timeout?: number
+    /** What it is part of, as the W3C's `traceparent`. */
+    traceparent?: string
 }
 
 /** Options of an untyped call. */

@@ -102,6 +102,7 @@ import { useActor, useActorState } from "../../dist/react.js"
 import { readable } from "../../dist/svelte.js"
 import { list, show, watch } from "../../dist/dom.js"
 import { exact } from "../../dist/trebuchet-exact.js"
+import { type CallSpan, newTrace, traces } from "../../dist/trebuchet-traces.js"
 import { connect } from "../../dist/trebuchet.js"
 import { client, TodoItem, TodoList, TodoListState } from "./generated.js"
 const todos = useActor(client, TodoList, "todos")
@@ -114,6 +115,9 @@ declare const element: HTMLElement
 show(todos.state.at("/todos"), element, (items) => String(items.length))
 list(todos.state.at("/todos"), element, ({ id }) => id, () => document.createElement("li"), (li, { title }) => (li.textContent = title))
 connect(new URL("ws://x"), { json: exact })
+const spans: CallSpan[] = []
+connect("/", { traces: traces({ current: () => null, sampling: 0.1, spanEnded: (span) => spans.push(span) }) })
+void todos.addTodo("a", { traceparent: newTrace() })
 void [state, items, phase]
 `
 

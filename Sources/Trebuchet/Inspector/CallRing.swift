@@ -29,13 +29,20 @@ struct CallRing {
     /// Calls that are known by their numbers, a power of two.
     private static let known = 4_096
 
-    /// A call, as far as it is known.
-    struct Entry: Sendable {
-        var number: UInt64
-        var call: ServerEvent.Call?
-        var began: Int64 = 0
-        var took: Duration?
-        var error: TrebuchetError.Code?
+    /// A call, as far as it is known. An object, so that what is noted can be copied for who looks in no time, while calls go on.
+    final class Entry: Sendable {
+        let number: UInt64
+        let call: ServerEvent.Call?
+        let began: Int64
+        let took: Duration?
+        let error: TrebuchetError.Code?
+
+        init(
+            _ number: UInt64, _ call: ServerEvent.Call? = nil, began: Int64 = 0, took: Duration? = nil,
+            error: TrebuchetError.Code? = nil
+        ) {
+            (self.number, self.call, self.began, self.took, self.error) = (number, call, began, took, error)
+        }
     }
 
     /// One that was refused before it began.
@@ -49,15 +56,15 @@ struct CallRing {
     }
 
     /// What has ended. JSON is made of it for who looks, not for each call.
-    enum Outcome: Sendable {
-        case ended(ServerEvent.Call, Entry)
+    indirect enum Outcome: Sendable {
+        case ended(Entry)
         case refused(Refused)
         /// What else has happened.
         case told(ServerEvent, at: Int64)
 
         var actor: String? {
             switch self {
-            case .ended(let call, _): call.actor
+            case .ended(let entry): entry.call?.actor
             case .refused(let refused): refused.actor
             case .told: nil
             }
@@ -65,7 +72,7 @@ struct CallRing {
 
         var connection: UInt64? {
             switch self {
-            case .ended(let call, _): call.peer.connection
+            case .ended(let entry): entry.call?.peer.connection
             case .refused(let refused): refused.peer.connection
             case .told: nil
             }
@@ -75,7 +82,7 @@ struct CallRing {
 
         var isFailed: Bool {
             switch self {
-            case .ended(_, let entry): entry.error != nil
+            case .ended(let entry): entry.error != nil
             case .refused: true
             case .told: false
             }
@@ -83,7 +90,7 @@ struct CallRing {
 
         var members: [(String, InspectorJSON)] {
             switch self {
-            case .ended(_, let entry): entry.members
+            case .ended(let entry): entry.members
             case .refused(let refused):
                 Entry.shown(refused.peer) + [
                     ("actor", .text(refused.actor)), ("method", .text(refused.target)),
@@ -104,11 +111,13 @@ struct CallRing {
     private var ended: [Ended] = []
     private var first = 0
     private(set) var lastNumber: UInt64 = 0
+    /// Calls among them.
+    private var noted: UInt64 = 0
 
     /// What is known of a call; its number alone when that is long ago.
     subscript(number: UInt64) -> Entry {
         guard !entries.isEmpty, let found = entries[Self.place(number)], found.number == number else {
-            return Entry(number: number)
+            return Entry(number)
         }
         return found
     }
@@ -117,18 +126,15 @@ struct CallRing {
 
     mutating func begin(_ call: ServerEvent.Call) {
         if entries.isEmpty { entries = Array(repeating: nil, count: Self.known) }
-        entries[Self.place(call.number)] = Entry(number: call.number, call: call, began: WallTime.milliseconds)
+        entries[Self.place(call.number)] = Entry(call.number, call, began: WallTime.milliseconds)
     }
 
     mutating func end(_ call: ServerEvent.Call, _ took: Duration, _ error: TrebuchetError.Code?) {
-        var entry = self[call.number]
-        entry.call = call
-        entry.took = took
-        entry.error = error
+        let entry = Entry(call.number, call, began: self[call.number].began, took: took, error: error)
         if !entries.isEmpty, entries[Self.place(call.number)]?.number == call.number {
             entries[Self.place(call.number)] = entry
         }
-        append(.ended(call, entry))
+        append(.ended(entry))
     }
 
     mutating func refuse(
@@ -145,6 +151,7 @@ struct CallRing {
 
     private mutating func append(_ outcome: Outcome) {
         lastNumber += 1
+        if outcome.isCall { noted += 1 }
         let made = Ended(number: lastNumber, outcome: outcome)
         if ended.count < Self.room {
             ended.append(made)
@@ -172,7 +179,7 @@ struct CallRing {
     func json(_ look: CallsLook, pauses: UInt64) -> InspectorJSON {
         .object([
             ("last", .count(lastNumber)), ("kept", .count(ended.count { $0.outcome.isCall })),
-            ("pauses", .count(pauses)),
+            ("pauses", .count(pauses)), ("noted", .count(noted)),
             ("calls", .list(shown(after: look.after, limit: look.limit) { look.takes($0) })),
         ])
     }

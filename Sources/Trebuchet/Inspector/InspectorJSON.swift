@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// What the inspector shows, as JSON.
 ///
 /// In none of it stands what a browser could take for markup, also where a name or a state has it: `<`, `>` and `&` are escaped.
@@ -18,64 +20,82 @@ enum InspectorJSON: Sendable {
     static func seconds(_ nanoseconds: UInt64) -> InspectorJSON { .number(Double(nanoseconds) / 1e9) }
 
     var bytes: [UInt8] {
-        var bytes: [UInt8] = []
-        write(into: &bytes)
-        return bytes
+        var buffer = ByteBuffer()
+        write(to: &buffer)
+        return Array(buffer.bytes)
     }
 
-    private func write(into bytes: inout [UInt8]) {
+    func write(to buffer: inout ByteBuffer) {
         switch self {
-        case .null: bytes += "null".utf8
-        case .flag(let flag): bytes += (flag ? "true" : "false").utf8
-        case .number(let number): bytes += (number.isFinite ? "\(number)" : "null").utf8
-        case .whole(let number): bytes += "\(number)".utf8
-        case .text(let text): Self.write(text, into: &bytes)
+        case .null: buffer.append("null" as StaticString)
+        case .flag(let flag): buffer.append(flag ? "true" as StaticString : "false" as StaticString)
+        case .number(let number): buffer.append(utf8: number.isFinite ? "\(number)" : "null")
+        case .whole(let number): buffer.append(decimal: number)
+        case .text(let text): Self.write(text, to: &buffer)
         case .list(let list):
-            bytes.append(UInt8(ascii: "["))
-            for (place, element) in list.enumerated() {
-                if place > 0 { bytes.append(UInt8(ascii: ",")) }
-                element.write(into: &bytes)
+            buffer.append(UInt8(ascii: "["))
+            var isFirst = true
+            for element in list {
+                if !isFirst { buffer.append(UInt8(ascii: ",")) }
+                isFirst = false
+                element.write(to: &buffer)
             }
-            bytes.append(UInt8(ascii: "]"))
+            buffer.append(UInt8(ascii: "]"))
         case .object(let members):
-            bytes.append(UInt8(ascii: "{"))
-            for (place, member) in members.enumerated() {
-                if place > 0 { bytes.append(UInt8(ascii: ",")) }
-                Self.write(member.0, into: &bytes)
-                bytes.append(UInt8(ascii: ":"))
-                member.1.write(into: &bytes)
+            buffer.append(UInt8(ascii: "{"))
+            var isFirst = true
+            for (name, value) in members {
+                if !isFirst { buffer.append(UInt8(ascii: ",")) }
+                isFirst = false
+                Self.write(name, to: &buffer)
+                buffer.append(UInt8(ascii: ":"))
+                value.write(to: &buffer)
             }
-            bytes.append(UInt8(ascii: "}"))
+            buffer.append(UInt8(ascii: "}"))
         case .written(let json):
-            // These stand inside of strings alone, and never behind a backslash.
-            for byte in json { if Self.isMarkup(byte) { Self.escape(byte, into: &bytes) } else { bytes.append(byte) } }
+            // What is escaped stands inside of strings alone, and never behind a backslash.
+            json.withUnsafeBytes { Self.write($0, to: &buffer) { Self.isMarkup($0) } }
         }
     }
 
-    private static func write(_ text: String, into bytes: inout [UInt8]) {
-        bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                bytes.append(UInt8(ascii: "\\"))
-                bytes.append(byte)
-            case 0..<0x20, 0x7F: escape(byte, into: &bytes)
-            case _ where isMarkup(byte): escape(byte, into: &bytes)
-            default: bytes.append(byte)
+    private static func write(_ text: String, to buffer: inout ByteBuffer) {
+        var text = text
+        buffer.append(UInt8(ascii: "\""))
+        text.withUTF8 { bytes in
+            write(UnsafeRawBufferPointer(bytes), to: &buffer) { byte in
+                byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+                    || isMarkup(byte)
             }
         }
-        bytes.append(UInt8(ascii: "\""))
+        buffer.append(UInt8(ascii: "\""))
     }
 
+    /// Most have nothing that is to be escaped, and are copied at once.
+    @inline(__always)
+    private static func write(
+        _ bytes: UnsafeRawBufferPointer, to buffer: inout ByteBuffer, escaping isEscaped: (UInt8) -> Bool
+    ) {
+        var start = 0
+        for place in 0..<bytes.count where isEscaped(bytes[place]) {
+            buffer.append(UnsafeRawBufferPointer(rebasing: bytes[start..<place]))
+            escape(bytes[place], to: &buffer)
+            start = place + 1
+        }
+        buffer.append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+    }
+
+    @inline(__always)
     private static func isMarkup(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "&")
     }
 
-    private static func escape(_ byte: UInt8, into bytes: inout [UInt8]) {
-        let digits = Array("0123456789abcdef".utf8)
-        bytes += "\\u00".utf8
-        bytes.append(digits[Int(byte >> 4)])
-        bytes.append(digits[Int(byte & 15)])
+    private static func escape(_ byte: UInt8, to buffer: inout ByteBuffer) {
+        if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+            buffer.append(UInt8(ascii: "\\"))
+            return buffer.append(byte)
+        }
+        buffer.append("\\u00" as StaticString)
+        for digit in [byte >> 4, byte & 15] { buffer.append(digit < 10 ? 0x30 + digit : 0x57 + digit) }
     }
 }
 

@@ -27,9 +27,10 @@ struct LogLook {
 
 extension CallRing.Outcome {
     /// What a log is told of it, and when.
-    var event: (event: ServerEvent, time: Int64) {
+    var event: (event: ServerEvent, time: Int64)? {
         switch self {
-        case .ended(let call, let entry):
+        case .ended(let entry):
+            guard let call = entry.call else { return nil }
             let took = entry.took ?? .zero
             return (
                 .callEnded(call, took: took, error: entry.error),
@@ -53,8 +54,9 @@ extension CallRing {
         var lines: [InspectorJSON] = []
         for entry in newest {
             guard lines.count < look.limit, entry.number > look.after else { break }
-            let (event, time) = entry.outcome.event
-            guard let line = LogRecord(event), look.takes(line) else { continue }
+            guard let (event, time) = entry.outcome.event, let line = LogRecord(event), look.takes(line) else {
+                continue
+            }
             let fields = line.fields.map { field -> (String, InspectorJSON) in
                 switch field.value {
                 case .text(let text): (field.name, .text(text))

@@ -18,6 +18,7 @@ distributed actor InspectorPage {
     private var nextView: UInt64 = 0
     private var earliestView: UInt64 = 0
     private var seenNews: UInt64 = 0
+    private var seenPauses: UInt64 = 0
     /// Seconds since somebody has observed it.
     private var unseen = 0
 
@@ -91,6 +92,8 @@ distributed actor InspectorPage {
     private static let tick = Duration.milliseconds(100)
     private static let second: UInt64 = 1_000_000_000
     private static let longestPause = 5 * second
+    /// Between two looks at a server that has more to do than is noted: most of what is shown is another one each time.
+    private static let busyPause = 2 * second
     /// Seconds that it goes on while nobody observes it.
     private static let patience = 3
 
@@ -119,7 +122,10 @@ distributed actor InspectorPage {
         let made = InspectorView(path, status, json)
         if made != view { view = made }
         now = MonotonicClock.now
-        earliestView = now &+ min(Self.longestPause, (now &- began) * Self.share)
+        let pauses = window.views.recorder.pauses
+        let least = pauses == seenPauses ? 0 : Self.busyPause
+        seenPauses = pauses
+        earliestView = now &+ min(Self.longestPause, max(least, (now &- began) * Self.share))
         nextView = max(now &+ Self.second, earliestView)
         return Self.tick
     }

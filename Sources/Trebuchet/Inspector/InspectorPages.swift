@@ -85,8 +85,13 @@ struct InspectorView: DirectJSON, Codable, Sendable, Equatable {
     }
 
     func write(json buffer: inout ByteBuffer) {
-        let head = InspectorJSON.object([("path", .text(path)), ("status", .count(status))])
-        buffer.append(head.bytes.dropLast() + Array(",\"shown\":".utf8) + json + [UInt8(ascii: "}")])
+        buffer.append(#"{"path":"# as StaticString)
+        InspectorJSON.text(path).write(to: &buffer)
+        buffer.append(#","status":"# as StaticString)
+        buffer.append(decimal: Int64(status))
+        buffer.append(#","shown":"# as StaticString)
+        buffer.append(json)
+        buffer.append(UInt8(ascii: "}"))
     }
 
     func encode(to encoder: any Encoder) throws {

@@ -141,6 +141,7 @@ final class InspectorRecorder: Sendable {
     /// What one of its states was sent as.
     func note(_ taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) {
         state.withLock { state in
+            if taken.base == nil { state.budget.spend(bytes: taken.bytes) }
             // Of the version itself nothing was noted either.
             if !state.budget.isUsedUp { actor.note(taken, of: stream) }
         }
@@ -149,7 +150,10 @@ final class InspectorRecorder: Sendable {
 
     /// What one of its states is now.
     func note(whole taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) {
-        state.withLock { _ in actor.note(whole: taken, of: stream) }
+        state.withLock { state in
+            state.budget.spend(bytes: taken.bytes)
+            actor.note(whole: taken, of: stream)
+        }
     }
 
     /// Whether the reactor got to it in time.
@@ -205,58 +209,62 @@ final class InspectorRecorder: Sendable {
             return Array(state.actors.values)
         }
         for actor in gone { actor.leave() }
-        reactor.run { self.listen() }
+        listen()
     }
 
     /// Whether anything is noted.
     var isOn: Bool { state.withLock { !$0.ears.isEmpty } }
 
-    /// Has the server tell what is wanted now, and nothing else. On the reactor, so that one comes behind the other.
+    /// Has the server tell what is wanted now, and nothing else. From anywhere.
     private func listen() {
-        let (old, new) = state.withLock { state -> ([Ear], [Ear]) in
-            let wantsCalls = state.until > 0
-            let wanted: [ServerEvent.Kinds] =
-                !wantsCalls || state.budget.isUsedUp
-                ? [] : state.actors.isEmpty ? [Self.callKinds] : [Self.callKinds, [.versions, .deliveries]]
-            guard wanted.count != state.ears.count else { return ([], []) }
-            if wanted.count > state.ears.count {
-                let added = wanted[state.ears.count...].map { kinds in
-                    Ear(kinds) { [weak self] event in self?.hear(event) }
-                }
-                state.ears += added
-                return ([], Array(added))
-            }
-            let removed = state.ears[wanted.count...]
-            state.ears.removeLast(removed.count)
-            return (Array(removed), [])
+        let old = state.withLock { listen(&$0) }
+        // Freed without the lock.
+        _ = old
+    }
+
+    /// Under the lock, so that who comes last has the last word. Returns those who do not listen any more.
+    private func listen(_ state: inout State) -> [Ear] {
+        let wantsCalls = state.until > 0
+        let wanted: [ServerEvent.Kinds] =
+            !wantsCalls || state.budget.isUsedUp
+            ? [] : state.actors.isEmpty ? [Self.callKinds] : [Self.callKinds, [.versions, .deliveries]]
+        while state.ears.count < wanted.count {
+            let ear = Ear(wanted[state.ears.count]) { [weak self] event in self?.hear(event) }
+            state.ears.append(ear)
+            events.add(ear)
         }
+        let old = Array(state.ears[wanted.count...])
+        state.ears.removeLast(old.count)
         for ear in old { events.remove(ear) }
-        for ear in new { events.add(ear) }
+        return old
     }
 
     // MARK: What happens
+
+    /// How often there was too much to note.
+    var pauses: UInt64 { state.withLock { $0.budget.pauses } }
 
     /// Another number each time that something was noted.
     var news: UInt64 { noted.load(ordering: .relaxed) }
 
     private func hear(_ event: ServerEvent) {
         let now = MonotonicClock.now
-        let rest = state.withLock { state -> UInt64? in
-            // What is told until nobody listens any more.
-            guard !state.budget.isUsedUp else { return nil }
+        let (rest, old) = state.withLock { state -> (UInt64?, [Ear]) in
+            // What others are about to tell.
+            guard !state.budget.isUsedUp else { return (nil, []) }
             let rest = state.budget.take(event, at: now)
             note(event, in: &state)
-            if rest != nil { for actor in state.actors.values { actor.leaveGap() } }
-            return rest
+            guard rest != nil else { return (nil, []) }
+            for actor in state.actors.values { actor.leaveGap() }
+            // At once: a turn may have a thousand calls more.
+            return (rest, listen(&state))
         }
         noted.wrappingAdd(1, ordering: .relaxed)
         guard let rest else { return }
+        withExtendedLifetime(old) {}
+        for actor in actors { actor.leave(forGood: false) }
         reactor.execute { [weak self] in
-            guard let self else { return }
-            let actors = actors
-            listen()
-            for actor in actors { actor.leave(forGood: false) }
-            reactor.schedule(after: .nanoseconds(Int64(rest))) { [weak self] in
+            self?.reactor.schedule(after: .nanoseconds(Int64(rest))) { [weak self] in
                 guard let self else { return }
                 state.withLock { $0.budget.renew() }
                 listen()
@@ -285,42 +293,5 @@ final class InspectorRecorder: Sendable {
             state.actors[ActorName(stream.actor)]?.countSkipped(stream.target, by: connection, from, to)
         default: state.calls.tell(event)
         }
-    }
-}
-
-/// How much is noted in a tenth of a second: what is beyond that costs nothing, and is not noted. So who looks does not slow down a server
-/// that has much to do, and of one that has little sees all.
-struct NoteBudget {
-    private static let window: UInt64 = 100_000_000
-    static let most = 2_000
-    /// Of one call, from its beginning to its end: it is looked at from many sides.
-    private static let callCost = 5
-
-    private var began: UInt64 = 0
-    private let all: Int
-    private var left: Int
-    private(set) var isUsedUp = false
-    /// How often it was.
-    private(set) var pauses: UInt64 = 0
-
-    init(_ all: Int = NoteBudget.most) { (self.all, left) = (all, all) }
-
-    /// - Returns: when it is used up with this, how long it is until there is more, in nanoseconds.
-    mutating func take(_ event: ServerEvent, at now: UInt64) -> UInt64? {
-        if now &- began >= Self.window { (began, left) = (now, all) }
-        switch event {
-        case .delivered, .skipped: left -= 1
-        case .versionMade(let version): left -= Self.callCost + version.calls.count / 8
-        default: left -= Self.callCost
-        }
-        guard left <= 0 else { return nil }
-        isUsedUp = true
-        pauses += 1
-        return max(1, Self.window - min(Self.window, now &- began))
-    }
-
-    mutating func renew() {
-        (left, isUsedUp) = (all, false)
-        began = 0
     }
 }

@@ -2,14 +2,15 @@ internal import WebSockets
 
 extension PageSource {
     /// `/trebuchet.js` and `/trebuchet-services.js`, the clients for browsers, with `/trebuchet-rooms.js`, `/trebuchet-writes.js`
-    /// and `/trebuchet-offline.js`, which the latter loads when it needs them, `/trebuchet-exact.js`, `/dom.js` and `/svelte.js`, as they belong to this version of
-    /// the server: a page imports them as modules, without a build.
+    /// and `/trebuchet-offline.js`, which the latter loads when it needs them, `/trebuchet-exact.js`, `/trebuchet-traces.js`, `/dom.js` and `/svelte.js`, as they belong to this
+    /// version of the server: a page imports them as modules, without a build.
     public static var clientLibrary: PageSource {
         let files = [
             ("/trebuchet.js", WebFiles.trebuchet), ("/trebuchet-services.js", WebFiles.services),
             ("/trebuchet-rooms.js", WebFiles.rooms), ("/trebuchet-writes.js", WebFiles.writes),
             ("/trebuchet-offline.js", WebFiles.offline),
-            ("/trebuchet-exact.js", WebFiles.exact), ("/dom.js", WebFiles.dom), ("/svelte.js", WebFiles.svelte),
+            ("/trebuchet-exact.js", WebFiles.exact), ("/trebuchet-traces.js", WebFiles.traces),
+            ("/dom.js", WebFiles.dom), ("/svelte.js", WebFiles.svelte),
         ]
         return PageSource(
             kind: .list(files.compactMap { $1.utf8CodeUnitCount > 0 ? try? page($0, bytes($1)) : nil }))

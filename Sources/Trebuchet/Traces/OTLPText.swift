@@ -19,17 +19,25 @@ enum OTLPText {
 
     private static func append(_ span: TraceSpan, to buffer: inout ByteBuffer) {
         // Numbers of 64 bits are texts there, and IDs are in hexadecimal digits.
-        var head = #"{"traceId":"\#(span.context.traceID)","spanId":"\#(span.context.spanID)","#
-        if let parent = span.parentID { head += #""parentSpanId":"\#(parent)","# }
-        let took = span.took.components
-        let end = span.began &+ UInt64(took.seconds) &* 1_000_000_000 &+ UInt64(took.attoseconds / 1_000_000_000)
-        head +=
-            #""kind":\#(number(span.kind)),"startTimeUnixNano":"\#(span.began)","endTimeUnixNano":"\#(end)","name":"#
-        buffer.append(utf8: head)
+        buffer.append(#"{"traceId":""# as StaticString)
+        span.context.appendTraceID(to: &buffer)
+        buffer.append(#"","spanId":""# as StaticString)
+        TraceContext.append(span.context.span, to: &buffer)
+        if let parent = span.parent {
+            buffer.append(#"","parentSpanId":""# as StaticString)
+            TraceContext.append(parent, to: &buffer)
+        }
+        buffer.append(#"","kind":"# as StaticString)
+        buffer.append(number(span.kind))
+        buffer.append(#","startTimeUnixNano":""# as StaticString)
+        buffer.append(decimal: span.began)
+        buffer.append(#"","endTimeUnixNano":""# as StaticString)
+        buffer.append(decimal: span.began &+ span.time)
+        buffer.append(#"","name":"# as StaticString)
         JSONString.append(span.name, to: &buffer)
         buffer.append(#","attributes":["# as StaticString)
         var isFirst = true
-        for (name, value) in span.attributes {
+        span.eachAttribute { name, value in
             if !isFirst { buffer.append(0x2C) }
             isFirst = false
             attribute(name, value, to: &buffer)
@@ -43,19 +51,21 @@ enum OTLPText {
         }
     }
 
-    private static func attribute(_ name: String, _ value: String, to buffer: inout ByteBuffer) {
-        buffer.append(#"{"key":"# as StaticString)
-        JSONString.append(name, to: &buffer)
-        buffer.append(#","value":{"stringValue":"# as StaticString)
+    /// - Parameter name: one that needs no escapes.
+    private static func attribute(_ name: StaticString, _ value: String, to buffer: inout ByteBuffer) {
+        buffer.append(#"{"key":""# as StaticString)
+        buffer.append(name)
+        buffer.append(#"","value":{"stringValue":"# as StaticString)
         JSONString.append(value, to: &buffer)
         buffer.append("}}" as StaticString)
     }
 
-    private static func number(_ kind: TraceSpan.Kind) -> Int {
+    /// A digit, in ASCII.
+    private static func number(_ kind: TraceSpan.Kind) -> UInt8 {
         switch kind {
-        case .internal: 1
-        case .server: 2
-        case .client: 3
+        case .internal: 0x31
+        case .server: 0x32
+        case .client: 0x33
         }
     }
 }

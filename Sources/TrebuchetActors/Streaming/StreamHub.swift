@@ -37,6 +37,8 @@ package class StreamHub: @unchecked Sendable {
     private let origin: StreamHub?
     final let entry: Entry
     private let broadcasters = Mutex<[Broadcaster]>([])
+    /// How many these are. Written under their lock, read without.
+    private let carriers = Atomic<Int>(0)
     private let subscribers = Atomic<Int>(0)
     private let encodes = Atomic<Int>(0)
     /// Of a filter that of the state, and not its own to prolong.
@@ -171,7 +173,8 @@ package class StreamHub: @unchecked Sendable {
             .versionMade(
                 ServerEvent.Version(
                     stream: label, number: update.sequence, calls: causes.calls, moreCalls: causes.more,
-                    bytes: update.byteCount, isPatch: update.patch != nil)))
+                    bytes: update.byteCount, isPatch: update.patch != nil,
+                    bytesForReaders: subscriberCount > 0 ? 0 : update.current?.count ?? update.byteCount)))
     }
 
     final func countEncoding() { encodes.add(1, ordering: .relaxed) }
@@ -196,7 +199,7 @@ package class StreamHub: @unchecked Sendable {
 
     // MARK: Who carries it on
 
-    package final var broadcasterCount: Int { broadcasters.withLock { $0.count } }
+    package final var broadcasterCount: Int { carriers.load(ordering: .relaxed) }
     final var current: [Broadcaster] { broadcasters.withLock { $0 } }
     final func has(_ broadcaster: Broadcaster) -> Bool { current.contains { $0 === broadcaster } }
 
@@ -210,6 +213,7 @@ package class StreamHub: @unchecked Sendable {
         broadcasters.withLock { all in
             guard !broadcaster.isDetached else { return false }
             if !all.contains(where: { $0 === broadcaster }) { all.append(broadcaster) }
+            carriers.store(all.count, ordering: .relaxed)
             return true
         }
     }
@@ -218,6 +222,7 @@ package class StreamHub: @unchecked Sendable {
         broadcasters.withLock { all in
             broadcaster.isDetached = true
             all.removeAll { $0 === broadcaster }
+            carriers.store(all.count, ordering: .relaxed)
         }
         if broadcaster.wasLost, origin == nil { memory.keep(for: broadcaster.shard.resumeTime, on: home) }
         endIfUnused()
@@ -229,6 +234,7 @@ package class StreamHub: @unchecked Sendable {
     final func tell(last event: StateEvent) {
         let told = broadcasters.withLock { all in
             defer { all = [] }
+            carriers.store(0, ordering: .relaxed)
             return all
         }
         for broadcaster in told { broadcaster.send(event) }

@@ -26,6 +26,8 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// For clients of versions 1 and 2.
     package private(set) var wholeSecondsCoder: ValueCoder
     private var markedSources: [StreamHub] = []
+    /// Empty, with the room of those of before: most calls change a state, and none is to ask for memory for that.
+    private var spareSources: [StreamHub] = []
     /// Broadcasters whose subscribers are to be written to; those before `flushed` have been.
     private var markedBroadcasters: [Broadcaster] = []
     private var flushed = 0
@@ -102,8 +104,11 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     package func publishMarked() {
         guard !markedSources.isEmpty else { return }
         var sources: [StreamHub] = []
+        swap(&sources, &spareSources)
         swap(&sources, &markedSources)
         for source in sources { eagerBytes -= source.publish() }
+        sources.removeAll(keepingCapacity: true)
+        swap(&sources, &spareSources)
     }
 
     /// At the end of a call: what it changed becomes a version of its own, while the turn has room for it.

@@ -212,10 +212,14 @@ public enum ServerEvent: Sendable {
         public let bytes: Int
         /// Whether that is the difference from the one before.
         public let isPatch: Bool
+        /// Bytes that were encoded for readers in this process alone; 0 where somebody observes it over the network.
+        package let bytesForReaders: Int
 
         package init(
-            stream: Stream, number: UInt64, calls: [UInt64], moreCalls: Int, bytes: Int, isPatch: Bool
+            stream: Stream, number: UInt64, calls: [UInt64], moreCalls: Int, bytes: Int, isPatch: Bool,
+            bytesForReaders: Int = 0
         ) {
+            self.bytesForReaders = bytesForReaders
             self.stream = stream
             self.number = number
             self.calls = calls

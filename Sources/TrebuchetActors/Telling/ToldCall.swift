@@ -2,57 +2,72 @@ internal import Platform
 internal import Synchronization
 internal import Transports
 
-/// A call that somebody is told of.
+/// A call that somebody is told of, or that is part of a trace.
 package final class ToldCall: Sendable {
-    package let call: ServerEvent.Call
+    /// Nil of one that nobody is told of, as its trace is not kept: nothing is made of it but what `trace` says.
+    package let call: ServerEvent.Call?
+    /// What its method is part of.
+    package let trace: TraceContext?
     /// The span that it is a child of, of whoever made the call.
     private let parent: UInt64?
-    /// By the monotonic clock.
-    private let began = MonotonicClock.now
+    /// By the monotonic clock; 0 of one that nobody is told of.
+    private let began: UInt64
     /// The time of day then, for its span.
     private let beganAt: UInt64
     /// When its method had run and its answer began to wait for the store; 0 when it does not.
     private let ran = Atomic<UInt64>(0)
 
-    /// - Parameter parent: the span that the call is a child of; nil where its trace begins.
-    package init(_ call: ServerEvent.Call, parent: UInt64? = nil) {
+    /// What marks its changes as its own; 0 where nobody is told of calls, nor of what they change.
+    package let mark: UInt64
+
+    /// - Parameters:
+    ///   - parent: the span that the call is a child of; nil where its trace begins.
+    ///   - isMarking: whether somebody is told of calls, or of what they change.
+    package init(_ call: ServerEvent.Call, parent: UInt64? = nil, isMarking: Bool = true) {
         self.call = call
+        mark = isMarking ? call.number : 0
+        trace = call.trace
         self.parent = parent
-        beganAt = call.trace == nil ? 0 : WallClock.now
+        began = MonotonicClock.now
+        beganAt = call.trace?.isSampled == true ? WallClock.now : 0
     }
 
-    /// What its answer says of the trace: only who has sent one is told.
+    /// Of a trace that is not kept, and which nobody else is told of: its method is part of it, so that what it calls is.
+    package init(passing trace: TraceContext) {
+        (call, self.trace, parent, began, beganAt, mark) = (nil, trace, nil, 0, 0, 0)
+    }
+
+    /// What its answer says of the trace: only who has sent one that is kept is told.
     package var traceparent: String? {
-        guard let trace = call.trace, let parent, parent != trace.span else { return nil }
+        guard let trace, trace.isSampled, let parent, parent != trace.span else { return nil }
         return trace.traceparent
     }
 
     /// Its method has run; what it changed is to be written before its answer leaves.
     func waitsForStore() {
-        if call.trace?.isSampled == true { ran.store(MonotonicClock.now, ordering: .relaxed) }
+        if trace?.isSampled == true { ran.store(MonotonicClock.now, ordering: .relaxed) }
     }
 
     package func tell(endAt events: ServerEvents, _ error: TrebuchetError.Code?) {
+        guard let call else { return }
         let now = MonotonicClock.now
-        events.tell(.callEnded(call, took: .nanoseconds(Int64(clamping: now &- began)), error: error))
-        guard let trace = call.trace, trace.isSampled, events.wants(.spans) else { return }
+        if events.wants(.calls) {
+            events.tell(.callEnded(call, took: .nanoseconds(Int64(clamping: now &- began)), error: error))
+        }
+        guard let trace, trace.isSampled, events.wants(.spans) else { return }
         let code = error.map { "\($0)" }
         let ran = ran.load(ordering: .relaxed)
         if ran != 0 {
             events.tell(
                 .spanEnded(
                     TraceSpan(
-                        "store write", .internal, trace.child, of: trace.span, beganAt: beganAt &+ (ran &- began),
-                        took: now &- ran, attributes: [("trebuchet.actor", call.actor)], error: code)))
+                        .storeWrite(actor: call.actor), trace.child, of: trace.span, beganAt: beganAt &+ (ran &- began),
+                        took: now &- ran, error: code)))
         }
-        var attributes = TraceSpan.rpc(call.type, call.method)
-        attributes.append(("trebuchet.actor", call.actor))
-        attributes.append(("trebuchet.connection", "\(call.peer.connection)"))
-        if let address = call.peer.address { attributes.append(("network.peer.address", address.host)) }
         events.tell(
             .spanEnded(
                 TraceSpan(
-                    "\(call.type)/\(call.method)", .server, trace, of: parent, beganAt: beganAt, took: now &- began,
-                    attributes: attributes, error: code)))
+                    .served(TraceSpan.Served(call)), trace, of: parent, beganAt: beganAt, took: now &- began,
+                    error: code)))
     }
 }

@@ -1,3 +1,4 @@
+package import Bytes
 internal import Synchronization
 
 /// Which trace something is part of, and which span of it: what the field `traceparent` of the W3C says.
@@ -20,7 +21,7 @@ public struct TraceContext: Sendable, Hashable {
 
     /// The beginning of a new trace.
     public init(isSampled: Bool = true) {
-        self.init(high: .random(in: 1 ... .max), low: Self.newSpan, span: Self.newSpan, isSampled: isSampled)
+        self.init(high: Self.newID, low: Self.newID, span: Self.newID, isSampled: isSampled)
     }
 
     /// What a `traceparent` says, as `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`; nil where it is none.
@@ -54,10 +55,14 @@ public struct TraceContext: Sendable, Hashable {
 
     /// A new span of the same trace.
     package var child: TraceContext {
-        TraceContext(high: high, low: low, span: Self.newSpan, isSampled: isSampled)
+        TraceContext(high: high, low: low, span: Self.newID, isSampled: isSampled)
     }
 
-    private static var newSpan: UInt64 { .random(in: 1 ... .max) }
+    /// Random numbers that do not ask the system each time. They are no secrets.
+    private static let numbers = RandomNumbers()
+
+    /// Never 0.
+    private static var newID: UInt64 { max(1, numbers.next()) }
 
     private static func number(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> UInt64? {
         var value: UInt64 = 0
@@ -75,8 +80,30 @@ public struct TraceContext: Sendable, Hashable {
     }
 
     package static func digits(_ value: UInt64) -> String {
-        let text = String(value, radix: 16)
-        return String(repeating: "0", count: 16 - text.count) + text
+        String(unsafeUninitializedCapacity: 16) { target in
+            write(value) { target.initializeElement(at: $0, to: $1) }
+            return 16
+        }
+    }
+
+    /// 16 digits, each with its place.
+    @inline(__always)
+    private static func write(_ value: UInt64, _ body: (Int, UInt8) -> Void) {
+        for place in 0..<16 {
+            let digit = UInt8(truncatingIfNeeded: value >> UInt64(60 - 4 * place)) & 15
+            body(place, digit < 10 ? 0x30 + digit : 0x57 + digit)
+        }
+    }
+
+    /// `traceID` as ASCII digits.
+    package func appendTraceID(to buffer: inout ByteBuffer) {
+        Self.append(high, to: &buffer)
+        Self.append(low, to: &buffer)
+    }
+
+    /// 16 ASCII digits.
+    package static func append(_ value: UInt64, to buffer: inout ByteBuffer) {
+        buffer.append(count: 16) { target in write(value) { target[$0] = $1 } }
     }
 
     // MARK: The one of now
@@ -112,7 +139,7 @@ public struct TraceContext: Sendable, Hashable {
 package final class TraceSampling: Sendable {
     /// Below which a random number has to be; 0 for none.
     private let threshold = Atomic<UInt64>(0)
-    private let state = Atomic<UInt64>(.random(in: 0 ... .max))
+    private let numbers = RandomNumbers()
 
     package init(ratio: Double = 0) { set(ratio) }
 
@@ -127,10 +154,62 @@ package final class TraceSampling: Sendable {
         let threshold = threshold.load(ordering: .relaxed)
         guard threshold > 0 else { return false }
         guard threshold < .max else { return true }
-        // No questions to the system: it is asked at each call.
+        return numbers.next() < threshold
+    }
+
+    /// How many do not until the next that does: between none and so many that it is right on average.
+    fileprivate func gap(_ threshold: UInt64) -> Int {
+        guard threshold > 0 else { return .max }
+        guard threshold < .max else { return 0 }
+        let ratio = Double(threshold) / 0x1p64
+        // Twice the average at most, and one more as often as the rest of it says.
+        let average = min((1 - ratio) / ratio, 1e15)
+        let most = (2 * average).rounded(.down)
+        let rest = average - most / 2
+        let drawn = UInt64(most) == 0 ? 0 : numbers.next() % (UInt64(most) + 1)
+        return Int(drawn) + (Double(numbers.next()) / 0x1p64 < rest ? 1 : 0)
+    }
+
+    /// Counts down from one that begins a trace to the next, for who has all calls of a reactor: so the others cost a subtraction.
+    package struct Countdown {
+        private var threshold: UInt64 = 0
+        private var left = Int.max
+
+        package init() {}
+
+        /// Whether this one does.
+        @inline(__always)
+        package mutating func next(_ sampling: TraceSampling) -> Bool {
+            if sampling.threshold.load(ordering: .relaxed) == threshold, left > 0 {
+                left &-= 1
+                return false
+            }
+            return draw(sampling)
+        }
+
+        @inline(never)
+        private mutating func draw(_ sampling: TraceSampling) -> Bool {
+            let now = sampling.threshold.load(ordering: .relaxed)
+            let isDue = now == threshold
+            threshold = now
+            left = sampling.gap(now)
+            if isDue { return true }
+            // It was set anew.
+            guard left > 0 else { return next(sampling) }
+            left -= 1
+            return false
+        }
+    }
+}
+
+/// Random numbers without questions to the system, but for where they begin: for what is wanted at each call, and is no secret.
+private final class RandomNumbers: Sendable {
+    private let state = Atomic<UInt64>(.random(in: 0 ... .max))
+
+    func next() -> UInt64 {
         var mixed = state.wrappingAdd(0x9E37_79B9_7F4A_7C15, ordering: .relaxed).newValue
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
         mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31) < threshold
+        return mixed ^ (mixed >> 31)
     }
 }

@@ -7,7 +7,7 @@ enum InspectCommand {
     static let spec = CommandSpec(
         name: "inspect",
         summary: "show what a server that runs with --inspector has and does",
-        subcommands: [overview, actors, actor, connections, calls, store, nodes],
+        subcommands: [overview, actors, actor, connections, calls, InspectLogs.spec, store, nodes],
         discussion: """
             The server has to be one of this machine that was started with --inspector, which prints the link to it.
               trebuchet inspect actors --url 'http://127.0.0.1:9465/#token=…'

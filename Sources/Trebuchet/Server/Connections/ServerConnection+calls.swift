@@ -145,7 +145,13 @@ extension ServerConnection {
     private func callInPlace(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
         let callID = message.callID
         record.life.wasCalled = true
-        if shard.events.wants(.callsVersionsOrSpans) { return callTelling(record, method, message) }
+        if shard.events.wants(.callsVersionsOrSpans) {
+            let begins = beginsTrace(message)
+            // Where only those listen who trace, of most calls nothing is made.
+            if begins || shard.events.wants(.callsOrVersions) || !message.envelope.pointee.traceparent.isAbsent {
+                return callTelling(record, method, message, begins: begins)
+            }
+        }
         do {
             try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) }
         } catch {
@@ -159,9 +165,11 @@ extension ServerConnection {
 
     /// The same while somebody listens.
     @inline(never)
-    private func callTelling(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
+    private func callTelling(
+        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, begins: Bool
+    ) {
         let callID = message.callID
-        let told = told(method.name, isRedacted: method.isRedacted, record.type, message)
+        let told = told(method.name, isRedacted: method.isRedacted, record.type, message, begins: begins)
         do {
             try told.during { try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) } }
         } catch {

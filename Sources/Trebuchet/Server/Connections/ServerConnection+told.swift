@@ -10,9 +10,7 @@ extension ServerConnection {
     private var events: ServerEvents { shard.events }
 
     var peer: ServerEvent.Peer {
-        ServerEvent.Peer(
-            connection: name.number, address: caller?.connection.remoteAddress ?? link.remoteAddress,
-            principal: caller?.principal?.id)
+        ServerEvent.Peer(connection: name.number, address: address, principal: caller?.principal?.id)
     }
 
     // MARK: The connection
@@ -56,24 +54,38 @@ extension ServerConnection {
     /// Of arguments that are longer nobody is shown anything.
     private static let longestArguments = 2_048
 
-    /// Nil for a call that only those might want to hear of who trace, and that is not traced.
-    func told(_ method: String, isRedacted: Bool, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
-        let (trace, parent) = trace(of: message)
-        guard trace != nil || events.wants(.callsOrVersions) else { return nil }
+    /// Nil for a call that only those might want to hear of who trace, and that is not traced. Nothing is made of one whose trace is not kept.
+    ///
+    /// - Parameter begins: whether it begins a trace, where it is part of none.
+    func told(
+        _ method: String, isRedacted: Bool, _ type: ActorType, _ message: borrowing Message, begins: Bool
+    ) -> ToldCall? {
+        let (trace, parent) = trace(of: message, begins: begins)
+        let isMarking = events.wants(.callsOrVersions)
+        if !isMarking {
+            guard let trace else { return nil }
+            guard trace.isSampled else { return ToldCall(passing: trace) }
+        }
         let call = ServerEvent.Call(
             number: events.nextCall(), peer: peer, actor: message.actorName, type: type.name, method: method,
             trace: trace,
             arguments: events.wants(.arguments)
                 ? isRedacted || !type.isInspectable ? .redacted : Self.arguments(of: message) : nil)
-        events.tell(.callBegan(call))
-        return ToldCall(call, parent: parent)
+        if events.wants(.calls) { events.tell(.callBegan(call)) }
+        return ToldCall(call, parent: parent, isMarking: isMarking)
     }
 
-    /// The span of a call and the one that it is a child of. Where nobody hears of spans, that of the caller, for the log.
-    private func trace(of message: borrowing Message) -> (TraceContext?, parent: UInt64?) {
+    /// The span of a call and the one that it is a child of. Where nobody hears of spans, or the trace is not kept, that of the caller, for the log.
+    private func trace(of message: borrowing Message, begins: Bool) -> (TraceContext?, parent: UInt64?) {
         let isTraced = events.wants(.spans)
-        if let caller = message.trace { return (isTraced ? caller.child : caller, caller.span) }
-        return isTraced && events.sampling.next() ? (TraceContext(), nil) : (nil, nil)
+        if let caller = message.trace { return (isTraced && caller.isSampled ? caller.child : caller, caller.span) }
+        return begins ? (TraceContext(), nil) : (nil, nil)
+    }
+
+    /// Whether this call begins a trace: asked once for each, unless it says what it is part of.
+    @inline(__always)
+    func beginsTrace(_ message: borrowing Message) -> Bool {
+        events.wants(.spans) && shard.traces.next(events.sampling) && message.trace == nil
     }
 
     private static func arguments(of message: borrowing Message) -> ServerEvent.Call.Arguments {
@@ -91,7 +103,8 @@ extension ServerConnection {
 
     @inline(__always)
     func toldIfWanted(_ method: ActorMethod, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
-        events.wants(.callsVersionsOrSpans) ? told(method.name, isRedacted: method.isRedacted, type, message) : nil
+        events.wants(.callsVersionsOrSpans)
+            ? told(method.name, isRedacted: method.isRedacted, type, message, begins: beginsTrace(message)) : nil
     }
 
     /// Notes where the time of a call is counted, and tells that it begins.
@@ -102,7 +115,8 @@ extension ServerConnection {
         guard events.wants(.callsVersionsOrSpans),
             let type = type ?? shard.directory.type(of: ActorName(message.actorName))
         else { return }
-        call.told = told(method.shownName, isRedacted: method.isRedacted, type, message)
+        call.told = told(
+            method.shownName, isRedacted: method.isRedacted, type, message, begins: beginsTrace(message))
     }
 
     func tellRefusal(of message: borrowing Message, _ error: any Error) {
@@ -206,12 +220,9 @@ extension ServerConnection {
 extension ToldCall {
     /// Runs the method of the call: what it changes is its doing.
     func during<Result>(_ body: () throws -> Result) rethrows -> Result {
-        guard let trace = call.trace else {
-            return try ServerEvents.$currentCall.withValue(call.number, operation: body)
-        }
-        return try TraceContext.with(trace) {
-            try ServerEvents.$currentCall.withValue(call.number, operation: body)
-        }
+        guard mark != 0 else { return try TraceContext.with(trace, body) }
+        guard let trace else { return try ServerEvents.$currentCall.withValue(mark, operation: body) }
+        return try TraceContext.with(trace) { try ServerEvents.$currentCall.withValue(mark, operation: body) }
     }
 }
 

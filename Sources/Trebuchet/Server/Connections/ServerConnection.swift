@@ -49,6 +49,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     let caller: Caller?
     /// By the monotonic clock.
     let opened = MonotonicClock.now
+    /// Of the other end. The system is asked for it once.
+    private(set) lazy var address = caller?.connection.remoteAddress ?? link.remoteAddress
     /// Whether its calls have to be looked at before they are made.
     private(set) var isGuarded: Bool
     private var isRevoked = false { didSet { look() } }

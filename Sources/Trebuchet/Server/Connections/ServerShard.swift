@@ -18,6 +18,8 @@ final class ServerShard: @unchecked Sendable {
     let events: ServerEvents
     /// Used in one step each time, so access to it needs no check.
     @exclusivity(unchecked) var run = CallRun()
+    /// Which calls begin a trace. Used in one step each time, so access to it needs no check.
+    @exclusivity(unchecked) var traces = TraceSampling.Countdown()
     var willForgetAnswers = false
     /// The number of its reactor.
     let index: Int

@@ -16,6 +16,11 @@ package final class FilterList: Sendable {
     }
 
     private let state = Mutex(State())
+    /// How many there are. Written under the lock, read without.
+    private let count = Atomic<Int>(0)
+
+    /// Whether there is any: what each change of a state asks.
+    var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
 
     package var current: [FilteredSource] { state.withLock { $0.filters } }
 
@@ -43,6 +48,7 @@ package final class FilterList: Sendable {
             state.filters.append(filter)
             for party in filter.bringers { state.brought[party, default: 0] += 1 }
             state.pointers = nil
+            count.store(state.filters.count, ordering: .relaxed)
         }
     }
 
@@ -56,6 +62,7 @@ package final class FilterList: Sendable {
             }
             state.pointers = nil
             if state.filters.isEmpty { state.versions = [:] }
+            count.store(state.filters.count, ordering: .relaxed)
         }
     }
 
@@ -63,6 +70,7 @@ package final class FilterList: Sendable {
     func removeAll() -> [FilteredSource] {
         state.withLock { state in
             defer { state = State() }
+            count.store(0, ordering: .relaxed)
             return state.filters
         }
     }

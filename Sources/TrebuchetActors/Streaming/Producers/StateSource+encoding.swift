@@ -89,9 +89,10 @@ extension StateSource {
             current.count >= Self.smallestPatched
         else { return nil }
         let new = StreamDataParts.data(inSuffix: current.bytes, sequence: version)
-        guard new.count > Self.patchOverhead,
-            let patch = JSONPatch.difference(from: old, to: new, maximumBytes: new.count - Self.patchOverhead)
-        else { return nil }
+        guard new.count > Self.patchOverhead, comparisons.isWorth(of: new.count) else { return nil }
+        let difference = JSONPatch.difference(from: old, to: new, maximumBytes: new.count - Self.patchOverhead)
+        comparisons.did(of: new.count, isOfUse: difference != nil)
+        guard let patch = difference else { return nil }
         return patch.withUnsafeBytes { message($0, from: last.sequence, to: version) }
     }
 
@@ -101,5 +102,30 @@ extension StateSource {
         StreamDataParts.appendSuffix(sequence: version, patch: patch, base: base, into: &message)
         return StateUpdate.Patch(
             base: base, sequence: version, suffix: SharedBytes(message.bytes, countedIn: memoryBudget))
+    }
+}
+
+/// Of a large value that is another one each time, most versions are not compared with the one before: that takes longer than to encode it, and
+/// comes to nothing.
+struct Comparisons {
+    /// Bytes of JSON; smaller ones are always compared.
+    private static let smallest = 32 << 10
+    private static let longestPause = 4
+
+    private var failures = 0
+    private var pause = 0
+
+    /// Whether a value of so many bytes is to be compared.
+    mutating func isWorth(of count: Int) -> Bool {
+        guard count >= Self.smallest, pause > 0 else { return true }
+        pause -= 1
+        return false
+    }
+
+    /// - Parameter isOfUse: whether the difference was the smaller.
+    mutating func did(of count: Int, isOfUse: Bool) {
+        guard !isOfUse, count >= Self.smallest else { return failures = 0 }
+        failures = min(failures + 1, Self.longestPause)
+        pause = (1 << failures) - 1
     }
 }

@@ -22,8 +22,10 @@ final class StateSource: StreamHub, @unchecked Sendable {
     private var published: UInt64 = 0
     /// Whether it was noted that there is something to be published.
     private var isMarked = false
+    /// Whether nobody was there for the last version, and nothing is left to be done about that: then a change costs its number, until somebody is.
+    private var isIdle = false
     /// Who writes a persisted state, and the last version that it was given. Such a state is sent when it is written.
-    var persistence: (any StateKeeper)?
+    var persistence: (any StateKeeper)? { didSet { isIdle = false } }
     var captured: UInt64 = 0
     /// Whether the store has it, or was given it.
     var isInLog = false
@@ -35,6 +37,8 @@ final class StateSource: StreamHub, @unchecked Sendable {
     var causes = VersionCauses()
     /// How long the whole value was when it was encoded last.
     var wholeByteCount = 0
+    /// When versions are compared with those before them.
+    var comparisons = Comparisons()
 
     init(
         version: UInt64, home: SystemShard?, delivery: StreamDelivery = .latest,
@@ -52,6 +56,10 @@ final class StateSource: StreamHub, @unchecked Sendable {
 
     func didChange(version: UInt64) {
         self.version = version
+        if isIdle, !isWanted {
+            localReaders?.didChange(version: version)
+            return
+        }
         if let home, home.events.wants(.versions) { causes.note(ServerEvents.currentCall) }
         localReaders?.didChange(version: version)
         if let persistence {
@@ -67,13 +75,16 @@ final class StateSource: StreamHub, @unchecked Sendable {
         guard !isMarked else { return }
         isMarked = true
         if let home { return home.mark(self) }
-        guard broadcasterCount > 0 || !filters.current.isEmpty || isKept else {
+        guard isWanted else {
             publish()
             return
         }
         // Behind what the actor does now: the end of a call publishes before.
         enter { [weak self] in self?.publishMarked() }
     }
+
+    /// Whether somebody is to be sent what changes now. Who comes later begins with what holds then.
+    private var isWanted: Bool { broadcasterCount > 0 || !filters.isEmpty || isKept }
 
     func publishMarked() { if isMarked { publish() } }
 
@@ -86,7 +97,10 @@ final class StateSource: StreamHub, @unchecked Sendable {
         guard !broadcasters.isEmpty || isKept else {
             // A state that knows its changes notes them meanwhile; who comes back gets what it missed.
             if takeChanges == nil { recent.forget() } else { recent.newest = recent.newest?.withoutWhole }
-            guard let feed = feeding(filters) else { return 0 }
+            guard let feed = feeding(filters) else {
+                isIdle = filters.isEmpty
+                return 0
+            }
             published = version
             feed()
             return EagerBytes.leastPerUpdate
@@ -102,6 +116,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
     /// The current version for all who observe it, or are expected back.
     func update() -> StateEvent {
         published = version
+        isIdle = false
         return encode()
     }
 
