@@ -48,11 +48,11 @@ import Testing
 
     @Test("a task sleeps for seconds as a number, and not when it is cancelled")
     func seconds() async throws {
-        let sleep: @Sendable (Double) async throws -> Void = Task<Never, Never>.sleep(timeInterval:)
-        try await sleep(0.001)
+        let pause: @Sendable (Double) async throws -> Void = Task<Never, Never>.sleep(timeInterval:)
+        try await pause(0.001)
         let cancelled = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            try await sleep(3_600)
+            try await pause(3_600)
         }
         await #expect(throws: CancellationError.self) { try await cancelled.value }
     }
