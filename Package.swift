@@ -17,8 +17,8 @@ let settings: [SwiftSetting] =
             ? .define("TREBUCHET_THREAD_SANITIZER") : .enableUpcomingFeature("MemberImportVisibility"),
     ] + (strict ? [.treatAllWarnings(as: .error)] : [])
 
-func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+func library(_ name: String, _ dependencies: [Target.Dependency] = [], _ more: [SwiftSetting] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings + more)
 }
 
 func test(
@@ -102,7 +102,8 @@ let package = Package(
         // Floor 2
         library("Networking", ["Bytes", "Platform", "Transports", "CEpoll", "COpenSSL"]),
         library("Deltas", ["Bytes", "TrebuchetWire"]),
-        library("QStream", ["Relays"]),
+        // A value runs through a chain on the actor of who sends it, and closures with it, unless they say otherwise.
+        library("QStream", ["Relays"], [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]),
         library("Loading", ["Relays", "Platform"]),
         library("StateMachines", ["Relays", "IdentifiedArrays", "StateMachineMacros"]),
         library("SharedState", ["Relays", "Platform", "IdentifiedArrays"]),

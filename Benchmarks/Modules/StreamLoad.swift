@@ -67,15 +67,6 @@ struct StreamLoad {
     }
 }
 
-/// What the operators of both chains do: all values pass, and come out as they went in.
-private enum Work {
-    static let add: @Sendable (Int) async -> Int = { $0 &+ 3 }
-    static let isNotNegative: @Sendable (Int) async -> Bool = { $0 >= 0 }
-    static let double: @Sendable (Int) async -> Int = { $0 &* 2 }
-    static let halve: @Sendable (Int) async -> Int? = { $0 & 1 == 0 ? $0 / 2 : nil }
-    static let subtract: @Sendable (Int) async -> Int = { $0 &- 3 }
-}
-
 /// What the subscriber has got; checks that each value is the one that was sent.
 private final class Received: Sendable {
     private let count = Atomic(0)
@@ -88,15 +79,19 @@ private final class Received: Sendable {
     }
 }
 
+// What the operators of both chains do: all values pass, and come out as they went in. The closures stand where they are passed, as in
+// an app.
+
 private struct StreamChain {
     let subject = Subject(value: -1)
     let received = Received()
     private let subscription: AnySubscription
 
     init() async {
-        subscription = await subject.map(Work.add).filter(Work.isNotNegative).map(Work.double)
-            .compactMap(Work.halve).map(Work.subtract)
-            .subscribe { [received] in received.note($0) }
+        let received = received
+        subscription = await subject.map { $0 &+ 3 }.filter { $0 >= 0 }.map { $0 &* 2 }
+            .compactMap { $0 & 1 == 0 ? $0 / 2 : nil }.map { $0 &- 3 }
+            .subscribe { received.note($0) }
     }
 }
 
@@ -105,11 +100,11 @@ private struct ActorChain {
     let received = Received()
 
     init() {
-        let subtract = Stage(Work.subtract) { [received] in received.note($0) }
-        let halve = Stage(Work.halve) { await subtract.receive($0) }
-        let double = Stage(Work.double) { await halve.receive($0) }
-        let filter = Stage({ await Work.isNotNegative($0) ? $0 : nil }) { await double.receive($0) }
-        head = Stage(Work.add) { await filter.receive($0) }
+        let subtract = Stage({ $0 &- 3 }) { [received] in received.note($0) }
+        let halve = Stage({ $0 & 1 == 0 ? $0 / 2 : nil }) { await subtract.receive($0) }
+        let double = Stage({ $0 &* 2 }) { await halve.receive($0) }
+        let filter = Stage({ $0 >= 0 ? $0 : nil }) { await double.receive($0) }
+        head = Stage({ $0 &+ 3 }) { await filter.receive($0) }
     }
 }
 

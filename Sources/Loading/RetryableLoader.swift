@@ -1,11 +1,12 @@
 /// Loads again when the wrapped loader fails.
 ///
-/// While it waits it shows `Retrying… (attempt 2 of 3)`. `load()` returns after the last attempt, and each `load()` has
+/// While it waits it shows `Retrying… (attempt 2 of 3)`, or what you say. `load()` returns after the last attempt, and each `load()` has
 /// all its attempts. Cancelling ends the wait as well as the attempt under way.
 public final class RetryableLoader<Base: Loadable>: WrappingLoadable<Base> {
     private let maxAttempts: Int
     private let backoff: RetryBackoff
     private let clock: any Clock<Duration>
+    private let message: @MainActor (_ attempt: Int, _ maxAttempts: Int) -> String?
     private let shouldRetry: @MainActor (any Error) -> Bool
 
     /// - Parameters:
@@ -14,15 +15,21 @@ public final class RetryableLoader<Base: Loadable>: WrappingLoadable<Base> {
     ///   - backoff: The waits between attempts: 1 s, 2 s, 4 s and so on, up to a minute.
     ///   - clock: What waits are measured by.
     ///   - shouldRetry: Whether another attempt may help after this error. Default: always.
+    ///   - message: What it shows while it waits for an attempt, for users, in their language. Default:
+    ///     `Retrying… (attempt 2 of 3)`.
     public init(
         wrapping base: Base, maxAttempts: Int = 3, backoff: RetryBackoff = RetryBackoff(),
         clock: any Clock<Duration> = ContinuousClock(),
-        shouldRetry: @escaping @MainActor (any Error) -> Bool = { _ in true }
+        shouldRetry: @escaping @MainActor (any Error) -> Bool = { _ in true },
+        message: @escaping @MainActor (_ attempt: Int, _ maxAttempts: Int) -> String? = { attempt, maxAttempts in
+            "Retrying… (attempt \(attempt) of \(maxAttempts))"
+        }
     ) {
         precondition(maxAttempts > 0, "a load takes at least one attempt, not \(maxAttempts)")
         self.maxAttempts = maxAttempts
         self.backoff = backoff
         self.clock = clock
+        self.message = message
         self.shouldRetry = shouldRetry
         super.init(wrapping: base)
     }
@@ -38,7 +45,7 @@ public final class RetryableLoader<Base: Loadable>: WrappingLoadable<Base> {
                 guard !(error is CancellationError), shouldRetry(error) else { throw error }
             }
             attempt += 1
-            updateState(.loading(LoadingProgress(message: "Retrying… (attempt \(attempt) of \(maxAttempts))")))
+            updateState(.loading(LoadingProgress(message: message(attempt, maxAttempts))))
             try await pause(for: backoff.delay(beforeAttempt: attempt), run)
         }
     }

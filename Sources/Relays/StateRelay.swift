@@ -59,8 +59,10 @@ public final class StateRelay<Value: Sendable>: Sendable {
 
     /// Changes the value in place, wakes the readers and returns what `change` returns.
     ///
-    /// `change` runs under the relay's lock: it must be short and must not use this relay (that traps). When it throws,
-    /// whatever it had changed by then is published all the same. After `finish()` it works on a copy that is dropped.
+    /// `change` runs under the relay's lock: it must be short and must not use this relay (that traps). Nor may the `deinit` of what it
+    /// replaces or removes, which is released there; ``update(_:)-(Value)`` with a value releases the old one outside of the lock. To hold
+    /// it back here, too, would copy an array with each element that is appended. When `change` throws, whatever it had changed by then
+    /// is published all the same. After `finish()` it works on a copy that is dropped.
     @discardableResult
     @inlinable
     public func update<Result: Sendable, Failure: Error>(

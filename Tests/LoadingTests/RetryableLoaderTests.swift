@@ -35,6 +35,21 @@ import Testing
         #expect(observer.seen.allSatisfy { $0.error == nil })
     }
 
+    @Test("what is shown between attempts can be said in other words")
+    func message() async {
+        let loader = RetryableLoader(
+            wrapping: script.loader(), maxAttempts: 2, clock: clock, message: { "Versuch \($0) von \($1)" })
+        let observer = Observer(loader)
+        let load = Task { await loader.load() }
+        await failed(1)
+        await waited(.seconds(1))
+        await eventually("the second fetch has begun") { script.isOpen(2) }
+        script.end(2, .value("r2"))
+        await load.value
+        await eventually("the observer has seen the end") { observer.seen.last == .loaded("r2") }
+        #expect(observer.messages == ["Versuch 2 von 2"])
+    }
+
     @Test("the waits are a second, two seconds, and so on: not one attempt comes earlier")
     func waits() async {
         let loader = RetryableLoader(wrapping: script.loader(), maxAttempts: 3, clock: clock)

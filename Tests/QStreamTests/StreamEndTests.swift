@@ -58,6 +58,39 @@ import Testing
         #expect(value?.0 == 6 && value?.1 == 7)
     }
 
+    @Test("a long chain can be made, sent through, put below something deeper, and released")
+    func longChain() async {
+        await #expect(processExitsWith: .success) {
+            let subject = Subject(value: 0)
+            let heads = Subject(value: subject.any())
+            var stream = await heads.switchToLatest().any()
+            for _ in 0..<20_000 { stream = await stream.map { $0 + 1 }.any() }
+            await subject.set(1)
+            guard await stream.currentValue() == 20_001 else { fatalError("the value did not come through") }
+            let deeper = await subject.combineLatest(subject).map { $0 + $1 }.any()
+            await heads.set(deeper)
+            guard await stream.currentValue() == 20_002 else { fatalError("the other value did not come through") }
+            let subscription = await stream.subscribe { _ in }
+            stream = subject.any()
+            subscription.cancel()
+        }
+    }
+
+    @Test("a chain that two hold is let go by the last of them")
+    func sharedChain() async {
+        let (subject, freed) = (Kept<Subject<Int>?>(nil), Counter())
+        subject.exchange(Subject(value: 0) { freed.add(1) })
+        var head = await subject.value?.map { $0 }
+        subject.exchange(nil)
+        let first = await head?.map { $0 }.subscribe { _ in }
+        let second = await head?.map { $0 }.any().subscribe { _ in }
+        head = nil
+        first?.cancel()
+        #expect(freed.value == 0)
+        second?.cancel()
+        #expect(freed.value == 1)
+    }
+
     @Test("intervals as long as they may be are waited for")
     func longIntervals() async {
         await #expect(processExitsWith: .success) {

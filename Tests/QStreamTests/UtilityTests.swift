@@ -46,6 +46,17 @@ import Testing
         await #expect(throws: Refusal.self) { try await [1].mapConcurrent { _ -> Int in throw Refusal() } }
     }
 
+    @Test("a task sleeps for seconds as a number, and not when it is cancelled")
+    func seconds() async throws {
+        let pause: @Sendable (Double) async throws -> Void = Task<Never, Never>.sleep(timeInterval:)
+        try await pause(0.001)
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await pause(3_600)
+        }
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+    }
+
     private func work(_ body: @escaping @Sendable () async throws -> Int) -> @Sendable () async throws -> Int { body }
 
     @Test("all gives every result or every error, any the first result")

@@ -127,6 +127,16 @@ extension Schema {
         #expect(todos.error != nil, "there is no backend")
     }
 
+    @Test("values of operations are equal or not, and go anywhere")
+    func conformances() {
+        func check<Value: Sendable & Equatable>(_: Value.Type) {}
+        check(OperationStatus.self)
+        check(AuthSession.self)
+        check(TopicChannel<Reaction>.self)
+        check(RoomPresence<Reaction>.self)
+        check(SyncedCollection<Chore>.self)
+    }
+
     // MARK: Relay and loaders
 
     @Test("a relay is updated and read at once, and a loader gives its states as they are kept")

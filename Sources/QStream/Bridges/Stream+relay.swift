@@ -22,7 +22,9 @@ extension Stream {
     nonisolated public func relay(initialValue: Value) async -> StateRelay<Value> {
         let kept = Kept<AnySubscription?>(nil)
         let relay = StateRelay(outlet.current ?? initialValue, keeping: kept)
-        kept.exchange(await tap { [weak relay] in relay?.update($0) })
+        // Not `[weak relay]`: a closure with a list of captures would leave the sender's actor (Docs/QStream.md).
+        let weak = Weak(relay)
+        kept.exchange(await tap { weak.object?.update($0) })
         return relay
     }
 }

@@ -34,7 +34,8 @@ extension Stream {
     nonisolated public func asyncPipe() async -> AsyncPipe<Value> {
         let pipe = AsyncPipe<Value>()
         // Weak: the pipe keeps the subscription, not the other way round.
-        pipe.source.exchange(await subscribe { [weak pipe] in await pipe?.push($0) })
+        let weak = Weak(pipe)
+        pipe.source.exchange(await subscribe { await weak.object?.push($0) })
         return pipe
     }
 

@@ -166,10 +166,10 @@ final class Join<Output: Sendable>: Joining {
 extension Join: Downstream {
     func hang(below upstream: any Upstream) {
         outlet.hang(below: upstream)
-        raise(to: upstream.height)
+        raiseAll(to: upstream.height)
     }
 
     func leave(_ upstream: any Upstream) { outlet.leave(upstream) }
 
-    func raise(to height: Int) { outlet.raise(to: height + 1) }
+    func raise(to height: Int) -> [(any Downstream, Int)] { outlet.raise(to: height + 1) }
 }

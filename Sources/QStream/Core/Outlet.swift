@@ -157,7 +157,7 @@ extension Outlet: Upstream {
 extension Outlet: Downstream {
     func hang(below upstream: any Upstream) {
         state.withLock { $0.above.append(upstream) }
-        raise(to: upstream.height)
+        raiseAll(to: upstream.height)
     }
 
     func leave(_ upstream: any Upstream) {
@@ -168,9 +168,9 @@ extension Outlet: Downstream {
         }
     }
 
-    func raise(to height: Int) {
-        guard height > level.load(ordering: .relaxed) else { return }
+    func raise(to height: Int) -> [(any Downstream, Int)] {
+        guard height > level.load(ordering: .relaxed) else { return [] }
         level.store(height, ordering: .relaxed)
-        for stored in state.withLock({ $0.inlets }) { inlet(stored).destination?.raise(to: height) }
+        return state.withLock { $0.inlets }.compactMap { inlet($0).destination.map { ($0, height) } }
     }
 }

@@ -16,8 +16,16 @@ protocol Downstream: AnyObject, Sendable {
     func hang(below upstream: any Upstream)
     /// That stream has gone; once for each time it was put there.
     func leave(_ upstream: any Upstream)
-    /// The height may grow when something deeper is put above.
-    func raise(to height: Int)
+    /// The height may grow when something deeper is put above. Gives what has to be raised then, and to which height.
+    func raise(to height: Int) -> [(any Downstream, Int)]
+}
+
+extension Downstream {
+    /// Raises this, and all below it. Not a recursion: chains may be long.
+    func raiseAll(to height: Int) {
+        var places = raise(to: height)
+        while let (place, height) = places.popLast() { places += place.raise(to: height) }
+    }
 }
 
 /// What stands above several inputs of a join: the waves that began there reach it on several ways.

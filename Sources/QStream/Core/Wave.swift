@@ -60,8 +60,10 @@ public final class Wave: Sendable {
     /// Does all that the wave causes: what `emit` does, and then the joins that it has reached, upper ones first.
     @inlinable
     @inline(__always)
-    nonisolated(nonsending) func run(_ emit: () async -> Void) async {
+    func run(isolation: isolated (any Actor)? = #isolation, _ emit: () async -> Void) async {
         await Self.inside.withValue(true) {
+            // Named, as a closure that does not is on no actor: the value would leave the sender's for it.
+            _ = isolation
             await emit()
             if !endPlainly() { await fireDue() }
         }

@@ -10,7 +10,7 @@ struct Worker: Sendable {
     }
 
     func start(
-        priority: TaskPriority? = nil, _ operation: sending @escaping @Sendable () async -> Void
+        priority: TaskPriority? = nil, _ operation: sending @escaping @concurrent @Sendable () async -> Void
     ) -> Task<Void, Never> {
         Task.detached(executorPreference: executor, priority: priority, operation: operation)
     }

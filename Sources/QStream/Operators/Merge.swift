@@ -12,7 +12,7 @@ extension Streams {
         private nonisolated let attachments: [Attachment]
 
         /// Any number of streams, whatever their types; none give a stream that never has a value.
-        public init(_ streams: [any Stream<Value>]) async {
+        public nonisolated init(_ streams: [any Stream<Value>]) async {
             let outlet = Outlet<Value>()
             let line = Line("sends into the merge that it came from")
             var attachments: [Attachment] = []
@@ -22,23 +22,25 @@ extension Streams {
         }
 
         /// Five and more streams of one type.
-        public init<S: Stream>(_ a: S, _ b: S, _ c: S, _ d: S, _ e: S, _ more: S...) async where S.Value == Value {
+        public nonisolated init<S: Stream>(
+            _ a: S, _ b: S, _ c: S, _ d: S, _ e: S, _ more: S...
+        ) async where S.Value == Value {
             await self.init(([a, b, c, d, e] + more) as [any Stream<Value>])
         }
 
         /// Two streams.
-        public init<A: Stream, B: Stream>(_ a: A, _ b: B) async where A.Value == Value, B.Value == Value {
+        public nonisolated init<A: Stream, B: Stream>(_ a: A, _ b: B) async where A.Value == Value, B.Value == Value {
             await self.init([a, b] as [any Stream<Value>])
         }
 
         /// Three streams.
-        public init<A: Stream, B: Stream, C: Stream>(_ a: A, _ b: B, _ c: C) async
+        public nonisolated init<A: Stream, B: Stream, C: Stream>(_ a: A, _ b: B, _ c: C) async
         where A.Value == Value, B.Value == Value, C.Value == Value {
             await self.init([a, b, c] as [any Stream<Value>])
         }
 
         /// Four streams.
-        public init<A: Stream, B: Stream, C: Stream, D: Stream>(_ a: A, _ b: B, _ c: C, _ d: D) async
+        public nonisolated init<A: Stream, B: Stream, C: Stream, D: Stream>(_ a: A, _ b: B, _ c: C, _ d: D) async
         where A.Value == Value, B.Value == Value, C.Value == Value, D.Value == Value {
             await self.init([a, b, c, d] as [any Stream<Value>])
         }

@@ -53,6 +53,11 @@ private final class Settled: Sendable {
     let number = Atomic(0)
 }
 
+/// A switch that is not kept.
+private struct WeakSwitch<Value: Sendable>: Sendable {
+    weak let object: Switch<Value>?
+}
+
 /// Which stream is the newest, and what holds it.
 ///
 /// A stream that is switched to may be one that values are on their way above of: some have passed it already, and places below the
@@ -92,6 +97,10 @@ private final class Switch<Value: Sendable>: Joining {
     var height: Int { outlet.height }
 
     func attach(to stream: some Stream<Value>, _ wave: Wave) async {
+        // No list of captures, with which the closure below would leave the sender's actor (Docs/QStream.md).
+        let (this, line, outlet, state, settled) = (
+            WeakSwitch(object: self), self.line, self.outlet, self.state, self.settled
+        )
         let source = stream.outlet
         let (number, old) = state.withLock { state in
             let old = state.moveOn { source.current }
@@ -101,9 +110,10 @@ private final class Switch<Value: Sendable>: Joining {
         withExtendedLifetime(old) {}
         // Asked before, so that a value that comes while it is attached is not forgotten again.
         if source.current == nil { outlet.clear() }
-        let new = await stream.attach(self, withCurrent: false, in: wave) {
-            [weak self, line, outlet, state, settled] value, wave in
-            if settled.number.load(ordering: .acquiring) != number, self?.leave(wave, of: number) == true { return }
+        let new = await stream.attach(self, withCurrent: false, in: wave) { value, wave in
+            if settled.number.load(ordering: .acquiring) != number, this.object?.leave(wave, of: number) == true {
+                return
+            }
             await line.emit(value, from: outlet, wave) {
                 settled.number.load(ordering: .acquiring) == number || state.withLock { $0.number == number }
             }
@@ -171,12 +181,10 @@ extension Switch: Downstream {
 
     func hang(below upstream: any Upstream) {
         outlet.hang(below: upstream)
-        raise(to: upstream.height)
+        raiseAll(to: upstream.height)
     }
 
     func leave(_ upstream: any Upstream) { outlet.leave(upstream) }
 
-    func raise(to height: Int) {
-        if height < limit { outlet.raise(to: height + 1) }
-    }
+    func raise(to height: Int) -> [(any Downstream, Int)] { height < limit ? outlet.raise(to: height + 1) : [] }
 }

@@ -3,7 +3,7 @@ public struct Future<Value: Sendable>: Sendable {
     private let task: Task<Value, Never>
 
     /// Begins the work.
-    public init(priority: TaskPriority? = nil, _ work: @escaping @Sendable () async -> Value) {
+    public init(priority: TaskPriority? = nil, _ work: @escaping @concurrent @Sendable () async -> Value) {
         task = Task.detached(executorPreference: Worker.current.executor, priority: priority, operation: work)
     }
 

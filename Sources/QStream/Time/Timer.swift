@@ -16,7 +16,7 @@ extension Streams {
         ///   - preventDrift: whether the impulses keep to multiples of the interval; else each interval begins when
         ///     those below have dealt with the impulse before.
         ///   - isRepeating: false for a single impulse.
-        public init(
+        public nonisolated init(
             interval: Duration, preventDrift: Bool = true, repeat isRepeating: Bool = true,
             clock: some Clock<Duration> = ContinuousClock()
         ) async {

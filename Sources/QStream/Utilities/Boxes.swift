@@ -51,7 +51,8 @@ public final class Synced<Value: Sendable>: Sendable {
         }
     }
 
-    /// Changes the value in place, under the lock: the change must be short and must not use this object.
+    /// Changes the value in place, under the lock: the change must be short and must not use this object, nor may the `deinit` of what
+    /// it replaces or removes; setting ``value`` releases the old one outside of the lock.
     @discardableResult
     public func mutate<Result: Sendable, Failure: Error>(
         _ change: (inout Value) throws(Failure) -> Result

@@ -8,7 +8,7 @@ public enum ConcurrentOrder: Sendable, Hashable {
 
 extension Sequence where Element: Sendable {
     /// Does something with all elements at the same time, and returns when all is done.
-    public func forEachConcurrent(_ body: @escaping @Sendable (Element) async -> Void) async {
+    public func forEachConcurrent(_ body: @escaping @concurrent @Sendable (Element) async -> Void) async {
         await withTaskGroup(of: Void.self) { group in
             for element in self { group.addTask { await body(element) } }
         }
@@ -17,7 +17,7 @@ extension Sequence where Element: Sendable {
     /// Does something with all elements at the same time, and returns when all is done.
     ///
     /// The first error cancels the rest and is thrown.
-    public func forEachConcurrent(_ body: @escaping @Sendable (Element) async throws -> Void) async throws {
+    public func forEachConcurrent(_ body: @escaping @concurrent @Sendable (Element) async throws -> Void) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for element in self { group.addTask { try await body(element) } }
             try await group.waitForAll()
@@ -26,7 +26,8 @@ extension Sequence where Element: Sendable {
 
     /// The elements, all transformed at the same time.
     public func mapConcurrent<Output: Sendable>(
-        orderBy order: ConcurrentOrder = .preserving, _ transform: @escaping @Sendable (Element) async -> Output
+        orderBy order: ConcurrentOrder = .preserving,
+        _ transform: @escaping @concurrent @Sendable (Element) async -> Output
     ) async -> [Output] {
         await withTaskGroup(of: (Int, Output).self) { group in
             for (index, element) in enumerated() { group.addTask { (index, await transform(element)) } }
@@ -38,7 +39,8 @@ extension Sequence where Element: Sendable {
 
     /// The elements, all transformed at the same time. The first error cancels the rest and is thrown.
     public func mapConcurrent<Output: Sendable>(
-        orderBy order: ConcurrentOrder = .preserving, _ transform: @escaping @Sendable (Element) async throws -> Output
+        orderBy order: ConcurrentOrder = .preserving,
+        _ transform: @escaping @concurrent @Sendable (Element) async throws -> Output
     ) async throws -> [Output] {
         try await withThrowingTaskGroup(of: (Int, Output).self) { group in
             for (index, element) in enumerated() { group.addTask { (index, try await transform(element)) } }
@@ -52,7 +54,7 @@ extension Sequence where Element: Sendable {
 extension Dictionary where Key: Sendable, Value: Sendable {
     /// The same keys with their values, all transformed at the same time.
     public func mapValuesConcurrent<Output: Sendable>(
-        _ transform: @escaping @Sendable (Value) async -> Output
+        _ transform: @escaping @concurrent @Sendable (Value) async -> Output
     ) async -> [Key: Output] {
         let pairs = await map { ($0.key, $0.value) }.mapConcurrent(orderBy: .completion) { pair in
             (pair.0, await transform(pair.1))

@@ -22,7 +22,7 @@ extension Task where Success == Never, Failure == Never {
     ///
     /// When some fail, the others are waited for all the same, and then ``AllTaskError/someFailed(_:)`` is thrown.
     public static func all<Result: Sendable>(
-        of work: [@Sendable () async throws -> Result]
+        of work: [@concurrent @Sendable () async throws -> Result]
     ) async throws -> [Result] {
         let results = await work.mapConcurrent(orderBy: .completion) { work in
             await Swift.Result(catching: { try await work() })
@@ -40,7 +40,7 @@ extension Task where Success == Never, Failure == Never {
     ///
     /// - Parameter failImmediately: true to throw the first error instead, as soon as there is one.
     public static func any<Result: Sendable>(
-        of work: [@Sendable () async throws -> Result], failImmediately: Bool = false
+        of work: [@concurrent @Sendable () async throws -> Result], failImmediately: Bool = false
     ) async throws -> Result {
         try await withThrowingTaskGroup(of: Result.self) { group in
             defer { group.cancelAll() }
@@ -60,7 +60,7 @@ extension Task where Success == Never, Failure == Never {
 
     /// Does all the work at the same time and returns the first result; the rest is cancelled.
     public static func any<Result: Sendable>(
-        of work: (@Sendable () async throws -> Result)..., failImmediately: Bool = false
+        of work: (@concurrent @Sendable () async throws -> Result)..., failImmediately: Bool = false
     ) async throws -> Result {
         try await any(of: work, failImmediately: failImmediately)
     }
@@ -88,7 +88,9 @@ extension Task where Success == Never, Failure == Never {
 /// Waits for work that does not heed cancellation itself: throws `CancellationError` as soon as the task is cancelled.
 ///
 /// The work is cancelled then, but not waited for.
-public func cancelable<Result: Sendable>(_ work: @escaping @Sendable () async throws -> Result) async throws -> Result {
+public func cancelable<Result: Sendable>(_ work: @escaping @concurrent @Sendable () async throws -> Result) async throws
+    -> Result
+{
     let result = Kept<Swift.Result<Result, any Error>?>(nil)
     let gate = Gate()
     let task = Task {

@@ -15,7 +15,7 @@ public struct TimeoutError: Error, Hashable, CustomStringConvertible {
 /// The work is cancelled then, and waited for: it must heed cancellation.
 public func withTimeout<Result: Sendable>(
     _ limit: Duration, clock: some Clock<Duration> = ContinuousClock(), file: String = #fileID, line: Int = #line,
-    operation: @escaping @Sendable () async throws -> Result
+    operation: @escaping @concurrent @Sendable () async throws -> Result
 ) async throws -> Result {
     try await withThrowingTaskGroup(of: Result.self) { group in
         group.addTask(operation: operation)
@@ -33,7 +33,7 @@ extension Task where Success == Never, Failure == Never {
     /// The same as ``withTimeout(_:clock:file:line:operation:)``.
     public static func withTimeout<Result: Sendable>(
         _ limit: Duration, clock: some Clock<Duration> = ContinuousClock(), file: String = #fileID, line: Int = #line,
-        operation: @escaping @Sendable () async throws -> Result
+        operation: @escaping @concurrent @Sendable () async throws -> Result
     ) async throws -> Result {
         try await QStream.withTimeout(limit, clock: clock, file: file, line: line, operation: operation)
     }

@@ -7,6 +7,7 @@ final class Log<Value: Sendable>: Sendable {
 
     var values: [Value] { entries.withLock { $0 } }
     func note(_ value: Value) { entries.withLock { $0.append(value) } }
+    func clear() { entries.withLock { $0 = [] } }
 }
 
 /// Something that one task waits for until another one says so.

@@ -1,0 +1,137 @@
+import Dispatch
+import QStream
+import Testing
+
+/// Where closures run: on the actor of who sends the value.
+@Suite(.timeLimit(.minutes(1))) struct IsolationTests {
+    private let log = Log<String>()
+
+    private func note(_ name: String) { log.note(name + (Home.isHere ? "" : " elsewhere")) }
+
+    @Test("a value runs through operators and subscribers without leaving its sender's actor")
+    func operators() async { await operators(from: Sender()) }
+
+    private func operators(from sender: isolated Sender) async {
+        let subject = Subject(value: 0)
+        let subscription = await subject.map { value in
+            note("map")
+            return value
+        }
+        .filter { _ in
+            note("filter")
+            return true
+        }
+        .compactMap { value -> Int? in
+            note("compactMap")
+            return value
+        }
+        .scan(0) { _, value in
+            note("scan")
+            return value
+        }
+        .flatMap { value in
+            note("flatMap")
+            return [value]
+        }
+        .removeDuplicates { _, _ in
+            note("removeDuplicates")
+            return false
+        }
+        .subscribe { _ in note("subscribe") }
+        let jobs = sender.home.jobs
+        log.clear()
+        await subject.set(1)
+        await subject.set(2)
+        let once = ["map", "filter", "compactMap", "scan", "flatMap"]
+        #expect(log.values == once + ["subscribe"] + once + ["removeDuplicates", "subscribe"])
+        #expect(sender.home.jobs == jobs, "nobody has come back to the actor, as nobody has left it")
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("so it does where streams meet, and where one leads to another")
+    func meetings() async { await meetings(from: Sender()) }
+
+    private func meetings(from sender: isolated Sender) async {
+        let (a, b, heads) = (Subject(value: 0), Subject(value: 0), Subject(value: Subject(value: 0)))
+        let relay = Relay<Int>()
+        let subscriptions = [
+            await a.combineLatest(b).subscribe { _, _ in note("combineLatest") },
+            await a.merge(b).subscribe { _ in note("merge") },
+            await heads.switchToLatest().subscribe { _ in note("switchToLatest") },
+            await relay.subscribe { _ in note("relay") },
+            await b.bind(to: relay),
+        ]
+        let jobs = sender.home.jobs
+        log.clear()
+        await a.set(1)
+        await b.set(2)
+        await b.mutate { value in
+            note("mutate")
+            value += 1
+        }
+        await heads.set(Subject(value: 1))
+        await heads.value.set(2)
+        #expect(
+            log.values == [
+                "merge", "combineLatest", "merge", "relay", "combineLatest", "mutate", "merge", "relay",
+                "combineLatest", "switchToLatest", "switchToLatest",
+            ])
+        #expect(sender.home.jobs == jobs)
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    @Test("a closure that says so runs elsewhere, and what is below a dispatch does")
+    func elsewhere() async { await elsewhere(from: Sender()) }
+
+    private func elsewhere(from sender: isolated Sender) async {
+        let subject = Subject(value: 0)
+        let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
+        let subscription = await subject.map { @concurrent value in
+            note("concurrent")
+            return value
+        }
+        .map { @MainActor value in
+            note("main actor")
+            return value
+        }
+        .map { value in
+            note("here again")
+            return value
+        }
+        .dispatch()
+        .subscribe { value in
+            note("dispatched")
+            continuation.yield(value)
+        }
+        log.clear()
+        await subject.set(1)
+        for await _ in stream { break }
+        #expect(
+            log.values == ["concurrent elsewhere", "main actor elsewhere", "here again", "dispatched elsewhere"])
+        withExtendedLifetime(subscription) {}
+    }
+}
+
+private actor Sender {
+    nonisolated let home = Home()
+    nonisolated var unownedExecutor: UnownedSerialExecutor { home.asUnownedSerialExecutor() }
+}
+
+/// Runs an actor on a queue of its own, which knows whether code runs on it.
+private final class Home: SerialExecutor {
+    private static let key = DispatchSpecificKey<Bool>()
+    private let queue = DispatchQueue(label: "IsolationTests")
+    private let count = Log<Void>()
+
+    init() { queue.setSpecific(key: Self.key, value: true) }
+
+    static var isHere: Bool { DispatchQueue.getSpecific(key: key) == true }
+    /// How often something came to the actor.
+    var jobs: Int { count.values.count }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        count.note(())
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+}
