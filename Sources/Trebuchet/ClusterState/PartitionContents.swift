@@ -7,6 +7,8 @@ struct PartitionContents {
     /// is known that they are gone.
     static let keptCalls = 16_384
     static let keptCallBytes = 4 << 20
+    /// A log that is folded to more does without changes that are for readers alone.
+    private static let mostWithPassed = 8 << 20
     /// Connections of which it is known which of their calls are gone: the last ones.
     static let keptConnections = 1_024
 
@@ -43,7 +45,8 @@ struct PartitionContents {
         guard let stored = logs[key]?.stored, let lives = lives[key] else { return nil }
         let snapshot = LogSnapshot(
             epoch: lives.current, number: stored.snapshot.number, bytes: stored.snapshot.bytes)
-        return StoredLog(snapshot: snapshot, entries: stored.entries, earlier: lives.earlier)
+        return StoredLog(
+            snapshot: snapshot, entries: stored.entries, earlier: lives.earlier, passed: logs[key]?.passed ?? [])
     }
 
     /// - Throws: `conflict` for writes that do not follow.
@@ -54,6 +57,7 @@ struct PartitionContents {
             case .life(let epoch): begin(epoch)
             case .lives(let lives, let key): self.lives[key] = lives
             case .gone(let connection, let number): gone.add(connection, number)
+            case .passed(let entry, let key): logs[key]?.add(passed: entry)
             }
         }
     }
@@ -77,7 +81,7 @@ struct PartitionContents {
             values[write.key] = nil
             gone.add(write.key)
         default:
-            var log = logs.removeValue(forKey: write.key) ?? MemoryLog()
+            var log = logs.removeValue(forKey: write.key) ?? MemoryLog(keepsPassed: true)
             defer { if !log.isEmpty { logs[write.key] = log } }
             try log.apply(write)
             if case .snapshot(let snapshot) = write.operation { note(snapshot.epoch, of: write.key) }
@@ -113,6 +117,9 @@ struct PartitionContents {
         for (key, log) in logs {
             if let stored = self.log(key) {
                 PartitionEntry.append(.snapshot(stored.snapshot, key), to: &bytes)
+                if bytes.count < Self.mostWithPassed {
+                    for entry in stored.passed { PartitionEntry.append(passed: entry, of: key, to: &bytes) }
+                }
                 for entry in stored.entries { PartitionEntry.append(.append(entry, key), to: &bytes) }
                 if let lives = lives[key] { PartitionEntry.append(lives, of: key, to: &bytes) }
             }

@@ -11,12 +11,14 @@ enum PartitionEntry {
         case lives(LogLives, StateKey)
         /// Calls of a connection that were let go of, of an actor whose log was folded: those up to a number.
         case gone(connection: String, UInt64)
+        /// A change before a log's snapshot, of an actor whose log was folded.
+        case passed(LogEntry, StateKey)
     }
 
     private static let version: UInt8 = 1
 
     private enum Kind: UInt8 {
-        case put, delete, append, snapshotPart, snapshot, deleteLog, life, lives, gone
+        case put, delete, append, snapshotPart, snapshot, deleteLog, life, lives, gone, passed
     }
 
     static func bytes(of writes: some Sequence<StateWrite>, life: String? = nil) -> [UInt8] {
@@ -37,6 +39,17 @@ enum PartitionEntry {
             ByteParts.append(Array(life.epoch.utf8), to: &bytes)
             ByteParts.append(life.last, to: &bytes)
         }
+    }
+
+    static func append(passed entry: LogEntry, of key: StateKey, to bytes: inout [UInt8]) {
+        begin(.passed, key, &bytes)
+        append(entry, to: &bytes)
+    }
+
+    private static func append(_ entry: LogEntry, to bytes: inout [UInt8]) {
+        ByteParts.append(entry.number, to: &bytes)
+        ByteParts.append(entry.base, to: &bytes)
+        ByteParts.append(entry.bytes, to: &bytes)
     }
 
     static func appendGone(_ connection: String, _ number: UInt64, to bytes: inout [UInt8]) {
@@ -60,9 +73,7 @@ enum PartitionEntry {
         case .delete: begin(.delete)
         case .append(let entry):
             begin(.append)
-            ByteParts.append(entry.number, to: &bytes)
-            ByteParts.append(entry.base, to: &bytes)
-            ByteParts.append(entry.bytes, to: &bytes)
+            append(entry, to: &bytes)
         case .snapshotPart(let part, let index, let number):
             begin(.snapshotPart)
             ByteParts.append(UInt32(index), to: &bytes)
@@ -102,6 +113,7 @@ enum PartitionEntry {
         guard let namespace = ByteParts.text(&rest), let name = ByteParts.text(&rest) else { return nil }
         let key = StateKey(namespace, name, partition: partition)
         if kind == .lives { return lives(&rest).map { .lives($0, key) } }
+        if kind == .passed { return entry(&rest).map { .passed($0, key) } }
         return write(kind, key, &rest).map { .write($0) }
     }
 
@@ -117,16 +129,19 @@ enum PartitionEntry {
         return lives
     }
 
+    private static func entry(_ rest: inout ArraySlice<UInt8>) -> LogEntry? {
+        guard let number = ByteParts.number(UInt64.self, &rest), let base = ByteParts.number(UInt64.self, &rest),
+            let bytes = ByteParts.bytes(&rest)
+        else { return nil }
+        return LogEntry(number: number, base: base, bytes: bytes)
+    }
+
     private static func write(_ kind: Kind, _ key: StateKey, _ rest: inout ArraySlice<UInt8>) -> StateWrite? {
         switch kind {
-        case .life, .lives, .gone: return nil
+        case .life, .lives, .gone, .passed: return nil
         case .put: return ByteParts.bytes(&rest).map { .put($0, key) }
         case .delete: return .delete(key)
-        case .append:
-            guard let number = ByteParts.number(UInt64.self, &rest), let base = ByteParts.number(UInt64.self, &rest),
-                let bytes = ByteParts.bytes(&rest)
-            else { return nil }
-            return .append(LogEntry(number: number, base: base, bytes: bytes), key)
+        case .append: return entry(&rest).map { .append($0, key) }
         case .snapshotPart:
             guard let index = ByteParts.number(UInt32.self, &rest), let number = ByteParts.number(UInt64.self, &rest),
                 let bytes = ByteParts.bytes(&rest)

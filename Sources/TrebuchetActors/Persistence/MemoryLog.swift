@@ -2,10 +2,16 @@
 package struct MemoryLog {
     private var snapshot: LogSnapshot?
     private var entries: [LogEntry] = []
+    /// The last changes before the snapshot, which lead to it: for readers who are not far behind. At most so many, and so many bytes.
+    package private(set) var passed: [LogEntry] = []
+    private static let mostPassed = 4_096
+    private static let mostPassedBytes = 1 << 20
+    private let keepsPassed: Bool
     /// Of a snapshot to come.
     private var parts: (number: UInt64, bytes: [Int: [UInt8]]) = (0, [:])
 
-    package init() {}
+    /// - Parameter keepsPassed: whether changes stay for a while that a snapshot makes needless.
+    package init(keepsPassed: Bool = false) { self.keepsPassed = keepsPassed }
 
     package var isEmpty: Bool { snapshot == nil && parts.bytes.isEmpty }
     package var stored: StoredLog? { snapshot.map { StoredLog(snapshot: $0, entries: entries) } }
@@ -24,7 +30,7 @@ package struct MemoryLog {
         case .append(let entry): try append(entry, write.key)
         case .snapshotPart(let bytes, let index, let number): add(part: bytes, index: index, number: number)
         case .snapshot(let snapshot): try take(snapshot, write.key)
-        case .deleteLog: self = MemoryLog()
+        case .deleteLog: self = MemoryLog(keepsPassed: keepsPassed)
         }
     }
 
@@ -59,8 +65,26 @@ package struct MemoryLog {
         let isSame = self.snapshot.map { $0.epoch.utf8.elementsEqual(snapshot.epoch.utf8) } ?? false
         let later = isSame ? entries.filter { $0.number > snapshot.number } : []
         if let first = later.first, first.base != snapshot.number { throw .conflict(key, first.base, first) }
+        passed = isSame && keepsPassed ? leading(to: snapshot.number) : []
         self.snapshot = LogSnapshot(epoch: snapshot.epoch, number: snapshot.number, bytes: whole)
         entries = later
+    }
+
+    /// One more before the snapshot, behind those that are there.
+    package mutating func add(passed entry: LogEntry) {
+        if keepsPassed { passed.append(entry) }
+    }
+
+    private func leading(to number: UInt64) -> [LogEntry] {
+        let all = passed + entries.prefix { $0.number <= number }
+        guard all.last?.number == number else { return [] }
+        var (start, bytes) = (all.endIndex, 0)
+        while start > all.startIndex, all.endIndex - start < Self.mostPassed {
+            bytes += all[start - 1].bytes.count
+            guard bytes <= Self.mostPassedBytes else { break }
+            start -= 1
+        }
+        return Array(all[start...])
     }
 }
 

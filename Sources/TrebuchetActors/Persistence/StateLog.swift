@@ -54,6 +54,8 @@ public struct StoredLog: Equatable, Sendable {
     /// The lives before that of the snapshot's epoch, the oldest first: who has seen a version of one of them that the log has goes on from
     /// there.
     public let earlier: [StreamLife]
+    /// Changes before the snapshot that a store still has, in order, the last of which leads to it.
+    package let passed: [LogEntry]
 
     /// - Parameters:
     ///   - snapshot: whole, with `parts` 0.
@@ -63,6 +65,19 @@ public struct StoredLog: Equatable, Sendable {
         self.snapshot = snapshot
         self.entries = entries
         self.earlier = earlier
+        passed = []
+    }
+
+    package init(snapshot: LogSnapshot, entries: [LogEntry], earlier: [StreamLife], passed: [LogEntry]) {
+        self.snapshot = snapshot
+        self.entries = entries
+        self.earlier = earlier
+        self.passed = passed
+    }
+
+    /// Whether both say the same; what of what is over a store still has is no part of that.
+    public static func == (one: StoredLog, other: StoredLog) -> Bool {
+        one.snapshot == other.snapshot && one.entries == other.entries && one.earlier == other.earlier
     }
 
     /// The number of the newest version.

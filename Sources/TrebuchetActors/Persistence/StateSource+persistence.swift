@@ -32,7 +32,7 @@ extension StateSource {
         wholeByteCount = byteCount
         // Nothing has changed so far: what changes from now on begins here.
         _ = takeChanges?(coder())
-        for entry in log.entries.suffix(buffer ?? VersionLog.mostDifferences) {
+        for entry in (log.passed + log.entries).suffix(buffer ?? VersionLog.mostDifferences) {
             let patch = entry.bytes.withUnsafeBytes { message($0, from: entry.base, to: entry.number) }
             recent.append(StateUpdate(sequence: entry.number, current: nil, patch: patch, wholeByteCount: byteCount))
         }
