@@ -150,8 +150,7 @@ let package = Package(
         library(
             "Commands",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "Platform"]),
-        // Floor 8: the commands that measure, and what they stand beside.
-        .target(name: "CBareFanout", path: "Benchmarks/CBareFanout"),
+        // Floor 8: the commands that measure.
         .target(
             name: "Benchmarks",
             dependencies: [
@@ -443,6 +442,8 @@ let package = Package(
             ],
             path: "Tests/Consistency", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
+        // What `bench fanout --bare` stands beside.
+        .target(name: "CBareFanout", path: "Benchmarks/CBareFanout"),
         .target(
             name: "TestCertificates", path: "Tests/TestCertificates", resources: [.copy("Certificates")],
             swiftSettings: settings),

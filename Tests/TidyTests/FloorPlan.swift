@@ -7,7 +7,7 @@ enum FloorPlan {
         "Platform": 0, "Bytes": 0, "IdentifiedArrays": 0, "SwiftReading": 0, "TrebuchetMacros": 1,
         "StateMachineMacros": 0, "TestCertificates": 0, "Mutations": 0,
         "DocumentedDefaults": 0, "ToolOptions": 0, "ServicesPython": 0,
-        "CAllocationCount": 0, "CPowerCut": 0,
+        "CAllocationCount": 0, "CPowerCut": 0, "CBareFanout": 0,
         "ClientGenerator": 1, "GenerateTool": 2, "GenerateClient": 3,
         "TestSupport": 2,
         "Relays": 1, "Transports": 1, "TrebuchetWire": 1, "TrebuchetCluster": 1,

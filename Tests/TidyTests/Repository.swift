@@ -25,7 +25,11 @@ struct Repository: Sendable {
         // One that is run by a script has none.
         let examples = try list("Examples").map { $0 + "/Sources" }
             .filter { FileManager.default.fileExists(atPath: root.appending(path: $0).path) }
-        let targets = try ["Benchmarks"] + (["Plugins", "Sources", "Tests"] + examples).flatMap(list)
+        // What benchmarks stand beside is in C, and a target of its own in their folder.
+        let bare = try list("Benchmarks").filter {
+            FileManager.default.fileExists(atPath: root.appending(path: $0).appending(path: "include").path)
+        }
+        let targets = try ["Benchmarks"] + bare + (["Plugins", "Sources", "Tests"] + examples).flatMap(list)
         for target in targets {
             folders.insert(String(target.split(separator: "/").last ?? ""))
             let base = root.appending(path: target)
