@@ -29,9 +29,7 @@ extension TrebuchetServer {
             guard parts?.nodes != nil else { return }
             for shard in shards { shard.reactor.execute { shard.forgetOwner(of: slot, node) } }
         }
-        nodes.whenOwnerIsKnown { slot, owner, isHere in
-            for shard in shards { shard.willHear { shard.ownerDidChange(of: slot, to: owner, isHere: isHere) } }
-        }
+        nodes.tellOwners(to: shards)
         parts.nodesOfServer.withLock { $0 = nodes }
     }
 

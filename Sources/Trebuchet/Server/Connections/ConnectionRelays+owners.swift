@@ -25,6 +25,7 @@ extension ConnectionRelays: OwnerLineUser {
                 return
             }
             if let sequence = envelope.pointee.sequenceNumber { stream.sequence = sequence }
+            didShow(stream.streamID)
         case .streamEnd:
             let streamID = Array(message.bytes(envelope.pointee.streamID))
             let reason = StreamEndReason(rawValue: message.text(envelope.pointee.reason))
@@ -170,10 +171,6 @@ extension ConnectionRelays: OwnerLineUser {
         streams[streamID] = nil
         shard.forgetOwner(of: stream.slot, line.node)
         resume(stream)
-    }
-
-    func shown(_ streamID: [UInt8], over line: OwnerLine) {
-        if streams[streamID]?.line === line { didShow(streamID) }
     }
 
     func cancelled(_ relayed: RelayedCall) {

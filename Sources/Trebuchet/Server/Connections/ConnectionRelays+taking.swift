@@ -43,7 +43,7 @@ extension ConnectionRelays {
         shard.reactor.schedule(after: Self.longestCatchingUp) { [weak self] in self?.didShow(streamID) }
     }
 
-    /// All has come of a stream that its client lacked, or nothing more comes.
+    /// Something has come of a stream, which goes to the client before anything else does.
     func didShow(_ streamID: [UInt8]) {
         guard !catchingUp.isEmpty, catchingUp.remove(streamID) != nil else { return }
         let (shard, connection) = (shard, connection)

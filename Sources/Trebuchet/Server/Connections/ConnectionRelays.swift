@@ -30,7 +30,7 @@ final class ConnectionRelays {
     var streams: [[UInt8]: RelayedStream] = [:]
     /// Those that are being taken up at their next owner, by the names that the client knows.
     var resuming = StreamsByName()
-    /// Of those that were taken up, the ones of which not all has come that the client lacked.
+    /// Of those that were taken up, the ones of which nothing has come since: what the client lacks may be on its way.
     var catchingUp = StreamsByName()
     /// Those that this node takes up itself, as long as their actors are being made.
     var loading = StreamsByName()

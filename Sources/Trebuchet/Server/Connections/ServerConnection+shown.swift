@@ -18,7 +18,7 @@ extension ServerConnection {
     }
 
     /// No answer is kept back for longer by a stream that does not come.
-    fileprivate static var longestBehindStreams: Duration { .seconds(1) }
+    private static var longestBehindStreams: Duration { .seconds(1) }
 
     /// Nor by one that comes from another node, or does not: that is known when the way there and back is over.
     fileprivate static var longestBehindShared: Duration { .seconds(10) }
@@ -107,25 +107,12 @@ extension ServerShard {
         }
         let now = reactor.now
         let half = Duration.nanoseconds(Int64(clamping: call.deadline > now ? (call.deadline - now) / 2 : 0))
-        queue(answer, of: connection, for: min(longest, half))
-    }
-
-    /// Calls `done` on this reactor as soon as streams that have begun at the connection show what there is.
-    func whenShown(_ connection: ServerConnection, _ done: @escaping () -> Void) {
-        // The turn that has begun them is not over.
-        queue(AnswerBehindStreams(.none, 0, done), of: connection, for: ServerConnection.longestBehindStreams)
-        reactor.execute { self.streamsMayShow(connection) }
-    }
-
-    private func queue(
-        _ answer: AnswerBehindStreams, of connection: ServerConnection, for time: Duration
-    ) {
         let number = connection.name.number
         let queue =
             answersBehindStreams[number] ?? AnswerQueue { [weak self] in self?.answersBehindStreams[number] = nil }
         answersBehindStreams[number] = queue
         queue.add(answer)
-        answer.timer = reactor.schedule(after: time) { [weak answer] in answer?.end() }
+        answer.timer = reactor.schedule(after: min(longest, half)) { [weak answer] in answer?.end() }
     }
 
     /// A stream of the connection has begun, or has not, or has what it waited for.

@@ -14,8 +14,6 @@ protocol OwnerLineUser: AnyObject {
     func refused(_ asked: OwnerLine.Asked, over line: OwnerLine)
     /// A stream's actor has another owner from now on.
     func moved(_ streamID: [UInt8], over line: OwnerLine)
-    /// What comes of a stream from now on is new.
-    func shown(_ streamID: [UInt8], over line: OwnerLine)
     /// Nobody waits for a call any more.
     func cancelled(_ call: RelayedCall)
     /// Nothing more comes over a line.
@@ -180,7 +178,6 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
             let asked = frame.payload.withUnsafeBytes { take($0) }
             if let asked { user.refused(asked, over: self) }
         case .moved: user.moved(frame.payload, over: self)
-        case .shown: user.shown(frame.payload, over: self)
         case .ended:
             line.forget()
             user.ended(self, received: frame.number)

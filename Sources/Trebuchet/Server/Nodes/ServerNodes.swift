@@ -41,13 +41,11 @@ final class ServerNodes: Sendable {
 
     /// What an owner before has sent of a slot ends before anything goes to the next one, so that no answer of that comes ahead of what its
     /// streams show. Before this node takes part.
-    ///
-    /// - Parameter tell: has all reactors hear of an owner.
-    func whenOwnerIsKnown(_ tell: @escaping @Sendable (ClusterSlot, ClusterNode, _ isHere: Bool) -> Void) {
+    func tellOwners(to shards: [ServerShard]) {
         let (shared, node) = (shared, node)
-        let tell: @Sendable (ClusterSlot, ClusterNode) -> Void = { slot, owner in
+        @Sendable func tell(_ slot: ClusterSlot, _ owner: ClusterNode) {
             shared.leave(slot, to: owner)
-            tell(slot, owner, owner == node)
+            for shard in shards { shard.willHear { shard.ownerDidChange(of: slot, to: owner, isHere: owner == node) } }
         }
         directory.beforeAnswers(tell)
         watch.beforeAssigned { [directory] slot in
