@@ -33,7 +33,6 @@ extension ConnectionRelays: OwnerLineUser {
             // That of one which the client has ended it knows.
             guard let stream = streams[streamID], stream.line === line else { return }
             streams[streamID] = nil
-            didShow(streamID)
         case .streamError:
             let streamID = Array(message.bytes(envelope.pointee.streamID))
             if let relayed = line.take(named: streamID) {
@@ -44,7 +43,6 @@ extension ConnectionRelays: OwnerLineUser {
             }
             guard let stream = streams[streamID], stream.line === line else { return }
             streams[streamID] = nil
-            didShow(streamID)
         case .error: break
         // The lines to a node are not what these are about.
         default: return
@@ -141,7 +139,7 @@ extension ConnectionRelays: OwnerLineUser {
     private func askAgain(_ relayed: RelayedCall) {
         guard underWay(relayed) != nil else { return }
         relayed.line = nil
-        shard.reactor.schedule(after: Self.pause) { [weak self] in
+        shard.reactor.schedule(after: pause) { [weak self] in
             guard let self, self.isOpen else { return }
             let traffic = self.traffic(of: relayed.slot)
             traffic.calls.didComeBack(relayed, relayed.order)

@@ -130,11 +130,6 @@ extension ServerConnection {
     /// As a call under way: it counts, has a deadline and can be cancelled.
     func wait(for name: ActorName, _ request: StreamRequest, _ call: RunningCall) {
         call.stream = request.name
-        if request.name.knownAs != nil {
-            call.goesElsewhere = { [weak self, weak call] in
-                if let self, let call { _ = self.goesElsewhere(request, call) }
-            }
-        }
         let waiter = shard.awaitActor(name, for: parties) { [weak self] outcome in
             call.waiter = nil
             guard let self, !call.isAnswered else { return }
@@ -311,11 +306,6 @@ extension ServerConnection {
             didBegin(request)
             tellDeparture(of: request.streamID)
         }
-        for call in Array(running.values) {
-            guard let streamID = call.stream?.knownAs else { continue }
-            withdraw(call)
-            tellDeparture(of: streamID)
-        }
         for streamID in relays?.leaveStreams() ?? [] { tellDeparture(of: streamID) }
         shard.streamsMayShow(self)
     }
@@ -353,8 +343,6 @@ extension ServerConnection {
         } else if let call = running[streamID], call.stream?.resumed != nil {
             call.cancel()
             withdraw(call)
-        } else if let call = running[StreamRequest.key(of: streamID)] {
-            withdraw(call)
         } else {
             return
         }
@@ -366,7 +354,6 @@ extension ServerConnection {
     func leave(_ streamID: [UInt8]) {
         relays?.leave(streamID)
         if let old = streams[streamID] { forget(old) }
-        if let call = running[StreamRequest.key(of: streamID)] { withdraw(call) }
         guard let request = beginning[streamID], request.name.knownAs == streamID else { return }
         request.stake.withdraw(nil)
         didBegin(request)

@@ -97,12 +97,6 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
         stream.resumption(as: callID.bytes).withUnsafeBytes { _ = send($0) }
     }
 
-    /// What comes of a stream over this line is not wanted: it is asked for elsewhere.
-    func forget(_ stream: RelayedStream) {
-        let place = asked.first { if case .stream(let other) = $0.value { other === stream } else { false } }?.key
-        if let place { asked[place] = nil }
-    }
-
     /// What an answer is to; nil where nobody waits for it any more.
     func take(_ callID: UnsafeRawBufferPointer) -> Asked? {
         LineCallID(callID).flatMap { asked.removeValue(forKey: $0.place) }

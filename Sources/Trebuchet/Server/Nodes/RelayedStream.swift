@@ -81,6 +81,4 @@ struct PlacedStream {
     let actor: String
     let target: String
     let filter: StreamFilter?
-
-    var slot: ClusterSlot { ClusterSlot(of: actor) }
 }

@@ -37,22 +37,11 @@ final class ServerNodes: Sendable {
         watch.whenAssigned { directory.didAcquire($0) }
         exchange = NodeExchange(membership.engine, as: node, open: open)
         shared = SharedStreams(exchange)
-    }
-
-    /// What an owner before has sent of a slot ends before anything goes to the next one, so that no answer of that comes ahead of what its
-    /// streams show. Before this node takes part.
-    func tellOwners(to shards: [ServerShard]) {
+        // What an owner before has sent of a slot ends before anything goes to the next one, so that no answer of that comes ahead of
+        // what its streams show.
         let (shared, node) = (shared, node)
-        @Sendable func tell(_ slot: ClusterSlot, _ owner: ClusterNode) {
-            shared.leave(slot, to: owner)
-            for shard in shards { shard.willHear { shard.ownerDidChange(of: slot, to: owner, isHere: owner == node) } }
-        }
-        directory.beforeAnswers(tell)
-        watch.beforeAssigned { [directory] slot in
-            // What is asked now waits until it is known here.
-            directory.forget(slot)
-            tell(slot, node)
-        }
+        watch.beforeAssigned { shared.leave($0, to: node) }
+        directory.beforeAnswers { shared.leave($0, to: $1) }
     }
 
     /// Whether actors of that name may live here.
