@@ -188,8 +188,8 @@ extension ServerConnectionTests {
         }
         #expect(await rig.waitFor("you are out"))
         #expect(await rig.texts.contains { $0.contains(#""streamID":"x""#) && $0.contains("streamStart") } == false)
-        #expect(await rig.on { [$0.streams.count, Int($0.use.filtered)] } == [1, 0])
-        #expect(await rig.on { $0.streams.values.first?.broadcaster.hub.filterCount } == 0)
+        #expect(await eventually { await rig.on { [$0.streams.count, Int($0.use.filtered)] } == [1, 0] })
+        #expect(await eventually { await rig.on { $0.streams.values.first?.broadcaster.hub.filterCount } == 0 })
     }
 
     @Test("streams are given back by whom they were taken, whoever signs in meanwhile")
