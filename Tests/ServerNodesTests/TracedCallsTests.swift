@@ -106,18 +106,20 @@ import TrebuchetCluster
             let client = try await nodes[0].textClient()
             client.callOnce(1, till, "pay(_:_:)", #"["traced",1]"#)
             #expect(await client.answer(1) != nil)
-            let before = gate.messageCount
+            let texts = {
+                gate.messages(to: nodes[1].member.node).map { String(decoding: $0, as: UTF8.self) }
+            }
             gate.set { ($0.losesMessages, $0.keepsMessages) = (true, true) }
             let more = #","session":"\#(client.session)""# + member(Self.traceparent)
             client.call(2, till, "pay(_:_:)", #"["traced",2]"#, more: more)
-            #expect(await eventually { gate.messageCount > before })
+            #expect(await eventually { texts().contains { $0.contains(#""traced",2"#) } })
             gate.set { $0.losesMessages = false }
             nodes[0].server.parts.nodes?.exchange.lose(nodes[1].member.node)
             let answer = try #require(await client.answer(2))
             #expect(answer.contains(#""result":2"#))
             #expect(traceparent(in: answer)?.hasPrefix("00-\(Self.trace)-") == true, "\(answer)")
             #expect(Payments.shared.count("traced") == 2)
-            let sent = gate.messages(to: nodes[1].member.node).map { String(decoding: $0, as: UTF8.self) }
+            let sent = texts()
             #expect(
                 sent.contains { $0.contains(#""type":"repeat""#) && $0.contains(member(Self.traceparent)) }, "\(sent)")
             #expect(there.all.contains { $0.context.traceID == Self.trace && $0.parentID == "00f067aa0ba902b7" })

@@ -29,6 +29,9 @@ extension TrebuchetServer {
             guard parts?.nodes != nil else { return }
             for shard in shards { shard.reactor.execute { shard.forgetOwner(of: slot, node) } }
         }
+        nodes.whenOwnerIsKnown { slot, owner, isHere in
+            for shard in shards { shard.willHear { shard.ownerDidChange(of: slot, to: owner, isHere: isHere) } }
+        }
         parts.nodesOfServer.withLock { $0 = nodes }
     }
 
@@ -72,6 +75,8 @@ extension TrebuchetServer {
 
     /// Lets all actors of a slot go, which is another node's from then on, or is already. Their streams go on there.
     private func release(_ slot: ClusterSlot, inOrder: Bool) async {
+        // What is another node's already neither runs nor shows anything while others of the slot are still being made.
+        if !inOrder { await release(directory.placed(in: slot).records, inOrder: false) }
         // What was let in before the slot was being given away has begun by then.
         for shard in shards { await shard.reactor.perform {} }
         let (_, making, leaving) = directory.placed(in: slot)
@@ -82,21 +87,29 @@ extension TrebuchetServer {
 
     func release(_ records: [ActorRecord], inOrder: Bool) async {
         guard !records.isEmpty else { return }
+        let names = Set(records.map { ActorName($0.name) })
+        if !inOrder {
+            for record in records {
+                _ = await (record.home?.serverShard ?? shards[0]).reactor.perform { record.life.end() }
+            }
+            await moveStreams(of: names)
+        }
         await withTaskGroup(of: Void.self) { group in
             for record in records { group.addTask { await self.release(record, inOrder: inOrder) } }
         }
-        let names = Set(records.map { ActorName($0.name) })
-        for shard in shards { await shard.reactor.perform { shard.moveStreams(of: names) } }
+        await moveStreams(of: names)
         // With the last reference to an actor its streams end.
         extendLifetime(records)
+    }
+
+    private func moveStreams(of names: Set<ActorName>) async {
+        for shard in shards { await shard.reactor.perform { shard.moveStreams(of: names) } }
     }
 
     private static func move(_ part: some PlacedPart) async { await part.whenLocal { $0.didMove() } }
 
     private func release(_ record: ActorRecord, inOrder: Bool) async {
         let reactor = (record.home?.serverShard ?? shards[0]).reactor
-        // Who comes from now on waits for the next one.
-        if !inOrder { _ = await reactor.perform { record.life.end() } }
         for shard in shards { await shard.reactor.perform { shard.forget(record) } }
         if inOrder {
             let deadline = MonotonicClock.now &+ Self.handover.nanoseconds

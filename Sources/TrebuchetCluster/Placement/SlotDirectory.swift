@@ -110,6 +110,9 @@ public final class SlotDirectory: Sendable {
         state.withLock { if $0.owners[slot] == node { $0.owners[slot] = nil } }
     }
 
+    /// Forgets who owns a slot: this node is about to.
+    package func forget(_ slot: ClusterSlot) { state.withLock { $0.owners[slot] = nil } }
+
     /// In the lock.
     private func ask(_ slot: ClusterSlot) -> Question {
         Task {

@@ -3,20 +3,68 @@ internal import Transports
 /// An answer that waits for streams. On its shard's reactor.
 final class AnswerBehindStreams {
     let awaited: AwaitedStreams
+    /// Of the answer; they count as held for its connection.
+    let bytes: Int
     var timer: LoopTimer?
-    private let done: () -> Void
-    private(set) var isOver = false
+    fileprivate weak var queue: AnswerQueue?
+    private var done: (() -> Void)?
 
-    init(_ awaited: AwaitedStreams, done: @escaping () -> Void) {
-        self.awaited = awaited
-        self.done = done
+    init(_ awaited: AwaitedStreams, _ bytes: Int, _ done: @escaping () -> Void) {
+        (self.awaited, self.bytes, self.done) = (awaited, bytes, done)
     }
 
-    func end() {
-        guard !isOver else { return }
-        isOver = true
+    fileprivate var isOver: Bool { done == nil }
+
+    /// It waits no longer.
+    func end() { take()?() }
+
+    /// Nobody waits for it any more.
+    func drop() { _ = take() }
+
+    private func take() -> (() -> Void)? {
+        guard let done else { return nil }
+        self.done = nil
         timer?.cancel()
-        done()
+        queue?.didEnd()
+        return done
+    }
+}
+
+/// The answers of one connection that wait, oldest first. On its shard's reactor.
+final class AnswerQueue {
+    private var answers: [AnswerBehindStreams] = []
+    private var ended = 0
+    private let didEmpty: () -> Void
+
+    /// - Parameter didEmpty: called when none waits any more.
+    init(didEmpty: @escaping () -> Void) { self.didEmpty = didEmpty }
+
+    var waiting: [AnswerBehindStreams] { answers.filter { !$0.isOver } }
+
+    func add(_ answer: AnswerBehindStreams) {
+        answer.queue = self
+        answers.append(answer)
+    }
+
+    /// Takes those out that wait for nothing more.
+    func take(where isReady: (AnswerBehindStreams) -> Bool) -> [AnswerBehindStreams] {
+        var (ready, others) = ([AnswerBehindStreams](), [AnswerBehindStreams]())
+        for answer in answers where !answer.isOver {
+            if isReady(answer) { ready.append(answer) } else { others.append(answer) }
+        }
+        for answer in ready { answer.queue = nil }
+        (answers, ended) = (others, 0)
+        if others.isEmpty { didEmpty() }
+        return ready
+    }
+
+    /// Half of them go at a time, so that each is moved once on average.
+    fileprivate func didEnd() {
+        ended += 1
+        guard ended * 2 > answers.count else { return }
+        answers.removeAll(where: \.isOver)
+        ended = 0
+        if answers.isEmpty { didEmpty() }
     }
 }
 

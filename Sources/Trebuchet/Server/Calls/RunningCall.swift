@@ -23,8 +23,6 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     var machineDeadline: UInt64 { deadline &- timeAhead }
     /// Of the message, which are held as long as the call is under way.
     let byteCount: Int
-    /// Of an answer that waits for streams.
-    var answerBytes = 0
     var timer: LoopTimer?
     private(set) var isAnswered = false
     /// Whether something runs on its behalf that does not end with its answer, and says when it has ended.
@@ -50,6 +48,10 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     var streamedActor: ActorName? { stream?.actor }
     /// The place where it waits for its actor.
     var waiter: ActorWaiter?
+    /// Set for a stream that its node takes up by itself: it does so at another one.
+    var goesElsewhere: (() -> Void)?
+    /// Its answer, when that waits for streams.
+    var answer: AnswerBehindStreams?
     /// Called when it is cancelled while it waits there: nothing else would end it.
     var didStopWaiting: (() -> Void)?
     private let task = Mutex(TaskState())
@@ -88,7 +90,7 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
         isAnswered = true
         timer?.cancel()
         stopWaiting()
-        didStopWaiting = nil
+        (didStopWaiting, goesElsewhere) = (nil, nil)
         return true
     }
 

@@ -25,7 +25,6 @@ extension ConnectionRelays: OwnerLineUser {
                 return
             }
             if let sequence = envelope.pointee.sequenceNumber { stream.sequence = sequence }
-            didShow(stream.streamID)
         case .streamEnd:
             let streamID = Array(message.bytes(envelope.pointee.streamID))
             let reason = StreamEndReason(rawValue: message.text(envelope.pointee.reason))
@@ -33,6 +32,7 @@ extension ConnectionRelays: OwnerLineUser {
             // That of one which the client has ended it knows.
             guard let stream = streams[streamID], stream.line === line else { return }
             streams[streamID] = nil
+            didShow(streamID)
         case .streamError:
             let streamID = Array(message.bytes(envelope.pointee.streamID))
             if let relayed = line.take(named: streamID) {
@@ -43,6 +43,7 @@ extension ConnectionRelays: OwnerLineUser {
             }
             guard let stream = streams[streamID], stream.line === line else { return }
             streams[streamID] = nil
+            didShow(streamID)
         case .error: break
         // The lines to a node are not what these are about.
         default: return
@@ -139,7 +140,7 @@ extension ConnectionRelays: OwnerLineUser {
     private func askAgain(_ relayed: RelayedCall) {
         guard underWay(relayed) != nil else { return }
         relayed.line = nil
-        shard.reactor.schedule(after: pause) { [weak self] in
+        shard.reactor.schedule(after: Self.pause) { [weak self] in
             guard let self, self.isOpen else { return }
             let traffic = self.traffic(of: relayed.slot)
             traffic.calls.didComeBack(relayed, relayed.order)
@@ -169,6 +170,10 @@ extension ConnectionRelays: OwnerLineUser {
         streams[streamID] = nil
         shard.forgetOwner(of: stream.slot, line.node)
         resume(stream)
+    }
+
+    func shown(_ streamID: [UInt8], over line: OwnerLine) {
+        if streams[streamID]?.line === line { didShow(streamID) }
     }
 
     func cancelled(_ relayed: RelayedCall) {

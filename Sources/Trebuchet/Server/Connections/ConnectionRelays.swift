@@ -16,24 +16,28 @@ final class ConnectionRelays {
     /// So long after an owner could not go on with a stream it is asked again.
     static let pause = Duration.milliseconds(500)
     /// So long an answer waits for what a stream that was taken up has to show.
-    private static let longestCatchingUp = Duration.seconds(1)
+    static let longestCatchingUp = Duration.seconds(1)
 
     /// It lets go of this when it closes. Held, since what is sent to it may be the last that it does.
     let connection: ServerConnection
     let nodes: ServerNodes
-    /// Longer in tests.
-    var pause = ConnectionRelays.pause
     private(set) var lines: [ClusterNode: OwnerLine] = [:]
     private var lineCount = 0
     private var callCount: UInt64 = 0
     /// Those of which something waits, or is away.
-    private var slots: [ClusterSlot: SlotTraffic] = [:]
+    private(set) var slots: [ClusterSlot: SlotTraffic] = [:]
     /// By the names that their owners gave them.
     var streams: [[UInt8]: RelayedStream] = [:]
     /// Those that are being taken up at their next owner, by the names that the client knows.
-    private(set) var resuming: [[UInt8]: RelayedStream] = [:]
-    /// Of those that were taken up, the ones of which nothing has come since: what the client lacks may be on its way.
-    private var catchingUp: [[UInt8]: RelayedStream] = [:]
+    var resuming = StreamsByName()
+    /// Of those that were taken up, the ones of which not all has come that the client lacked.
+    var catchingUp = StreamsByName()
+    /// Those that this node takes up itself, as long as their actors are being made.
+    var loading = StreamsByName()
+    /// Calls that are made when the reactor has heard of owners.
+    var postponed = 0
+    /// Whether one of them is in hand: it goes behind all that has come before it.
+    var isMakingPostponed = false
     private(set) var isOpen = true
     /// Why nothing of the client's can be carried on: its principal has more than nodes tell each other.
     private(set) var excess: TrebuchetError?
@@ -78,11 +82,13 @@ final class ConnectionRelays {
         call.stream = asked
         callCount += 1
         // What was here before goes before what has just come.
-        let order = callCount | (connection.isCounted ? 0 : 1 << 63)
+        let order = callCount | (connection.isCounted && !isMakingPostponed ? 0 : 1 << 63)
         let relayed = RelayedCall(
             message, callID: callID, order: order, isRepeatable: isRepeatable, stream: stream, of: self)
         call.relayed = relayed
         let traffic = traffic(of: relayed.slot)
+        // What waits to be taken up goes before it, and does so no longer.
+        for stream in traffic.paused { _ = wait(for: stream) }
         if shard.hasJustLetGo, traffic.calls.isEmpty, traffic.crossings == 0 { waitForCrossings(traffic) }
         traffic.calls.add(relayed, relayed.order)
         proceed(traffic)
@@ -103,50 +109,6 @@ final class ConnectionRelays {
         }
     }
 
-    /// Takes a stream up at the owner of now, behind what the client has; as often as that takes.
-    func resume(_ stream: RelayedStream) {
-        if let excess { return connection.failStream(stream.streamID, excess) }
-        proceed(wait(for: stream))
-    }
-
-    /// The same in a moment: its owner could not load the actor, say.
-    func resumeLater(_ stream: RelayedStream) {
-        stream.line = nil
-        resuming[stream.streamID] = stream
-        shard.reactor.schedule(after: pause) { [weak self] in
-            guard let self, self.isOpen, stream.isWanted, self.resuming[stream.streamID] === stream else { return }
-            self.resume(stream)
-        }
-    }
-
-    /// A stream is taken up, or is not wanted any more: answers that it has held back may go, behind what has come with this.
-    func didResume(_ streamID: [UInt8]) -> RelayedStream? {
-        guard let stream = resuming.removeValue(forKey: streamID) else { return nil }
-        let (shard, connection) = (shard, connection)
-        if !shard.answersBehindStreams.isEmpty { shard.reactor.execute { shard.streamsMayShow(connection) } }
-        return stream
-    }
-
-    /// A stream was taken up under another name. Where nothing comes the client lacks nothing, or that takes longer than answers wait.
-    func didTakeUp(_ stream: RelayedStream) {
-        let streamID = stream.streamID
-        catchingUp[streamID] = stream
-        shard.reactor.schedule(after: Self.longestCatchingUp) { [weak self] in self?.didShow(streamID) }
-    }
-
-    /// Something has come of a stream, which goes to the client before anything else does.
-    func didShow(_ streamID: [UInt8]) {
-        guard !catchingUp.isEmpty, catchingUp.removeValue(forKey: streamID) != nil else { return }
-        let (shard, connection) = (shard, connection)
-        if !shard.answersBehindStreams.isEmpty { shard.reactor.execute { shard.streamsMayShow(connection) } }
-    }
-
-    /// Actors of which streams are being taken up: what a call has changed at its owner is not with the client yet.
-    var resumed: Set<ActorName> {
-        guard !resuming.isEmpty || !catchingUp.isEmpty else { return [] }
-        return Set(resuming.values.map { ActorName($0.actor) }).union(catchingUp.values.map { ActorName($0.actor) })
-    }
-
     /// The call that it is to its connection; nil when nobody waits for it any more.
     func underWay(_ relayed: RelayedCall) -> RunningCall? {
         connection.running[relayed.callID].flatMap { $0.relayed === relayed ? $0 : nil }
@@ -154,25 +116,12 @@ final class ConnectionRelays {
 
     // MARK: They wait for their owner
 
-    /// Whether calls of a slot are away, or wait, or streams of it wait to be taken up: what comes stands behind them.
-    func hasEarlier(of slot: ClusterSlot) -> Bool {
-        slots[slot].map { !$0.calls.isEmpty || !$0.streams.isEmpty } ?? false
-    }
-
     func traffic(of slot: ClusterSlot) -> SlotTraffic {
         if let found = slots[slot] { return found }
         let made = SlotTraffic(slot)
         slots[slot] = made
         connection.hasCallsElsewhere = true
         return made
-    }
-
-    func wait(for stream: RelayedStream) -> SlotTraffic {
-        stream.line = nil
-        resuming[stream.streamID] = stream
-        let traffic = traffic(of: stream.slot)
-        traffic.streams.append(stream)
-        return traffic
     }
 
     /// Sends what waits, as far as it may go.
@@ -207,12 +156,15 @@ final class ConnectionRelays {
         traffic.streams = []
         for stream in streams {
             if node == nodes.node {
+                loading.insert(stream)
                 _ = didResume(stream.streamID)
+                stream.stake = nil
                 connection.takeUp(stream)
             } else {
                 line(to: node).ask(stream)
             }
         }
+        if node == nodes.node { loading.removeAll { !connection.isTakingUp($0) } }
         guard traffic.crossings == 0, !traffic.calls.waiting.isEmpty, traffic.calls.mayGo(to: node) else { return }
         for relayed in traffic.calls.takeAll() {
             guard let call = underWay(relayed) else { continue }
@@ -289,6 +241,7 @@ final class ConnectionRelays {
     /// Whether that was a stream of another node's, which the client does not want any more. Whatever becomes of the line to that, it
     /// has ended for the client.
     func unsubscribe(_ streamID: [UInt8]) -> Bool {
+        didShow(streamID)
         if let stream = streams.removeValue(forKey: streamID) {
             stream.line?.unsubscribe(streamID)
             stream.isWanted = false
@@ -312,7 +265,7 @@ final class ConnectionRelays {
     ///
     /// - Returns: their names.
     func leaveStreams() -> [[UInt8]] {
-        let names = Array(streams.keys) + Array(resuming.keys)
+        let names = Array(streams.keys) + resuming.names
         for name in names { _ = unsubscribe(name) }
         return names
     }
@@ -339,7 +292,8 @@ final class ConnectionRelays {
     func close() {
         isOpen = false
         for line in lines.values { line.end() }
-        (lines, streams, resuming, catchingUp) = ([:], [:], [:], [:])
+        (lines, streams) = ([:], [:])
+        (resuming, catchingUp, loading) = (StreamsByName(), StreamsByName(), StreamsByName())
         letGo()
     }
 
@@ -347,7 +301,7 @@ final class ConnectionRelays {
     private func letGo() {
         for traffic in slots.values {
             traffic.calls = CallOrder()
-            traffic.streams = []
+            (traffic.streams, traffic.paused) = ([], [])
             traffic.stopAsking()
         }
         slots = [:]

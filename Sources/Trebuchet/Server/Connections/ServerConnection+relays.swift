@@ -17,6 +17,7 @@ extension ServerConnection {
         let relays = relays ?? ConnectionRelays(self, nodes)
         self.relays = relays
         if let excess = relays.excess { return fail(message, excess) }
+        if message.kind != .streamResume, postpones(message, relays) { return }
         let isRepeatable: Bool
         var stream: AskedStream?
         switch target {
@@ -45,10 +46,28 @@ extension ServerConnection {
     /// Whether a call stands behind others of its actor's that are at another node, or come back from there, or behind streams that are
     /// to be taken up. It is made when those are through.
     func standsBehindOthers(_ message: borrowing Message) -> Bool {
-        guard hasCallsElsewhere, let relays, relays.hasEarlier(of: ClusterSlot(of: message.actorName)),
+        guard let relays else { return false }
+        if postpones(message, relays) { return true }
+        guard hasCallsElsewhere, relays.hasEarlier(of: ClusterSlot(of: message.actorName)),
             let type = shard.directory.placedType(of: ActorName(message.actorName))
         else { return false }
         forward(type, message)
+        return true
+    }
+
+    /// Whether a call is made when the reactor has heard of owners: it is not to be ahead of what its streams have to know, nor of a call
+    /// before it.
+    private func postpones(_ message: borrowing Message, _ relays: ConnectionRelays) -> Bool {
+        guard !isCounted, shard.hasUnheardOwners || relays.postponed > 0 else { return false }
+        let kept = KeptMessage(message)
+        relays.postponed += 1
+        shard.reactor.execute {
+            guard let relays = self.relays else { return }
+            relays.postponed -= 1
+            relays.isMakingPostponed = true
+            defer { relays.isMakingPostponed = false }
+            kept.withMessage { self.handleAgain($0) }
+        }
         return true
     }
 
@@ -151,6 +170,27 @@ extension ServerConnection {
             if let self, !call.isAnswered, self.isOpen { self.wait(for: request.name.actor, request, call) }
         }
         return true
+    }
+
+    /// Whether a stream is taken up here that the client has under this name, and has not begun.
+    func isTakingUp(_ streamID: [UInt8]) -> Bool {
+        beginning[streamID]?.name.knownAs == streamID || running[StreamRequest.key(of: streamID)] != nil
+    }
+
+    /// A node owns a slot from now on, and nobody here has heard of it: what comes of streams of its actors from elsewhere is over.
+    func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {
+        if !isHere {
+            for (streamID, placed) in placed where placed.slot == slot {
+                // What other nodes send ends by itself.
+                guard let subscription = streams[streamID], subscription.broadcaster.hub.goesOnElsewhere == nil
+                else { continue }
+                move(subscription, placed)
+            }
+            for call in running.values where call.stream?.knownAs != nil {
+                if let goOn = call.goesElsewhere, call.stream.map({ ClusterSlot(of: $0.actor.text) }) == slot { goOn() }
+            }
+        }
+        relays?.ownerDidChange(of: slot, to: node)
     }
 
     /// Streams of actors that live here no more go on at their next owner.

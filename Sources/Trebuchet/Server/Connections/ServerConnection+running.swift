@@ -98,11 +98,12 @@ extension ServerConnection {
 
     /// An answer that is known waits for streams: its bytes count as what is held for its client.
     ///
-    /// - Returns: false when there is no room for it, and it goes without.
-    func holdBack(_ call: RunningCall, _ bytes: Int) -> Bool {
-        guard running[call.callID] === call, call.answerBytes == 0 else { return true }
-        guard (try? account.take(bytes)) != nil else { return false }
-        call.answerBytes = bytes
+    /// - Returns: false when there is no room for it, or nobody waits for it, and it goes without.
+    func holdBack(_ call: RunningCall, _ answer: AnswerBehindStreams) -> Bool {
+        guard running[call.callID] === call, call.answer == nil, (try? account.take(answer.bytes)) != nil else {
+            return false
+        }
+        call.answer = answer
         return true
     }
 
@@ -123,9 +124,10 @@ extension ServerConnection {
             departure.onEnd { [shard] in shard.reactor.execute { self.didWork(call) } }
         }
         if call.isAtWork { call.isOutlived = true }
-        if call.answerBytes > 0 {
-            memory?.release(call.answerBytes)
-            call.answerBytes = 0
+        if let answer = call.answer {
+            call.answer = nil
+            answer.drop()
+            memory?.release(answer.bytes)
         }
         shard.counts.count(.callsEnded)
         guard !call.isInTransit else {

@@ -113,6 +113,10 @@ extension ServerConnection {
         } attach: { broadcaster in
             mirror.begin(broadcaster)
         }
+        // Then it may have left something out before this observed it, and the answer behind that is in this reactor's queue.
+        if mirror.hasEnded, let subscription = streams[streamID] {
+            endStream(subscription, reason: .actorTerminated, error: nil)
+        }
     }
 
     /// Gives the client the answer of a call that another node has made, behind what the streams show by then that come from this one, and

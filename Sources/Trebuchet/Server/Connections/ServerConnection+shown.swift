@@ -18,7 +18,7 @@ extension ServerConnection {
     }
 
     /// No answer is kept back for longer by a stream that does not come.
-    private static var longestBehindStreams: Duration { .seconds(1) }
+    fileprivate static var longestBehindStreams: Duration { .seconds(1) }
 
     /// Nor by one that comes from another node, or does not: that is known when the way there and back is over.
     fileprivate static var longestBehindShared: Duration { .seconds(10) }
@@ -32,7 +32,7 @@ extension ServerConnection {
 
     /// Whether a stream that this node takes from another one is just beginning, or begins here.
     func awaitsSharedStreams(of actor: ActorName) -> Bool {
-        if relays?.resumed.contains(actor) == true { return true }
+        if relays?.awaits(actor) == true { return true }
         guard mayAwaitStreams else { return false }
         askForLacking()
         mayAwaitStreams = !haveShown
@@ -45,33 +45,30 @@ extension ServerConnection {
     }
 
     /// Whether the streams that were asked for show what their actors have been told so far.
-    fileprivate func streamsShow(_ awaited: AwaitedStreams) -> Bool { haveShown && !actorsToCome.hold(awaited) }
+    fileprivate func streamsShow(_ awaited: AwaitedStreams) -> Bool { !isToCome(awaited) && haveShown }
 
-    /// Of which actors there are streams that are still to begin.
-    fileprivate var actorsToCome: ActorsToCome {
-        ActorsToCome(
-            unmade: Set(running.values.lazy.compactMap(\.streamedActor)),
-            moved: relays?.resumed ?? [])
+    /// Whether streams are still to begin that an answer waits for, beside those that are just beginning.
+    fileprivate func isToCome(_ awaited: AwaitedStreams) -> Bool {
+        switch awaited {
+        case .none: false
+        case .of(let actor): running.values.contains { $0.streamedActor == actor } || relays?.awaits(actor) == true
+        case .moved(let actor): relays?.awaits(actor) == true
+        }
+    }
+
+    /// The same for many.
+    fileprivate func areToCome() -> (AnswerBehindStreams) -> Bool {
+        var unmade: Set<ActorName>?
+        return { answer in
+            guard case .of(let actor) = answer.awaited else { return self.isToCome(answer.awaited) }
+            let actors = unmade ?? Set(self.running.values.lazy.compactMap(\.streamedActor))
+            unmade = actors
+            return actors.contains(actor) || self.relays?.awaits(actor) == true
+        }
     }
 
     /// The same, but for streams that wait for their actors.
     fileprivate var haveShown: Bool { beginning.isEmpty && streams.values.allSatisfy { $0.broadcaster.isUpToDate } }
-}
-
-/// Actors of which streams are still to begin.
-private struct ActorsToCome {
-    /// They are to be made, or asked for at their owners.
-    var unmade: Set<ActorName> = []
-    /// Streams of these are being taken up at their owners.
-    var moved: Set<ActorName> = []
-
-    func hold(_ awaited: AwaitedStreams) -> Bool {
-        switch awaited {
-        case .none: false
-        case .of(let actor): unmade.contains(actor) || moved.contains(actor)
-        case .moved(let actor): moved.contains(actor)
-        }
-    }
 }
 
 extension ServerShard {
@@ -93,30 +90,42 @@ extension ServerShard {
         for call: RunningCall, of connection: ServerConnection, _ actor: ActorName, _ bytes: Int,
         _ done: @escaping () -> Void
     ) {
-        whenStreamsShow(for: call, of: connection, .of(actor), bytes, for: nil, done)
+        whenStreamsShow(
+            for: call, of: connection, .of(actor), bytes, for: ServerConnection.longestBehindShared, done)
     }
 
     /// - Parameter longest: after that it goes without. It does so sooner where half of the call's time is over: its answer is known,
     ///   and a stream that does not begin is not to cost it.
     fileprivate func whenStreamsShow(
         for call: RunningCall, of connection: ServerConnection, _ awaited: AwaitedStreams, _ bytes: Int,
-        for longest: Duration?, _ done: @escaping () -> Void
+        for longest: Duration, _ done: @escaping () -> Void
     ) {
         if connection.isOpen { connection.askForLacking() }
-        guard connection.isOpen, !connection.streamsShow(awaited), connection.holdBack(call, bytes) else {
+        let answer = AnswerBehindStreams(awaited, bytes, done)
+        guard connection.isOpen, !connection.streamsShow(awaited), connection.holdBack(call, answer) else {
             return done()
         }
         let now = reactor.now
         let half = Duration.nanoseconds(Int64(clamping: call.deadline > now ? (call.deadline - now) / 2 : 0))
-        let wait = longest.map { min($0, half) } ?? half
+        queue(answer, of: connection, for: min(longest, half))
+    }
+
+    /// Calls `done` on this reactor as soon as streams that have begun at the connection show what there is.
+    func whenShown(_ connection: ServerConnection, _ done: @escaping () -> Void) {
+        // The turn that has begun them is not over.
+        queue(AnswerBehindStreams(.none, 0, done), of: connection, for: ServerConnection.longestBehindStreams)
+        reactor.execute { self.streamsMayShow(connection) }
+    }
+
+    private func queue(
+        _ answer: AnswerBehindStreams, of connection: ServerConnection, for time: Duration
+    ) {
         let number = connection.name.number
-        let waiting = AnswerBehindStreams(awaited, done: done)
-        waiting.timer = reactor.schedule(after: wait) { [weak self, weak waiting] in
-            guard let self, let waiting, !waiting.isOver else { return }
-            self.answersBehindStreams[number]?.removeAll { $0 === waiting }
-            waiting.end()
-        }
-        answersBehindStreams[number, default: []].append(waiting)
+        let queue =
+            answersBehindStreams[number] ?? AnswerQueue { [weak self] in self?.answersBehindStreams[number] = nil }
+        answersBehindStreams[number] = queue
+        queue.add(answer)
+        answer.timer = reactor.schedule(after: time) { [weak answer] in answer?.end() }
     }
 
     /// A stream of the connection has begun, or has not, or has what it waited for.
@@ -130,14 +139,9 @@ extension ServerShard {
         guard answersBehindStreams[number] != nil else { return }
         // It may end the connection, and with it what waits.
         if connection.isOpen, connection.haveShown { connection.askForLacking() }
-        guard let waiting = answersBehindStreams[number], !connection.isOpen || connection.haveShown else { return }
-        // Looked at once for all of them: a client may have many.
-        let toCome = connection.isOpen ? connection.actorsToCome : ActorsToCome()
-        let (others, ready) = (
-            waiting.filter { toCome.hold($0.awaited) }, waiting.filter { !toCome.hold($0.awaited) }
-        )
-        answersBehindStreams[number] = others.isEmpty ? nil : others
-        for answer in ready { answer.end() }
+        guard let queue = answersBehindStreams[number], !connection.isOpen || connection.haveShown else { return }
+        let isToCome = connection.areToCome()
+        for answer in queue.take(where: { !connection.isOpen || !isToCome($0) }) { answer.end() }
     }
 }
 

@@ -130,6 +130,11 @@ extension ServerConnection {
     /// As a call under way: it counts, has a deadline and can be cancelled.
     func wait(for name: ActorName, _ request: StreamRequest, _ call: RunningCall) {
         call.stream = request.name
+        if request.name.knownAs != nil {
+            call.goesElsewhere = { [weak self, weak call] in
+                if let self, let call { _ = self.goesElsewhere(request, call) }
+            }
+        }
         let waiter = shard.awaitActor(name, for: parties) { [weak self] outcome in
             call.waiter = nil
             guard let self, !call.isAnswered else { return }
@@ -239,6 +244,7 @@ extension ServerConnection {
             return tellEnd(of: streamID, reason: .error, error: error)
         }
         isUsed = true
+        defer { if let upstream, request.seen != nil { shard.whenShown(self) { upstream.send(.shown, streamID) } } }
         if record.type.isGated { gated[streamID] = request.name.actor }
         if record.isPlaced { placed[streamID] = request.placed }
         shard.states.subscribe(to: source, as: label) { broadcaster in
@@ -293,101 +299,5 @@ extension ServerConnection {
         if beginning[request.streamID]?.stake === request.stake { beginning[request.streamID] = nil }
         // An idle client is not to keep the memory that its beginning took.
         if beginning.isEmpty { beginning = [:] }
-    }
-
-    // MARK: Ending
-
-    /// The client is to go: what it has streams of goes on with its next connection. Of those too that are being taken up at another
-    /// owner it hears, before an answer may be ahead of them.
-    func leaveStreams() {
-        for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
-        for request in Array(beginning.values) where request.name.knownAs != nil {
-            request.stake.withdraw(nil)
-            didBegin(request)
-            tellDeparture(of: request.streamID)
-        }
-        for streamID in relays?.leaveStreams() ?? [] { tellDeparture(of: streamID) }
-        shard.streamsMayShow(self)
-    }
-
-    private func tellDeparture(of streamID: [UInt8]) {
-        if isOpen { tellEnd(of: streamID, reason: .serverDraining, error: nil) }
-    }
-
-    /// Ends the streams of an actor that looks at who observes it: this connection may not any more. From anywhere.
-    func endStreams(of actor: ActorName, _ error: TrebuchetError) {
-        shard.reactor.run {
-            for (streamID, name) in self.gated where name == actor {
-                if let subscription = self.streams[streamID] {
-                    self.endStream(subscription, reason: .error, error: error)
-                }
-            }
-            // Those on their way were let in before.
-            for request in self.beginning.values where request.name.actor == actor { request.stake.withdraw(error) }
-        }
-    }
-
-    /// The client does not want a stream any more.
-    func unsubscribe(_ message: borrowing Message) {
-        let streamID = Array(message.bytes(message.envelope.pointee.streamID))
-        if let relays, relays.unsubscribe(streamID) {
-            return tellEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
-        }
-        if let subscription = streams[streamID] {
-            return endStream(subscription, reason: .clientUnsubscribed, error: nil)
-        }
-        // It may have named one that has not begun yet.
-        if let request = beginning[streamID], request.name.resumed != nil || request.name.knownAs == streamID {
-            request.stake.withdraw(nil)
-            didBegin(request)
-        } else if let call = running[streamID], call.stream?.resumed != nil {
-            call.cancel()
-            withdraw(call)
-        } else {
-            return
-        }
-        tellEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
-        shard.streamsMayShow(self)
-    }
-
-    /// The client takes up a stream under this name: what it knew by it before is no more, wherever that is.
-    func leave(_ streamID: [UInt8]) {
-        relays?.leave(streamID)
-        if let old = streams[streamID] { forget(old) }
-        guard let request = beginning[streamID], request.name.knownAs == streamID else { return }
-        request.stake.withdraw(nil)
-        didBegin(request)
-    }
-
-    func forget(_ subscription: StreamSubscription) {
-        shard.counts.count(.streamsEnded)
-        streams[subscription.streamID] = nil
-        if !gated.isEmpty { gated[subscription.streamID] = nil }
-        if !placed.isEmpty { placed[subscription.streamID] = nil }
-        subscription.broadcaster.remove(subscription)
-        giveBackStream(isFiltered: subscription.isFiltered)
-    }
-
-    /// Says that a stream has ended, and forgets it.
-    func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
-        // The end of one before it, among several, may have ended the connection.
-        guard streams[subscription.streamID] === subscription else { return }
-        didEnd(subscription, reason.rawValue)
-        if !placed.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
-        forget(subscription)
-        guard isOpen else { return }
-        tellEnd(of: subscription.streamID, reason: reason, error: error)
-    }
-
-    private func tellEnd(of streamID: [UInt8], reason: StreamEndReason, error: TrebuchetError?) {
-        if let error { shard.counts.count(.error(error.code.wire.rawValue)) }
-        link.send {
-            if let error {
-                EnvelopeWriter.streamError(
-                    streamID: streamID, message: error.message, code: error.code.wire, into: &$0)
-            } else {
-                EnvelopeWriter.streamEnd(streamID: streamID, reason: reason, into: &$0)
-            }
-        }
     }
 }

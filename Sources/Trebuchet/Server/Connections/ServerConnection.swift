@@ -59,7 +59,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Whether what is in hand is not the client's doing, or was counted before.
     var isCounted = false
     /// Whether its calls may have to stand behind others that are at another node.
-    var hasCallsElsewhere = false { didSet { look() } }
+    var hasCallsElsewhere = false
     /// At a server with rates, from the first call on.
     private var buckets: ConnectionBuckets?
     /// Where the bytes of calls under way are counted, from the first one on.
@@ -72,7 +72,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Set where its client is at another node.
     let upstream: Upstream?
     /// What it has under way at other nodes, from the first on.
-    var relays: ConnectionRelays?
+    var relays: ConnectionRelays? { didSet { look() } }
     /// Streams of actors that may move to another node, by streamID.
     var placed: [[UInt8]: PlacedStream] = [:]
 
@@ -230,7 +230,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
     }
 
-    private func look() { isGuarded = shard.isGuarded || isRevoked || hasCallsElsewhere }
+    private func look() { isGuarded = shard.isGuarded || isRevoked || relays != nil }
 
     /// Why a message may not come now, at a server with rates; nil when it has been counted.
     func rateRefusal(of target: String) -> TrebuchetError? {

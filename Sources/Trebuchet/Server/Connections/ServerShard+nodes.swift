@@ -47,6 +47,25 @@ extension ServerShard {
     /// Sends other nodes what actors of this reactor have changed, before the answers of the calls that have changed it.
     func catchUpFeeds() { for feeds in feeds { feeds.catchUp() } }
 
+    /// Has the reactor hear of an owner. From anywhere.
+    func willHear(_ news: @escaping @Sendable () -> Void) {
+        ownerNews.willTell()
+        reactor.execute {
+            self.ownerNews.didHear()
+            news()
+        }
+    }
+
+    /// Whether there is an owner that this turn of the reactor does not know of. It may be this node itself.
+    var hasUnheardOwners: Bool { ownerNews.areUnheard }
+
+    /// A node owns a slot from now on, and nobody here has heard of it.
+    func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {
+        for connection in connections.values where connection.relays != nil || !connection.placed.isEmpty {
+            connection.ownerDidChange(of: slot, to: node, isHere: isHere)
+        }
+    }
+
     /// Streams of actors that live here no more go on at their next owner.
     func moveStreams(of actors: Set<ActorName>) {
         for connection in Array(connections.values) where !connection.placed.isEmpty {

@@ -55,7 +55,9 @@ final class ServerShard: @unchecked Sendable {
     /// Calls that wait for an actor to be made.
     private var waiting: [ActorName: ActorQueue] = [:]
     /// Answers of repeated calls that wait for streams, by the numbers of their connections.
-    var answersBehindStreams: [UInt64: [AnswerBehindStreams]] = [:]
+    var answersBehindStreams: [UInt64: AnswerQueue] = [:]
+    /// At one of several nodes.
+    let ownerNews = OwnerNews()
     /// Streams of actors of this reactor that other nodes take for their clients; one for each of their lines.
     var feeds: [NodeFeeds] = []
     /// At one of several nodes, from the first question on.

@@ -23,7 +23,10 @@ struct StreamRequest: Sendable {
     }
 
     /// What it is called among the connection's calls while it waits: no client can use such a name.
-    var key: [UInt8] { name.knownAs.map { [0] + $0 } ?? callID }
+    var key: [UInt8] { name.knownAs.map(Self.key) ?? callID }
+
+    /// Of one that its node takes up by itself.
+    static func key(of knownAs: [UInt8]) -> [UInt8] { [0] + knownAs }
 
     struct Seen: Sendable {
         let epoch: String

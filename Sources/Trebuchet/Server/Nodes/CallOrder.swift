@@ -71,6 +71,8 @@ final class SlotTraffic {
     var calls = CallOrder<RelayedCall>()
     /// Those that are to be taken up: before all calls, so that they lack little of what those change.
     var streams: [RelayedStream] = []
+    /// Those that are to be taken up in a moment: with the first call that comes before.
+    var paused: [RelayedStream] = []
     /// How many reactors of this node may have calls of the client's that were before these, and do not know yet whether they run.
     var crossings = 0
     /// Whether the owner is being asked for.
@@ -84,7 +86,7 @@ final class SlotTraffic {
 
     /// Whether there is nothing for which the owner would have to be known.
     var hasNothing: Bool { calls.waiting.isEmpty && streams.isEmpty }
-    var isEmpty: Bool { calls.isEmpty && streams.isEmpty && !isAsking && !isTimed && crossings == 0 }
+    var isEmpty: Bool { calls.isEmpty && streams.isEmpty && paused.isEmpty && !isAsking && !isTimed && crossings == 0 }
 
     /// Nothing waits for the answer any more.
     func stopAsking() {

@@ -14,6 +14,8 @@ protocol OwnerLineUser: AnyObject {
     func refused(_ asked: OwnerLine.Asked, over line: OwnerLine)
     /// A stream's actor has another owner from now on.
     func moved(_ streamID: [UInt8], over line: OwnerLine)
+    /// What comes of a stream from now on is new.
+    func shown(_ streamID: [UInt8], over line: OwnerLine)
     /// Nobody waits for a call any more.
     func cancelled(_ call: RelayedCall)
     /// Nothing more comes over a line.
@@ -97,6 +99,12 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
         stream.resumption(as: callID.bytes).withUnsafeBytes { _ = send($0) }
     }
 
+    /// What comes of a stream over this line is not wanted: it is asked for elsewhere.
+    func forget(_ stream: RelayedStream) {
+        let place = asked.first { if case .stream(let other) = $0.value { other === stream } else { false } }?.key
+        if let place { asked[place] = nil }
+    }
+
     /// What an answer is to; nil where nobody waits for it any more.
     func take(_ callID: UnsafeRawBufferPointer) -> Asked? {
         LineCallID(callID).flatMap { asked.removeValue(forKey: $0.place) }
@@ -172,6 +180,7 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
             let asked = frame.payload.withUnsafeBytes { take($0) }
             if let asked { user.refused(asked, over: self) }
         case .moved: user.moved(frame.payload, over: self)
+        case .shown: user.shown(frame.payload, over: self)
         case .ended:
             line.forget()
             user.ended(self, received: frame.number)

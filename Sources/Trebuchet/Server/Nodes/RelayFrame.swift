@@ -29,6 +29,8 @@ struct RelayFrame: Equatable, Sendable {
         case moved
         /// The line has ended; in order when it says how many messages have come over it: a number of eight bytes.
         case ended
+        /// All has gone that there was of the stream of that name when it was taken up.
+        case shown
 
         /// Whether it goes to the node that has opened the line.
         var isBack: Bool { rawValue >= Kind.toClient.rawValue }

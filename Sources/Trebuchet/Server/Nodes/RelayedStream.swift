@@ -81,4 +81,6 @@ struct PlacedStream {
     let actor: String
     let target: String
     let filter: StreamFilter?
+
+    var slot: ClusterSlot { ClusterSlot(of: actor) }
 }

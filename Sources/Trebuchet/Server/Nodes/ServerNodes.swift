@@ -37,11 +37,24 @@ final class ServerNodes: Sendable {
         watch.whenAssigned { directory.didAcquire($0) }
         exchange = NodeExchange(membership.engine, as: node, open: open)
         shared = SharedStreams(exchange)
-        // What an owner before has sent of a slot ends before anything goes to the next one, so that no answer of that comes ahead of
-        // what its streams show.
+    }
+
+    /// What an owner before has sent of a slot ends before anything goes to the next one, so that no answer of that comes ahead of what its
+    /// streams show. Before this node takes part.
+    ///
+    /// - Parameter tell: has all reactors hear of an owner.
+    func whenOwnerIsKnown(_ tell: @escaping @Sendable (ClusterSlot, ClusterNode, _ isHere: Bool) -> Void) {
         let (shared, node) = (shared, node)
-        watch.beforeAssigned { shared.leave($0, to: node) }
-        directory.beforeAnswers { shared.leave($0, to: $1) }
+        let tell: @Sendable (ClusterSlot, ClusterNode) -> Void = { slot, owner in
+            shared.leave(slot, to: owner)
+            tell(slot, owner, owner == node)
+        }
+        directory.beforeAnswers(tell)
+        watch.beforeAssigned { [directory] slot in
+            // What is asked now waits until it is known here.
+            directory.forget(slot)
+            tell(slot, node)
+        }
     }
 
     /// Whether actors of that name may live here.

@@ -65,18 +65,13 @@ final class SharedStream: Sendable {
         at node: ClusterNode, behind seen: (epoch: String, sequence: UInt64),
         _ answer: @escaping @Sendable (Answer) -> Void
     ) -> Bool {
-        var left: [@Sendable (Answer) -> Void] = []
-        var ended: MirroredSource?
+        if let number = feed(notOf: node) {
+            for answer in leave(number, isTold: true) ?? [] { answer(.elsewhere) }
+        }
         var found: MirroredSource?
         let isThere = state.withLock { state in
             guard !state.isGone else { return false }
             state.looks += 1
-            let isBroken = state.isShown && state.mirror?.hasEnded == true
-            if let feed = state.feed, feed.line.node != node || isBroken {
-                feed.line.end(feed.number, mayReturn: false)
-                (left, ended) = Self.stop(&state)
-            }
-            if isBroken { state.mirror = nil }
             if state.feed != nil, state.isShown, let mirror = state.mirror {
                 state.admitted += 1
                 found = mirror
@@ -86,10 +81,39 @@ final class SharedStream: Sendable {
             if state.feed == nil { begin(at: node, behind: seen, &state) }
             return true
         }
-        ended?.finish(.moved)
-        for answer in left { answer(.elsewhere) }
         if let found { answer(.stream(found)) }
         return isThere
+    }
+
+    /// What is not to be gone on with: it comes from another node, or is broken.
+    private func feed(notOf node: ClusterNode) -> UInt64? {
+        state.withLock { state in
+            let isBroken = state.isShown && state.mirror?.hasEnded == true
+            guard let feed = state.feed, feed.line.node != node || isBroken else {
+                if isBroken { state.mirror = nil }
+                return nil
+            }
+            return feed.number
+        }
+    }
+
+    /// Takes nothing more from a feed. Who observes hears that before anything is left out: an answer may come right behind it.
+    ///
+    /// - Parameter isTold: whether its owner is told, before anything is asked for again.
+    /// - Returns: who waits for it; nil when that was done already.
+    private func leave(_ number: UInt64, isTold: Bool) -> [@Sendable (Answer) -> Void]? {
+        let (mirror, isBroken) = state.withLock { state in
+            state.feed?.number == number
+                ? (state.mirror, state.isShown && state.mirror?.hasEnded == true) : (nil, false)
+        }
+        mirror?.finish(.moved)
+        return state.withLock { state in
+            guard let feed = state.feed, feed.number == number else { return nil }
+            if isTold { feed.line.end(number, mayReturn: false) }
+            if isBroken { state.mirror = nil }
+            defer { (state.feed, state.isShown, state.waiting) = (nil, false, []) }
+            return state.waiting
+        }
     }
 
     private func begin(at node: ClusterNode, behind seen: (epoch: String, sequence: UInt64)?, _ state: inout State) {
@@ -195,27 +219,23 @@ final class SharedStream: Sendable {
 
     /// Nothing more comes: who observes, or waits, asks again.
     func lose(_ number: UInt64) {
-        let (left, mirror, node): ([@Sendable (Answer) -> Void], MirroredSource?, ClusterNode?) = state.withLock {
-            state in
-            guard let feed = state.feed, feed.number == number else { return ([], nil, nil) }
-            let (left, mirror) = Self.stop(&state)
-            return (left, mirror, feed.line.node)
-        }
+        lose(number, isTold: false)
+    }
+
+    private func lose(_ number: UInt64, isTold: Bool) {
+        let node = state.withLock { $0.feed?.number == number ? $0.feed?.line.node : nil }
         guard let node else { return }
         streams?.didMove(ClusterSlot(of: key.actor), from: node)
-        mirror?.finish(.moved)
+        guard let left = leave(number, isTold: isTold) else { return }
         for answer in left { answer(.elsewhere) }
         lookLater()
     }
 
     /// Its actor is that node's from now on. What comes from another one may be late, or the last of a node that does not know it yet.
     func leave(for node: ClusterNode) {
-        let number: UInt64? = state.withLock { state in
-            guard let feed = state.feed, feed.line.node != node else { return nil }
-            feed.line.end(feed.number, mayReturn: false)
-            return feed.number
-        }
-        if let number { lose(number) }
+        let feed = state.withLock { $0.feed }
+        guard let feed, feed.line.node != node else { return }
+        lose(feed.number, isTold: true)
     }
 
     /// What has come fits what is here no more: all begins anew.

@@ -1,0 +1,107 @@
+internal import TrebuchetActors
+internal import TrebuchetWire
+
+/// Streams that end, or that their client leaves.
+extension ServerConnection {
+    /// The client is to go: what it has streams of goes on with its next connection. Of those too that are being taken up at another
+    /// owner it hears, before an answer may be ahead of them.
+    func leaveStreams() {
+        for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
+        for request in Array(beginning.values) where request.name.knownAs != nil {
+            request.stake.withdraw(nil)
+            didBegin(request)
+            tellDeparture(of: request.streamID)
+        }
+        for call in Array(running.values) {
+            guard let streamID = call.stream?.knownAs else { continue }
+            withdraw(call)
+            tellDeparture(of: streamID)
+        }
+        for streamID in relays?.leaveStreams() ?? [] { tellDeparture(of: streamID) }
+        shard.streamsMayShow(self)
+    }
+
+    func tellDeparture(of streamID: [UInt8]) {
+        if isOpen { tellEnd(of: streamID, reason: .serverDraining, error: nil) }
+    }
+
+    /// Ends the streams of an actor that looks at who observes it: this connection may not any more. From anywhere.
+    func endStreams(of actor: ActorName, _ error: TrebuchetError) {
+        shard.reactor.run {
+            for (streamID, name) in self.gated where name == actor {
+                if let subscription = self.streams[streamID] {
+                    self.endStream(subscription, reason: .error, error: error)
+                }
+            }
+            // Those on their way were let in before.
+            for request in self.beginning.values where request.name.actor == actor { request.stake.withdraw(error) }
+        }
+    }
+
+    /// The client does not want a stream any more.
+    func unsubscribe(_ message: borrowing Message) {
+        let streamID = Array(message.bytes(message.envelope.pointee.streamID))
+        if let relays, relays.unsubscribe(streamID) {
+            return tellEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
+        }
+        if let subscription = streams[streamID] {
+            return endStream(subscription, reason: .clientUnsubscribed, error: nil)
+        }
+        // It may have named one that has not begun yet.
+        if let request = beginning[streamID], request.name.resumed != nil || request.name.knownAs == streamID {
+            request.stake.withdraw(nil)
+            didBegin(request)
+        } else if let call = running[streamID], call.stream?.resumed != nil {
+            call.cancel()
+            withdraw(call)
+        } else if let call = running[StreamRequest.key(of: streamID)] {
+            withdraw(call)
+        } else {
+            return
+        }
+        tellEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
+        shard.streamsMayShow(self)
+    }
+
+    /// The client takes up a stream under this name: what it knew by it before is no more, wherever that is.
+    func leave(_ streamID: [UInt8]) {
+        relays?.leave(streamID)
+        if let old = streams[streamID] { forget(old) }
+        if let call = running[StreamRequest.key(of: streamID)] { withdraw(call) }
+        guard let request = beginning[streamID], request.name.knownAs == streamID else { return }
+        request.stake.withdraw(nil)
+        didBegin(request)
+    }
+
+    func forget(_ subscription: StreamSubscription) {
+        shard.counts.count(.streamsEnded)
+        streams[subscription.streamID] = nil
+        if !gated.isEmpty { gated[subscription.streamID] = nil }
+        if !placed.isEmpty { placed[subscription.streamID] = nil }
+        subscription.broadcaster.remove(subscription)
+        giveBackStream(isFiltered: subscription.isFiltered)
+    }
+
+    /// Says that a stream has ended, and forgets it.
+    func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
+        // The end of one before it, among several, may have ended the connection.
+        guard streams[subscription.streamID] === subscription else { return }
+        didEnd(subscription, reason.rawValue)
+        if !placed.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
+        forget(subscription)
+        guard isOpen else { return }
+        tellEnd(of: subscription.streamID, reason: reason, error: error)
+    }
+
+    func tellEnd(of streamID: [UInt8], reason: StreamEndReason, error: TrebuchetError?) {
+        if let error { shard.counts.count(.error(error.code.wire.rawValue)) }
+        link.send {
+            if let error {
+                EnvelopeWriter.streamError(
+                    streamID: streamID, message: error.message, code: error.code.wire, into: &$0)
+            } else {
+                EnvelopeWriter.streamEnd(streamID: streamID, reason: reason, into: &$0)
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// Streams of a connection by the names that its client knows them by, and of which actors they are.
+struct StreamsByName {
+    private var streams: [[UInt8]: RelayedStream] = [:]
+    private var counts: [String: Int] = [:]
+
+    var isEmpty: Bool { streams.isEmpty }
+    var count: Int { streams.count }
+    var names: [[UInt8]] { Array(streams.keys) }
+
+    /// Whether there is one of an actor.
+    func has(_ actor: ActorName) -> Bool { !counts.isEmpty && counts[actor.text] != nil }
+
+    func all(of slot: ClusterSlot) -> [RelayedStream] { streams.values.filter { $0.slot == slot } }
+
+    subscript(streamID: [UInt8]) -> RelayedStream? { streams[streamID] }
+
+    mutating func insert(_ stream: RelayedStream) {
+        if let before = streams.updateValue(stream, forKey: stream.streamID) { discount(before) }
+        counts[stream.actor, default: 0] += 1
+    }
+
+    mutating func remove(_ streamID: [UInt8]) -> RelayedStream? {
+        guard let stream = streams.removeValue(forKey: streamID) else { return nil }
+        discount(stream)
+        return stream
+    }
+
+    mutating func removeAll(where isOver: ([UInt8]) -> Bool) {
+        for streamID in names where isOver(streamID) { _ = remove(streamID) }
+    }
+
+    private mutating func discount(_ stream: RelayedStream) {
+        let count = counts[stream.actor, default: 1] - 1
+        counts[stream.actor] = count > 0 ? count : nil
+    }
+}
