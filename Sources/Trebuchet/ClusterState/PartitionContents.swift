@@ -7,7 +7,7 @@ struct PartitionContents {
     /// is known that they are gone.
     static let keptCalls = 16_384
     static let keptCallBytes = 4 << 20
-    /// A log that is folded to more does without changes that are for readers alone.
+    /// Bytes up to which changes are folded with the rest that are for readers alone.
     private static let mostWithPassed = 8 << 20
     /// Connections of which it is known which of their calls are gone: the last ones.
     static let keptConnections = 1_024
@@ -117,9 +117,6 @@ struct PartitionContents {
         for (key, log) in logs {
             if let stored = self.log(key) {
                 PartitionEntry.append(.snapshot(stored.snapshot, key), to: &bytes)
-                if bytes.count < Self.mostWithPassed {
-                    for entry in stored.passed { PartitionEntry.append(passed: entry, of: key, to: &bytes) }
-                }
                 for entry in stored.entries { PartitionEntry.append(.append(entry, key), to: &bytes) }
                 if let lives = lives[key] { PartitionEntry.append(lives, of: key, to: &bytes) }
             }
@@ -127,6 +124,10 @@ struct PartitionContents {
                 PartitionEntry.append(
                     StateWrite(key, .snapshotPart(part.bytes, index: part.index, number: part.number)), to: &bytes)
             }
+        }
+        // Behind all that has to be there: it is not to make a log too large to be folded.
+        for (key, log) in logs where bytes.count + log.passedBytes < Self.mostWithPassed {
+            for entry in log.passed { PartitionEntry.append(passed: entry, of: key, to: &bytes) }
         }
         return bytes
     }

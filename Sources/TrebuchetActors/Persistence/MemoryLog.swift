@@ -65,14 +65,18 @@ package struct MemoryLog {
         let isSame = self.snapshot.map { $0.epoch.utf8.elementsEqual(snapshot.epoch.utf8) } ?? false
         let later = isSame ? entries.filter { $0.number > snapshot.number } : []
         if let first = later.first, first.base != snapshot.number { throw .conflict(key, first.base, first) }
-        passed = isSame && keepsPassed ? leading(to: snapshot.number) : []
+        // Of events what a snapshot lets go of is gone on purpose.
+        passed = isSame && keepsPassed && !whole.isEmpty ? leading(to: snapshot.number) : []
         self.snapshot = LogSnapshot(epoch: snapshot.epoch, number: snapshot.number, bytes: whole)
         entries = later
     }
 
+    package var passedBytes: Int { passed.reduce(0) { $0 + $1.bytes.count } }
+
     /// One more before the snapshot, behind those that are there.
     package mutating func add(passed entry: LogEntry) {
-        if keepsPassed { passed.append(entry) }
+        guard keepsPassed, passed.last.map({ $0.number == entry.base }) ?? true else { return }
+        passed.append(entry)
     }
 
     private func leading(to number: UInt64) -> [LogEntry] {
