@@ -95,8 +95,8 @@ export class MoveCheck {
         Object.assign(this, { life: move.life, number: move.number, isFirst: false, isAfterOverflow: false })
         this.count++
         this.bytes += move.padding.length
+        if (this.mayRunAgain && move.life !== life) this.calls.clear()
         if (move.call > 0) {
-            if (this.mayRunAgain && move.life !== life) this.calls.clear()
             if (this.calls.has(move.call)) return `call ${move.call} has sent two events`
             this.calls.add(move.call)
         }
