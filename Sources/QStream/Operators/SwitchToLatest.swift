@@ -53,11 +53,6 @@ private final class Settled: Sendable {
     let number = Atomic(0)
 }
 
-/// A switch that is not kept.
-private struct WeakSwitch<Value: Sendable>: Sendable {
-    weak let object: Switch<Value>?
-}
-
 /// Which stream is the newest, and what holds it.
 ///
 /// A stream that is switched to may be one that values are on their way above of: some have passed it already, and places below the
@@ -99,7 +94,7 @@ private final class Switch<Value: Sendable>: Joining {
     func attach(to stream: some Stream<Value>, _ wave: Wave) async {
         // No list of captures, with which the closure below would leave the sender's actor (Docs/QStream.md).
         let (this, line, outlet, state, settled) = (
-            WeakSwitch(object: self), self.line, self.outlet, self.state, self.settled
+            Weak(self), self.line, self.outlet, self.state, self.settled
         )
         let source = stream.outlet
         let (number, old) = state.withLock { state in

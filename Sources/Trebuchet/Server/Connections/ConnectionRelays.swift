@@ -36,7 +36,7 @@ final class ConnectionRelays {
     var loading = StreamsByName()
     /// Calls that are made when the reactor has heard of owners.
     var postponed = 0
-    /// Whether one of them is in hand: it goes behind all that has come before it.
+    /// Whether one of them is in hand.
     var isMakingPostponed = false
     private(set) var isOpen = true
     /// Why nothing of the client's can be carried on: its principal has more than nodes tell each other.
@@ -82,7 +82,7 @@ final class ConnectionRelays {
         call.stream = asked
         callCount += 1
         // What was here before goes before what has just come.
-        let order = callCount | (connection.isCounted && !isMakingPostponed ? 0 : 1 << 63)
+        let order = callCount | (connection.isCounted ? 0 : 1 << 63)
         let relayed = RelayedCall(
             message, callID: callID, order: order, isRepeatable: isRepeatable, stream: stream, of: self)
         call.relayed = relayed

@@ -13,11 +13,11 @@ extension ServerConnection {
             if let name = ownName(in: message) { return upstream.send(.moved, name) }
             return upstream.send(.refused, Array(message.callID))
         }
+        if let relays, message.kind != .streamResume, postpones(message, relays) { return }
         guard mayPass(target.name, message), let nodes = shard.parts.nodes else { return }
         let relays = relays ?? ConnectionRelays(self, nodes)
         self.relays = relays
         if let excess = relays.excess { return fail(message, excess) }
-        if message.kind != .streamResume, postpones(message, relays) { return }
         let isRepeatable: Bool
         var stream: AskedStream?
         switch target {
@@ -55,10 +55,12 @@ extension ServerConnection {
         return true
     }
 
-    /// Whether a call is made when the reactor has heard of owners: it is not to be ahead of what its streams have to know, nor of a call
+    /// Whether a call is made, or cancelled, when the reactor has heard of owners: it is not to be ahead of what its streams have to know, nor of a call
     /// before it.
-    private func postpones(_ message: borrowing Message, _ relays: ConnectionRelays) -> Bool {
-        guard !isCounted, shard.hasUnheardOwners || relays.postponed > 0 else { return false }
+    func postpones(_ message: borrowing Message, _ relays: ConnectionRelays) -> Bool {
+        guard !isCounted, !relays.isMakingPostponed, shard.hasUnheardOwners || relays.postponed > 0 else {
+            return false
+        }
         let kept = KeptMessage(message)
         relays.postponed += 1
         shard.reactor.execute {
@@ -66,19 +68,22 @@ extension ServerConnection {
             relays.postponed -= 1
             relays.isMakingPostponed = true
             defer { relays.isMakingPostponed = false }
-            kept.withMessage { self.handleAgain($0) }
+            kept.withMessage { self.handle($0) }
         }
         return true
     }
 
     /// A message that was on its way to another node, and is for this one. It has been counted.
     func handleAgain(_ message: borrowing Message) {
-        withoutCounting {
-            switch message.kind {
-            case .invocation: invoke(message)
-            case .repeat: receiveRepeat(message)
-            default: resume(message)
-            }
+        withoutCounting { handle(message) }
+    }
+
+    private func handle(_ message: borrowing Message) {
+        switch message.kind {
+        case .invocation: invoke(message)
+        case .repeat: receiveRepeat(message)
+        case .cancel: cancel(message)
+        default: resume(message)
         }
     }
 

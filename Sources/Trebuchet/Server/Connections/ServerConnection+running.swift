@@ -213,7 +213,10 @@ extension ServerConnection {
 
     /// The client does not want the answer any more.
     func cancel(_ message: borrowing Message) {
-        guard let call = running[Array(message.callID)] else { return }
+        guard let call = running[Array(message.callID)] else {
+            if let relays { _ = postpones(message, relays) }
+            return
+        }
         call.cancel()
         finish(call, .failure(TrebuchetError(.cancelled, "the call was cancelled by its caller")))
     }

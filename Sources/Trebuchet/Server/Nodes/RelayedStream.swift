@@ -81,6 +81,11 @@ struct PlacedStream {
     let actor: String
     let target: String
     let filter: StreamFilter?
+    /// Looked at for each slot that goes to another node.
+    let slot: ClusterSlot
 
-    var slot: ClusterSlot { ClusterSlot(of: actor) }
+    init(callID: [UInt8], actor: String, target: String, filter: StreamFilter?) {
+        (self.callID, self.actor, self.target, self.filter) = (callID, actor, target, filter)
+        slot = ClusterSlot(of: actor)
+    }
 }

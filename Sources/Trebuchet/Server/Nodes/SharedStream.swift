@@ -111,8 +111,7 @@ final class SharedStream: Sendable {
             guard let feed = state.feed, feed.number == number else { return nil }
             if isTold { feed.line.end(number, mayReturn: false) }
             if isBroken { state.mirror = nil }
-            defer { (state.feed, state.isShown, state.waiting) = (nil, false, []) }
-            return state.waiting
+            return Self.stop(&state).0
         }
     }
 
