@@ -60,9 +60,9 @@ final class ServerShard: @unchecked Sendable {
     let ownerNews = OwnerNews()
     /// Streams of actors of this reactor that other nodes take for their clients; one for each of their lines.
     var feeds: [NodeFeeds] = []
-    /// At one of several nodes, from the first question on.
     /// Of its connections, those of this server to itself, and those of clients at other nodes.
     private var foreignCount = 0
+    /// At one of several nodes, from the first question on.
     var slotQueues: SlotQueues?
     var idleWatch = IdleWatch()
     var isWatchingIdle = false
