@@ -144,6 +144,36 @@ import TrebuchetCluster
         }
     }
 
+    @Test("a call that was asked for again over another line goes on under the callID of that one when its actor moves")
+    func movedBehindLines() async throws {
+        let engine = MemoryEngine()
+        let gate = FaultyEngine(engine)
+        let nodes = [try Node("a", engine), try Node("b", engine, through: gate)]
+        try await Node.with(nodes) {
+            let (names, till) = (nodes[1].names(12), nodes[1].names("tills")[0])
+            let peer = try await nodes[0].textClient()
+            // So that the calls have other places on the second line.
+            peer.call(0, till, "length(_:)", #"["abc"]"#)
+            #expect(await peer.answer(0) != nil)
+            gate.set { $0.hangsReads = true }
+            for (number, name) in names.enumerated() { peer.callOnce(number + 1, name, "addOnce(_:)", "[1]") }
+            #expect(await eventually { gate.readCount >= names.count })
+            breakLines(nodes[0], nodes[1])
+            peer.call(13, till, "length(_:)", #"["abc"]"#)
+            #expect(await peer.answer(13) != nil)
+            let third = try Node("c", engine)
+            try await third.start()
+            await ownAll(nodes + [third])
+            #expect(names.contains { third.owns($0) })
+            gate.set { $0.hangsReads = false }
+            for number in 1...names.count {
+                #expect(await peer.answer(number)?.contains(#""result":1"#) == true, "\(number)")
+            }
+            peer.abort()
+            await third.end()
+        }
+    }
+
     @Test("a line that is made anew while its owner has not closed the one before carries such calls")
     func lineMadeAnew() async throws {
         let engine = MemoryEngine()

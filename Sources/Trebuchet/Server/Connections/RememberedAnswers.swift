@@ -86,4 +86,6 @@ final class RememberedAnswers: Sendable {
 struct WaitingCall: Sendable {
     let connection: ServerConnection
     let call: RunningCall
+    /// Its own, where its actor may go to another node before it is begun.
+    let message: KeptMessage?
 }

@@ -25,7 +25,7 @@ extension ServerConnection {
         // It outlives the connection, and holds no bytes of it.
         let run = RunningCall(of: call)
         call.run = run
-        let waiting = WaitingCall(connection: self, call: call)
+        let waiting = waiting(call, message)
         let shard = shard
         let now = shard.reactor.now
         let request = request(message, isRepeat: isRepeat)
@@ -50,13 +50,13 @@ extension ServerConnection {
                 key, digest: request.digest, principal: request.principal,
                 in: shard.answers.storedRoom(of: name.connection, request))
         }
-        let kept = isPlaced(ActorName(message.actorName)) ? KeptMessage(message) : nil
+        let isPlaced = waiting.message != nil
         start(.table(method), of: record, message, run) { outcome in
-            if let kept, case .failure(let error) = outcome {
-                if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run, name, kept) } }
+            if isPlaced, case .failure(let error) = outcome {
+                if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run, name) } }
                 if error is BegunEarlier {
                     return shard.reactor.run {
-                        if !hasLookedUp { return shard.askForIt(run, name, kept) }
+                        if !hasLookedUp { return shard.askForIt(run, name) }
                         // Nor does the log know any more.
                         shard.end(run, name, .failure(RememberedAnswers.Memory.forgotten))
                     }
@@ -118,7 +118,7 @@ extension ServerConnection {
         if isRepeat {
             call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
         }
-        let waiting = WaitingCall(connection: self, call: call)
+        let waiting = waiting(call, message)
         let now = shard.reactor.now
         let request = request(message, isRepeat: isRepeat)
         // It may have run on another node, which had the actor before: what that has written says more than that calls are forgotten here.
@@ -164,6 +164,12 @@ extension ServerConnection {
     }
 
     // MARK: Parts
+
+    private func waiting(_ call: RunningCall, _ message: borrowing Message) -> WaitingCall {
+        WaitingCall(
+            connection: self, call: call,
+            message: isPlaced(ActorName(message.actorName)) ? KeptMessage(message) : nil)
+    }
 
     /// What a repeated call's name and target lead to here, and why it may not be made.
     func repeatedPlace(of message: borrowing Message) -> (ActorRecord?, ActorType.Target?, refusal: TrebuchetError?) {
@@ -288,18 +294,20 @@ extension ServerShard {
     }
 
     /// A kept call was not begun, as its actor has gone to another node: it goes there.
-    func beginAgain(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ message: KeptMessage) {
-        takeBack(run, name) { connection in message.withMessage { connection.handleAgain($0) } }
+    func beginAgain(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name) {
+        takeBack(run, name) { $0.handleAgain($1) }
     }
 
     /// A kept call was begun by an owner before, whose store has what became of it.
-    func askForIt(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ message: KeptMessage) {
-        takeBack(run, name) { connection in message.withMessage { connection.repeatCall(name, $0) } }
+    func askForIt(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name) {
+        takeBack(run, name) { $0.repeatCall(name, $1) }
     }
 
+    /// - Parameter body: given the message of each that waits for the call. It may have come over several connections, each time
+    ///   under a callID of its own.
     private func takeBack(
         _ run: RunningCall, _ name: RememberedAnswers.Memory.Name,
-        _ body: @escaping @Sendable (ServerConnection) -> Void
+        _ body: @escaping @Sendable (ServerConnection, borrowing Message) -> Void
     ) {
         guard run.end() else { return }
         for waiting in answers.withdraw(name) {
@@ -307,7 +315,7 @@ extension ServerShard {
             connection.shard.reactor.run {
                 guard connection.isOpen, !call.isAnswered else { return }
                 connection.withdraw(call)
-                body(connection)
+                waiting.message?.withMessage { body(connection, $0) }
             }
         }
     }
