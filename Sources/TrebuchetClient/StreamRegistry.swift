@@ -66,6 +66,12 @@ struct StreamRegistry {
         callNumber: UInt64, streamID: String, epoch: String, position: UInt64? = nil
     ) -> String? {
         guard var entry = entries[callNumber] else { return streamID }
+        if entry.sink.isEvents, entry.epoch != epoch, !entry.epoch.isEmpty, position != entry.lastSequence {
+            // The server should have said so.
+            let text = "events were missed: the actor they come from was made anew"
+            end(callNumber, .failed(TrebuchetError(.overflow, text)))
+            return streamID
+        }
         // A server that starts one twice has given it another name.
         forgetName(of: callNumber, entry)
         entry.streamID = streamID

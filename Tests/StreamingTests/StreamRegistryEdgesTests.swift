@@ -117,6 +117,26 @@ import TrebuchetWire
         #expect(registry.count == 0)
     }
 
+    @Test("events that begin in another life, and not behind what was seen, end the stream")
+    mutating func otherLife() {
+        let stream = stream(.events(buffer: 10))
+        registry.subscribe(
+            callNumber: 1, target: StreamTarget(actorID: "a", name: "observeEvents"), sink: sink(stream))
+        _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "e", position: 5)
+        let first = data("s", 6, "1")
+        _ = registry.beginAnew()
+        _ = registry.handleStreamStart(callNumber: 1, streamID: "t", epoch: "f", position: 6)
+        let next = data("t", 7, "2")
+        #expect(first && next)
+        _ = registry.beginAnew()
+        let unwanted = registry.handleStreamStart(callNumber: 1, streamID: "u", epoch: "g", position: 2)
+        #expect(unwanted == "u" && registry.count == 0)
+        #expect(
+            stream.relay.currentValue.outcome
+                == .failed(
+                    TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")))
+    }
+
     @Test("events may begin behind one that was seen elsewhere, and go on from there over each connection")
     mutating func since() {
         let stream = stream(.events(buffer: 10, since: EventBookmark(epoch: "e", number: 5)))

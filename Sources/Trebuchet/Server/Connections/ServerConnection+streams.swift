@@ -231,18 +231,19 @@ extension ServerConnection {
         // Who goes on from another life has to hear that it does.
         let isOfEarlierLife = seen.map { !$0.epoch.utf8.elementsEqual(source.epoch.utf8) } ?? false
         if let old = streams[streamID] { forget(old) }
-        let missed = request.seen != nil && seen == nil && position != nil
-        let isPermission = request.mayShare && !missed && isShared(record)
+        let label = ServerEvent.Stream(actor: request.name.actor.text, type: record.type.name, target: stream)
+        if request.seen != nil, seen == nil, position != nil {
+            // It does not begin: who was told that it has, in this life, and not of what was missed, would go on from there.
+            didBegin(label, .tooLate)
+            let text = "events were missed: the actor they come from was made anew"
+            return refuse(request, TrebuchetError(.overflow, text))
+        }
+        let isPermission = request.mayShare && isShared(record)
         tellStart(
             of: isPermission ? LineCallID.permission : streamID, request, epoch: source.epoch,
             sequence: isOfEarlierLife ? seen?.sequence : position?.number)
         if isPermission { return }
-        let label = ServerEvent.Stream(actor: request.name.actor.text, type: record.type.name, target: stream)
-        didBegin(label, missed ? .tooLate : request.seen == nil ? .first : seen == nil ? .anew : .inPlace)
-        if missed {
-            let error = TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")
-            return tellEnd(of: streamID, reason: .error, error: error)
-        }
+        didBegin(label, request.seen == nil ? .first : seen == nil ? .anew : .inPlace)
         isUsed = true
         defer { if let upstream, request.seen != nil { shard.whenShown(self) { upstream.send(.shown, streamID) } } }
         if record.type.isGated { gated[streamID] = request.name.actor }
