@@ -63,11 +63,18 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     var value: Value {
         registrar.access(Observed(), keyPath: \.value)
+        if let viewer = SharedChanges.viewer, let change: SharedChange<Value> = viewer.value(of: self) {
+            return change.expected
+        }
         return newest.currentValue
     }
 
     var current: VersionedPart<Value> {
         registrar.access(Observed(), keyPath: \.value)
+        if let viewer = SharedChanges.viewer, let change: SharedChange<Value> = viewer.value(of: self) {
+            // Older than any version that somebody has seen.
+            return VersionedPart(value: change.expected, version: 0)
+        }
         let (value, version) = newest.current
         return VersionedPart(value: value, version: version)
     }
@@ -91,15 +98,21 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     var updates: SharedUpdates<Value> { SharedUpdates(newest.stream) }
 
+    private var name: String { key.map { "\($0)" } ?? "a shared \(Value.self)" }
+
     var text: String { key.map { "\($0)" } ?? "value: \(String(reflecting: value))" }
 
     // MARK: Changing
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
+        if saves, let viewer = SharedChanges.viewer {
+            return try viewer.expect(self, now: newest.currentValue, named: name, body)
+        }
         let (result, replaced, isToHandOver) = try turn.take {
             var copy = newest.currentValue
             let result = try body(&copy)
             let replaced = exchange(copy)
+            if saves { SharedChanges.noter?.note(self, from: replaced, to: copy, named: name) }
             // In the same turn, so that nobody finds a change that is not on its way to the key: what was read before would
             // undo it.
             let isToHandOver = saves && savingKey != nil && contents.withLock { $0.saveQueue.add(.didSet, nil) }
