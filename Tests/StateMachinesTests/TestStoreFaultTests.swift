@@ -128,6 +128,7 @@ struct TestStoreFaultTests {
                         return .run { @MainActor send in await send(.loaded) }
                     }
                 }
+                store.releaseTimeout = .seconds(60)
                 await store.send(.load)
                 await store.receive(.loaded) { $0.loads = 1 }
             }
