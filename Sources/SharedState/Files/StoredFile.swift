@@ -105,10 +105,17 @@ final class StoredFile: Sendable {
     }
 
     private func writeAll() {
-        while let write = state.withLock({ $0.writes.next() }) {
+        var next = state.withLock { $0.writes.next() }
+        while let write = next {
             let result = perform(write)
+            next = state.withLock { $0.writes.next() }
+            // Whoever waits for the last write finds nothing on its way, and has what others have written meanwhile.
+            if next == nil { lookAgain() }
             for continuation in write.continuations { continuation.resume(with: result) }
         }
+    }
+
+    private func lookAgain() {
         let looks = state.withLock { state -> [@Sendable () -> Void] in
             // One that writes again by now does this at its end.
             guard state.isToLookAgain, state.writes.newest == nil else { return [] }
