@@ -21,10 +21,14 @@ package final class SharedChanges: Sendable {
 
     package init() { Self.isUsed.store(true, ordering: .relaxed) }
 
+    /// Whether a test is told of changes here.
+    package static var isNoted: Bool { isUsed.load(ordering: .relaxed) && noting != nil }
+    /// Whether a test asserts something here.
+    package static var isViewed: Bool { isUsed.load(ordering: .relaxed) && looking != nil }
     /// The test that is told of changes here.
-    package static var noter: SharedChanges? { isUsed.load(ordering: .relaxed) ? noting : nil }
+    package static var noter: SharedChanges? { noting }
     /// The test that asserts something here.
-    package static var viewer: SharedChanges? { isUsed.load(ordering: .relaxed) ? looking : nil }
+    package static var viewer: SharedChanges? { looking }
 
     package func note<Result>(_ reduce: () -> Result) -> Result { Self.$noting.withValue(self, operation: reduce) }
 
@@ -71,7 +75,7 @@ package final class SharedChanges: Sendable {
     }
 
     /// The value that the test expects, nil where it has said nothing of it.
-    package func value<Value: Sendable>(of place: any AnyObject & Sendable) -> SharedChange<Value>? {
+    package func change<Value: Sendable>(of place: any AnyObject & Sendable) -> SharedChange<Value>? {
         contents.withLock { $0.noted[ObjectIdentifier(place)] as? SharedChange<Value> }
     }
 
@@ -81,7 +85,7 @@ package final class SharedChanges: Sendable {
         _ body: (inout Value) throws -> Result
     ) rethrows -> Result {
         var change =
-            value(of: place)
+            self.change(of: place)
             ?? SharedChange(place: place, name: name(), before: now, after: now, expected: now)
         let result = try body(&change.expected)
         keep(change, ObjectIdentifier(place))
