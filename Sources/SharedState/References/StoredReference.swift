@@ -59,7 +59,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     // MARK: Reading
 
-    // An observer registers before it looks, and is told after a change: it never misses one, on whatever thread.
+    // An observer registers before it looks, and is told after a change: on the actor that changes the value it never misses one.
 
     var value: Value {
         registrar.access(Observed(), keyPath: \.value)
