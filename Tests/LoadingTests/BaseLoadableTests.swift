@@ -15,7 +15,7 @@ import Testing
         await eventually("the fetch has begun") { script.isOpen(1) }
         #expect(loader.currentState == .loading(nil))
         script.end(1, .value("r1"))
-        await load.value
+        await load.ended
         #expect(loader.currentState == .loaded("r1"))
         await eventually("the observer has seen it all") { observer.seen == [.idle, .loading(nil), .loaded("r1")] }
     }
@@ -26,7 +26,7 @@ import Testing
         let load = Task { await loader.load() }
         await eventually("the fetch has begun") { script.isOpen(1) }
         script.end(1, .failure(Refusal(number: 7)))
-        await load.value
+        await load.ended
         #expect(loader.currentState.error as? Refusal == Refusal(number: 7))
     }
 
@@ -47,7 +47,7 @@ import Testing
         loader.reset()
         #expect(loader.currentState == .idle)
         script.end(1, .value("r1"))
-        await load.value
+        await load.ended
         #expect(loader.currentState == .idle)
     }
 
@@ -59,7 +59,7 @@ import Testing
         loader.cancel()
         #expect(loader.currentState == .idle)
         #expect(loader.isCanceled)
-        await load.value
+        await load.ended
         #expect(script.cancelled == [1])
         await loader.load()
         #expect(script.count == 1)
@@ -68,7 +68,7 @@ import Testing
         let again = Task { await loader.load() }
         await eventually("the fetch has begun") { script.isOpen(2) }
         script.end(2, .value("r2"))
-        await again.value
+        await again.ended
         #expect(loader.currentState == .loaded("r2"))
     }
 
@@ -91,9 +91,9 @@ import Testing
         let second = Task { await loader.load() }
         await eventually("the second fetch has begun") { script.isOpen(2) }
         script.end(2, .value("r2"))
-        await second.value
+        await second.ended
         script.end(1, .value("r1"))
-        await first.value
+        await first.ended
         #expect(loader.currentState == .loaded("r2"))
 
         let third = Task { await loader.load() }
@@ -101,10 +101,10 @@ import Testing
         let fourth = Task { await loader.load() }
         await eventually("the fourth fetch has begun") { script.isOpen(4) }
         script.end(3, .failure(Refusal()))
-        await third.value
+        await third.ended
         #expect(loader.currentState == .loading(nil))
         script.end(4, .value("r4"))
-        await fourth.value
+        await fourth.ended
         await eventually("the observer has seen it all") { observer.seen.last == .loaded("r4") }
         #expect(!observer.seen.contains(.loaded("r1")))
         #expect(observer.seen.allSatisfy { $0.error == nil })
@@ -117,7 +117,7 @@ import Testing
         let load = Task { await loader.load() }
         await eventually("the fetch has begun") { script.isOpen(1) }
         load.cancel()
-        await load.value
+        await load.ended
         #expect(loader.currentState == .idle)
         #expect(!loader.isCanceled)
         #expect(script.cancelled == [1])
@@ -133,7 +133,7 @@ import Testing
         await eventually("the fetch has begun") { script.isOpen(1) }
         load.cancel()
         script.end(1, .value("r1"))
-        await load.value
+        await load.ended
         #expect(loader.currentState == .loaded("r1"))
     }
 
@@ -147,7 +147,7 @@ import Testing
         #expect(loader.currentState == .loading(LoadingProgress(percent: 10)))
         loader.cancel()
         loader.script.end(1, .value("r1"))
-        await load.value
+        await load.ended
         #expect(loader.currentState == .idle)
         await settle()
         #expect(!observer.seen.contains(.loading(LoadingProgress(percent: 90))))
@@ -159,9 +159,9 @@ import Testing
         let first = Task { await loader.loadIfNotLoading() }
         let second = Task { await loader.loadIfNotLoading() }
         await eventually("a fetch has begun") { script.isOpen(1) }
-        await second.value
+        await second.ended
         script.end(1, .value("r1"))
-        await first.value
+        await first.ended
         #expect(script.count == 1)
         #expect(loader.currentState == .loaded("r1"))
     }

@@ -30,7 +30,7 @@ import Testing
             isDone = true
         }
         await drive(failing: fails, until: { isDone })
-        await load.value
+        await load.ended
     }
 
     @Test("retry around debounce tries as often as needed")
@@ -54,7 +54,7 @@ import Testing
             }
         }
         await drive(until: { done == 5 })
-        for load in loads { await load.value }
+        for load in loads { await load.ended }
         #expect(loader.currentState == .loaded("r1"))
         #expect(script.count == 1)
     }
@@ -74,7 +74,7 @@ import Testing
             }
         }
         await drive(failing: { !$0.isMultiple(of: 2) }, until: { done == 3 })
-        for load in loads { await load.value }
+        for load in loads { await load.ended }
         #expect(loaders.map(\.currentState.value) == ["r2", "r4", "r6"])
         #expect(script.mostOpen == 1)
     }
@@ -120,14 +120,14 @@ import Testing
         loader.cancel()
         #expect(states().allSatisfy { $0 == .idle })
         #expect(areCanceled().allSatisfy { $0 })
-        await loading.value
+        await loading.ended
         #expect(script.cancelled == [1])
         loader.reset()
         #expect(areCanceled().allSatisfy { !$0 })
         let again = Task { await loader.load() }
         await eventually("the second fetch has begun") { script.isOpen(2) }
         script.end(2, .value("r2"))
-        await again.value
+        await again.ended
         #expect(states().allSatisfy { $0 == .loaded("r2") })
     }
 
@@ -138,7 +138,7 @@ import Testing
         let load = Task { await loader.load() }
         await eventually("the fetch has begun") { script.isOpen(1) }
         base.cancel()
-        await load.value
+        await load.ended
         #expect(loader.currentState == .idle)
         #expect(script.count == 1)
     }
@@ -155,8 +155,8 @@ import Testing
         await settle()
         #expect(loader.currentState == .loading(nil))
         script.end(2, .value("r2"))
-        await load.value
-        await other.value
+        await load.ended
+        await other.ended
         #expect(loader.currentState == .loaded("r2"))
     }
 
@@ -171,7 +171,7 @@ import Testing
             await eventually("fetch \(number) has begun") { script.isOpen(number) }
         }
         script.end(20, .value("r20"))
-        for load in loads { await load.value }
+        for load in loads { await load.ended }
         #expect(loader.currentState == .loaded("r20"))
         #expect(script.mostOpen == 1)
     }

@@ -37,7 +37,7 @@ import Testing
                 await Task.yield()
                 task.cancel()
             }
-            for task in tasks { await task.value }
+            for task in tasks { await task.ended }
             #expect(limiter.freeCount == 3)
             #expect(limiter.waitingCount == 0)
         }

@@ -26,7 +26,7 @@ import Testing
             }
             #expect(script.open == limit)
             await endFetches(burst * 10 + 1...burst * 10 + 10)
-            for load in loads { await load.value }
+            for load in loads { await load.ended }
             #expect(loader.currentState == .loaded("r\(burst * 10 + 10)"))
         }
         #expect(script.count == 30)
@@ -39,7 +39,7 @@ import Testing
         let loaders = (0..<20).map { _ in ConcurrencyLimitingLoadable(wrapping: script.loader(), limiter: limiter) }
         let loads = loaders.map { loader in Task { await loader.load() } }
         await endFetches(1...20)
-        for load in loads { await load.value }
+        for load in loads { await load.ended }
         #expect(loaders.allSatisfy { $0.currentState.value != nil })
         #expect(script.mostOpen == 2)
         #expect(limiter.freeCount == 2)
@@ -52,7 +52,7 @@ import Testing
         let load = Task { await loader.load() }
         await eventually("the fetch has begun") { script.isOpen(1) }
         script.end(1, .failure(Refusal(number: 3)))
-        await load.value
+        await load.ended
         #expect(loader.currentState.error as? Refusal == Refusal(number: 3))
         #expect(limiter.freeCount == 1)
     }
@@ -67,11 +67,11 @@ import Testing
             await eventually("it waits, or has begun") { limiter.waitingCount == index && script.open == 1 }
         }
         loads[1].cancel()
-        await loads[1].value
+        await loads[1].ended
         #expect(loaders[1].currentState == .idle)
         #expect(limiter.waitingCount == 1)
         await endFetches(1...2)
-        await loads[2].value
+        await loads[2].ended
         #expect(loaders[2].currentState == .loaded("r2"))
         #expect(limiter.freeCount == 1)
     }
@@ -85,13 +85,13 @@ import Testing
         loader.cancel()
         #expect(loader.currentState == .idle)
         #expect(loader.base.isCanceled)
-        for load in loads { await load.value }
+        for load in loads { await load.ended }
         #expect(limiter.freeCount == 2)
         #expect(limiter.waitingCount == 0)
         loader.reset()
         let again = Task { await loader.load() }
         await endFetches(script.count + 1...script.count + 1)
-        await again.value
+        await again.ended
         #expect(loader.currentState.value != nil)
     }
 

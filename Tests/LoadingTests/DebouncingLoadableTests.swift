@@ -35,7 +35,7 @@ import Testing
         await opened(1)
         #expect(loader.currentState == .loading(nil))
         script.end(1, .value("r1"))
-        for load in loads { #expect(await load.value == .loaded("r1")) }
+        for load in loads { #expect(await load.ended == .loaded("r1")) }
         #expect(script.count == 1)
     }
 
@@ -51,7 +51,7 @@ import Testing
         await settle()
         try #require(script.count == 1)
         script.end(1, .value("r1"))
-        for load in loads { await load.value }
+        for load in loads { await load.ended }
         clock.advance(by: .seconds(10))
         await settle()
         #expect(script.count == 1)
@@ -65,11 +65,11 @@ import Testing
             let load = Task { await loader.load() }
             await opened(number)
             script.end(number, .value("r\(number)"))
-            await load.value
+            await load.ended
             let quick = Task { await loader.load() }
             await settle()
             try #require(script.count == number)
-            await quick.value
+            await quick.ended
             clock.advance(by: .milliseconds(300))
         }
         #expect(loader.currentState == .loaded("r2"))
@@ -81,14 +81,14 @@ import Testing
         let first = Task { await loader.load() }
         await opened(1)
         script.end(1, .failure(Refusal()))
-        await first.value
+        await first.ended
         let second = Task { await loader.load() }
         await timerRuns()
         #expect(script.count == 1)
         clock.advance(by: .milliseconds(300))
         await opened(2)
         script.end(2, .value("r2"))
-        await second.value
+        await second.ended
         #expect(loader.currentState == .loaded("r2"))
     }
 
@@ -107,8 +107,8 @@ import Testing
         await opened(2)
         await eventually("the older fetch is cancelled") { script.cancelled == [1] }
         script.end(2, .value("r2"))
-        await second.value
-        await first.value
+        await second.ended
+        await first.ended
         await eventually("the observer has seen the end") { observer.seen.last == .loaded("r2") }
         #expect(observer.seen == [.idle, .loading(nil), .loaded("r2")])
     }
@@ -123,7 +123,7 @@ import Testing
         clock.advance(by: .milliseconds(300))
         await opened(1)
         script.end(1, .value("r1"))
-        await load.value
+        await load.ended
         for observer in observers {
             await eventually("it has seen all") { observer.seen == [.idle, .loading(nil), .loaded("r1")] }
         }
@@ -139,10 +139,10 @@ import Testing
         clock.advance(by: .milliseconds(300))
         await opened(1)
         first.cancel()
-        await first.value
+        await first.ended
         #expect(script.isOpen(1))
         second.cancel()
-        await second.value
+        await second.ended
         await eventually("the fetch is cancelled") { script.cancelled == [1] && loader.currentState == .idle }
     }
 
@@ -152,7 +152,7 @@ import Testing
         let load = Task { await loader.load() }
         await timerRuns()
         if byReset { loader.reset() } else { loader.cancel() }
-        await load.value
+        await load.ended
         #expect(loader.isCanceled == !byReset)
         #expect(loader.base.isCanceled == !byReset)
         clock.advance(by: .seconds(10))
@@ -183,7 +183,7 @@ import Testing
         clock.advance(by: .milliseconds(1))
         await eventually("it loads") { script.count == 1 }
         script.end(1, .value("a"))
-        await load.value
+        await load.ended
         #expect(RetryBackoff(first: 0.5, limit: 2) == RetryBackoff(first: .milliseconds(500), limit: .seconds(2)))
     }
 }

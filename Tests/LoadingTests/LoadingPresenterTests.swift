@@ -13,7 +13,7 @@ import Testing
         script.end(1, .value("r1"))
         await eventually("it is shown") { presenter.shown == .loaded("r1") }
         first.cancel()
-        await first.value
+        await first.ended
         #expect(presenter.shown == .loaded("r1"))
 
         let next = LoadingPresenter(loader: presenter.loader)
@@ -22,7 +22,7 @@ import Testing
         await settle()
         #expect(script.count == 1)
         second.cancel()
-        await second.value
+        await second.ended
     }
 
     @Test("a view that goes during a load does not stop it")
@@ -31,7 +31,7 @@ import Testing
         let visit = Task { await presenter.appear() }
         await eventually("the fetch has begun") { script.isOpen(1) }
         visit.cancel()
-        await visit.value
+        await visit.ended
         await settle()
         #expect(script.cancelled.isEmpty)
         script.end(1, .value("r1"))
@@ -40,7 +40,7 @@ import Testing
         await eventually("it is shown") { presenter.shown == .loaded("r1") }
         #expect(script.count == 1)
         back.cancel()
-        await back.value
+        await back.ended
     }
 
     @Test("two views of one loader load once and show the same")
@@ -62,7 +62,7 @@ import Testing
         let load = Task { await loader.load() }
         await eventually("the fetch has begun") { script.isOpen(1) }
         if isFailure { script.end(1, .failure(Refusal())) } else { loader.cancel() }
-        await load.value
+        await load.ended
         let presenter = LoadingPresenter(loader: loader)
         #expect(presenter.shown == (isFailure ? .failure(Refusal()) : .idle))
         let view = Task { await presenter.appear() }

@@ -28,7 +28,7 @@ import Testing
         await waited(.seconds(2))
         await eventually("the third fetch has begun") { script.isOpen(3) }
         script.end(3, .value("r3"))
-        await load.value
+        await load.ended
         #expect(loader.currentState == .loaded("r3"))
         await eventually("the observer has seen the end") { observer.seen.last == .loaded("r3") }
         #expect(observer.messages == ["Retrying… (attempt 2 of 3)", "Retrying… (attempt 3 of 3)"])
@@ -45,7 +45,7 @@ import Testing
         await waited(.seconds(1))
         await eventually("the second fetch has begun") { script.isOpen(2) }
         script.end(2, .value("r2"))
-        await load.value
+        await load.ended
         await eventually("the observer has seen the end") { observer.seen.last == .loaded("r2") }
         #expect(observer.messages == ["Versuch 2 von 2"])
     }
@@ -65,7 +65,7 @@ import Testing
         #expect(script.count == 2)
         clock.advance(by: .milliseconds(1))
         await failed(3)
-        await load.value
+        await load.ended
     }
 
     @Test("after the last attempt the failure stays, and the next load() has all its attempts again")
@@ -76,7 +76,7 @@ import Testing
             await failed(round + 1)
             await waited(.seconds(1))
             await failed(round + 2)
-            await load.value
+            await load.ended
             #expect(loader.currentState == .failure(Refusal(number: round + 2)))
         }
         #expect(script.count == 4)
@@ -91,7 +91,7 @@ import Testing
         await failed(1)
         await waited(.seconds(1))
         await failed(2)
-        await load.value
+        await load.ended
         #expect(loader.currentState == .failure(Refusal(number: 2)))
     }
 
@@ -102,7 +102,7 @@ import Testing
         let observer = Observer(loader)
         let load = Task { await loader.load() }
         await waited(.seconds(1))
-        await load.value
+        await load.ended
         await eventually("the observer has seen the end") { observer.seen.last == .loaded(2) }
         #expect(observer.messages == ["step of 1", "Retrying… (attempt 2 of 3)", "step of 2"])
     }
@@ -114,7 +114,7 @@ import Testing
         let load = Task { await loader.load() }
         await eventually("progress has come") { loader.currentState == .loading(LoadingProgress(message: "half")) }
         base.finish.update(true)
-        await load.value
+        await load.ended
         #expect(loader.currentState == .loaded(5))
     }
 
@@ -127,7 +127,7 @@ import Testing
         loader.cancel()
         #expect(loader.currentState == .idle)
         #expect(loader.base.isCanceled)
-        await load.value
+        await load.ended
         #expect(clock.sleeperCount == 0)
         #expect(script.count == 1)
     }
@@ -139,11 +139,11 @@ import Testing
         await failed(1)
         await eventually("the loader waits") { clock.sleeperCount == 1 }
         let second = Task { await loader.load() }
-        await first.value
+        await first.ended
         #expect(clock.sleeperCount == 0)
         await eventually("the second fetch has begun") { script.isOpen(2) }
         script.end(2, .value("r2"))
-        await second.value
+        await second.ended
         #expect(loader.currentState == .loaded("r2"))
         #expect(script.count == 2)
     }
@@ -154,7 +154,7 @@ import Testing
         let load = Task { await loader.load() }
         await eventually("the fetch has begun") { script.isOpen(1) }
         loader.reset()
-        await load.value
+        await load.ended
         #expect(loader.currentState == .idle)
         #expect(loader.base.currentState == .idle)
         #expect(script.cancelled == [1])

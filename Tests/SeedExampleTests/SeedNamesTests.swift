@@ -45,7 +45,8 @@ extension Schema {
         #expect(auth.isSuccess && auth.isSignedIn && auth.isAuthenticated)
         #expect(!auth.isLoading && !auth.isError && !auth.isIdle && !auth.isGuest)
         #expect(auth.user == user)
-        auth.state = .unauthenticated
+        let signedOut: AuthState = .unauthenticated
+        auth.state = signedOut
         auth.operationStatus = .error
         auth.error = CancellationError()
         #expect(auth.isError && auth.user == nil)
@@ -125,6 +126,22 @@ extension Schema {
         let items: IdentifiedArrayOf<Chore> = todos.items
         #expect(items.isEmpty && !todos.isLoading && !todos.isSyncing && todos.lastSyncedAt == nil)
         #expect(todos.error != nil, "there is no backend")
+    }
+
+    @Test("what is written for all channels and all collections takes each of them")
+    func anyOfThem() {
+        func isQuiet<Channel: TopicChannelProtocol>(_ channel: Shared<Channel>, _: Channel.Payload.Type) -> Bool {
+            channel.wrappedValue == channel.wrappedValue
+        }
+        func count<Entity: EntityIdentifiable>(_ collection: SyncedCollection<Entity>) -> Int { collection.items.count }
+        let channel = Shared(value: TopicChannel<Reaction>())
+        let newest: TopicEvent<Reaction>? = channel.wrappedValue.latestEvent
+        #expect(newest == nil && isQuiet(channel, Reaction.self))
+        let todos = SharedStore.$current.withValue(SharedStore()) {
+            @Shared(Schema.chores) var todos: SyncedCollection<Chore>
+            return todos
+        }
+        #expect(count(todos) == 0)
     }
 
     @Test("values of operations are equal or not, and go anywhere")

@@ -154,6 +154,10 @@ struct FileLinkTests {
             try await shared.save()
             #expect(try Data(contentsOf: target) == Data("1".utf8))
             #expect(try manager.destinationOfSymbolicLink(atPath: link.path) == "./b/../a/count.json")
+            // By the link's own words, through a folder that was missing too.
+            #expect(try Data(contentsOf: link) == Data("1".utf8))
+            try await shared.load()
+            #expect(shared.wrappedValue == 1)
         }
     }
 

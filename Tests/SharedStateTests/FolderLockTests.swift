@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import SharedState
@@ -7,7 +8,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite struct FolderLockTests {
+@Suite(.timeLimit(.minutes(1))) struct FolderLockTests {
     private let folder = NSTemporaryDirectory() + "folder-lock-\(UUID())"
 
     @Test("a folder has one owner at a time, also within a process; it is made, and its lock is its user's alone")
@@ -28,21 +29,15 @@ import Testing
     }
 
     @Test("a lock goes with its process, however that ends")
-    func killed() throws {
+    func killed() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let other = Process()
-        other.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        let output = Pipe()
-        other.arguments = [
-            "flock", "--no-fork", "--exclusive", folder + "/.lock", "sh", "-c", "echo locked; exec sleep 100",
-        ]
-        other.standardOutput = output
-        try other.run()
-        #expect(output.fileHandleForReading.readData(ofLength: 7) == Data("locked\n".utf8))
+        let lock = ["flock", "--no-fork", "--exclusive", folder + "/.lock"]
+        let other = try ChildProcess("/usr/bin/env", lock + ["sh", "-c", "echo locked; exec sleep 100"])
+        #expect(await other.nextLine() == "locked")
         #expect(throws: FolderLock.Failure.self) { _ = try FolderLock(folder) }
-        kill(other.processIdentifier, SIGKILL)
-        other.waitUntilExit()
+        other.signal(SIGKILL)
+        #expect(await other.finish().status == -SIGKILL)
         _ = try FolderLock(folder)
     }
 

@@ -98,10 +98,10 @@ struct ReducerNamesTests {
         #expect(store.state.away == nil)
         let first = await store.send(\.open.wait)
         await store.send(.enter(id: 2)) { $0 = .open(Room.State(id: 2)) }
-        await first.finish()
+        await first.finish(timeout: .seconds(40))
         let second = await store.send(\.open.wait)
         await store.send(\.leave) { $0 = .closed }
-        await second.finish()
+        await second.finish(timeout: .seconds(40))
         #expect(ended.entries == ["1", "2"])
     }
 

@@ -103,12 +103,12 @@ struct TestStoreFaultTests {
                 Reduce<Feature.State, Feature.Action> { _, _ in
                     .run { send in
                         await end.wait()
-                        // The store is released at once, and waits a little: not so long that others may have all of it.
-                        await Task.yield()
                         await send(.loaded)
                     }
                 }
             }
+            // The test is about the action, not about how soon others let the effect run.
+            store.releaseTimeout = .seconds(60)
             await store.send(.load)
             end.open()
         }
@@ -128,6 +128,7 @@ struct TestStoreFaultTests {
                         return .run { @MainActor send in await send(.loaded) }
                     }
                 }
+                store.releaseTimeout = .seconds(60)
                 await store.send(.load)
                 await store.receive(.loaded) { $0.loads = 1 }
             }

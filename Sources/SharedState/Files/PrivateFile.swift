@@ -57,8 +57,13 @@ package enum PrivateFile {
     /// Puts the bytes in the place of the file, as a whole or not at all, and makes its folders (mode 0700) when they are
     /// missing. The file has mode 0600 whatever it had before; a link to a file stays one.
     package static func replace(_ path: String, with bytes: UnsafeRawBufferPointer) throws(Failure) {
-        guard let place = LinkedPath.resolve(path) else { throw Failure(path, "cannot be written", ELOOP) }
-        try makeFolders(of: place)
+        var folders: [String] = []
+        let way = LinkedPath.resolve(path) { folder, name, isLast in
+            if !isLast { folders.append(folder == "/" ? "/\(name)" : "\(folder)/\(name)") }
+        }
+        guard let place = way else { throw Failure(path, "cannot be written", ELOOP) }
+        // Also one that the way only leads out of again, as in `missing/../file`: without it the system finds no such file.
+        for folder in folders { try makeFolder(folder, for: path) }
         // Of this call alone, never open to others, not even for a moment, and not to programs that are started meanwhile.
         let template = Array(temporaryPath(beside: place).utf8CString)
         let descriptor = open(template, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -89,9 +94,12 @@ package enum PrivateFile {
             missing.append(folder)
             parts.removeLast()
         }
-        for folder in missing.reversed() {
-            guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw Failure(path, "cannot be written", errno) }
-        }
+        for folder in missing.reversed() { try makeFolder(folder, for: path) }
+    }
+
+    private static func makeFolder(_ folder: String, for path: String) throws(Failure) {
+        guard access(folder, F_OK) != 0, mkdir(folder, 0o700) != 0, errno != EEXIST else { return }
+        throw Failure(path, "cannot be written", errno)
     }
 
     /// A path in the same folder. Its name begins as that of the file, and is not longer where that is long: so it is allowed

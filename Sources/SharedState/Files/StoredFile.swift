@@ -1,3 +1,4 @@
+internal import Platform
 internal import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -8,7 +9,7 @@ internal import Synchronization
 
 /// A file that holds a shared value.
 ///
-/// Writing goes on in a task of its own, one write at a time; values that are set during a write become one further
+/// Writing goes on in a thread for work that waits for disks, one write at a time; values that are set during a write become one further
 /// write, of the newest. A file that could not be read is not replaced by a mere change of the value.
 ///
 /// Whether what is read becomes the value is for the value to say (`SharedSubscriber.take`), which knows what was set
@@ -57,7 +58,7 @@ final class StoredFile: Sendable {
             encode: { try coding.encode(value) }, seen: continuation.seen, isExplicit: context == .userInitiated,
             continuations: [continuation])
         switch state.withLock({ $0.writes.add(write) }) {
-        case .write: Task.detached(priority: .utility) { self.writeAll() }
+        case .write: BlockingThreads.shared.run { self.writeAll() }
         case .queued: break
         case .refused: continuation.resume(throwing: error(.notOverwritten))
         }
@@ -104,10 +105,17 @@ final class StoredFile: Sendable {
     }
 
     private func writeAll() {
-        while let write = state.withLock({ $0.writes.next() }) {
+        var next = state.withLock { $0.writes.next() }
+        while let write = next {
             let result = perform(write)
+            next = state.withLock { $0.writes.next() }
+            // Whoever waits for the last write finds nothing on its way, and has what others have written meanwhile.
+            if next == nil { lookAgain() }
             for continuation in write.continuations { continuation.resume(with: result) }
         }
+    }
+
+    private func lookAgain() {
         let looks = state.withLock { state -> [@Sendable () -> Void] in
             // One that writes again by now does this at its end.
             guard state.isToLookAgain, state.writes.newest == nil else { return [] }

@@ -59,15 +59,17 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     // MARK: Reading
 
-    // An observer registers before it looks, and is told after a change: it never misses one, on whatever thread.
+    // An observer registers before it looks, and is told after a change: on the actor that changes the value it never misses one.
 
     var value: Value {
         registrar.access(Observed(), keyPath: \.value)
-        return newest.currentValue
+        return SharedChanges.isViewed ? expected : newest.currentValue
     }
 
     var current: VersionedPart<Value> {
         registrar.access(Observed(), keyPath: \.value)
+        // What a test expects is older than any version that somebody has seen.
+        if SharedChanges.isViewed { return VersionedPart(value: expected, version: 0) }
         let (value, version) = newest.current
         return VersionedPart(value: value, version: version)
     }
@@ -91,15 +93,19 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     var updates: SharedUpdates<Value> { SharedUpdates(newest.stream) }
 
+    private var name: String { key.map { "\($0)" } ?? "a shared \(Value.self)" }
+
     var text: String { key.map { "\($0)" } ?? "value: \(String(reflecting: value))" }
 
     // MARK: Changing
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
+        if saves, SharedChanges.isViewed { return try expect(body) }
         let (result, replaced, isToHandOver) = try turn.take {
             var copy = newest.currentValue
             let result = try body(&copy)
             let replaced = exchange(copy)
+            if saves, SharedChanges.isNoted { note(from: replaced, to: copy) }
             // In the same turn, so that nobody finds a change that is not on its way to the key: what was read before would
             // undo it.
             let isToHandOver = saves && savingKey != nil && contents.withLock { $0.saveQueue.add(.didSet, nil) }
@@ -108,6 +114,27 @@ final class StoredReference<Value: Sendable>: MutableReference {
         if isToHandOver { handOver() }
         tell(replaced)
         return result
+    }
+
+    // In a test store. Not inlined: the types that are made of `Value` for it would be looked up whenever the value is read.
+
+    /// What the test that asserts something here expects the value to be.
+    private var expected: Value {
+        @inline(never) get {
+            let change: SharedChange<Value>? = SharedChanges.viewer?.change(of: self)
+            return change?.expected ?? newest.currentValue
+        }
+    }
+
+    @inline(never)
+    private func expect<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
+        guard let viewer = SharedChanges.viewer else { preconditionFailure("it was there") }
+        return try viewer.expect(self, now: newest.currentValue, named: name, body)
+    }
+
+    @inline(never)
+    private func note(from before: Value, to after: Value) {
+        SharedChanges.noter?.note(self, from: before, to: after, named: name)
     }
 
     /// Returns the value that was there, to be released once the turn is over.

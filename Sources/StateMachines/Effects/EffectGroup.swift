@@ -27,8 +27,27 @@ final class EffectGroup: Sendable {
         let marks: [CancellationMark]
     }
 
+    /// Mostly there is one, which needs no table.
+    private struct Members {
+        private var only: (number: UInt64, member: Member)?
+        private var others: [UInt64: Member] = [:]
+
+        var any: Member? { only?.member ?? others.first?.value }
+        var all: [Member] { (only.map { [$0.member] } ?? []) + others.values }
+
+        mutating func add(_ member: Member, _ number: UInt64) {
+            if only == nil { only = (number, member) } else { others[number] = member }
+        }
+
+        mutating func remove(_ number: UInt64) -> Member? {
+            guard only?.number == number else { return others.isEmpty ? nil : others.removeValue(forKey: number) }
+            defer { only = nil }
+            return only?.member
+        }
+    }
+
     private struct Contents {
-        var members: [UInt64: Member] = [:]
+        var members = Members()
         var isCancelled = false
         /// Actions that wait until they are reduced.
         var waitingActions = 0
@@ -62,19 +81,20 @@ final class EffectGroup: Sendable {
     /// - Returns: whether the group is cancelled; the caller cancels the task once it holds no lock.
     func add(_ task: Task<Void, Never>, _ marks: [CancellationMark], _ number: UInt64) -> Bool {
         contents.withLock { contents in
-            contents.members[number] = Member(task: task, marks: marks)
+            contents.members.add(Member(task: task, marks: marks), number)
             return contents.isCancelled
         }
     }
 
     func remove(_ number: UInt64) {
-        _ = contents.withLock { $0.members.removeValue(forKey: number) }
+        let removed = contents.withLock { $0.members.remove(number) }
+        withExtendedLifetime(removed) {}
     }
 
     func cancel() {
         let members = contents.withLock { contents in
             contents.isCancelled = true
-            return Array(contents.members.values)
+            return contents.members.all
         }
         for member in members {
             for mark in member.marks { mark.set() }
@@ -85,7 +105,7 @@ final class EffectGroup: Sendable {
     /// Returns when no task is left. A task's followers are added before it ends, so none is missed.
     func finish() async {
         while true {
-            let (task, isWaiting) = contents.withLock { ($0.members.first?.value.task, $0.waitingActions > 0) }
+            let (task, isWaiting) = contents.withLock { ($0.members.any?.task, $0.waitingActions > 0) }
             if let task {
                 await task.value
             } else if isWaiting {

@@ -1,3 +1,4 @@
+internal import Relays
 import Synchronization
 
 /// What a test has yet to assert.
@@ -6,6 +7,8 @@ final class TestLedger<State, Action: Sendable> {
         let action: Action
         /// The state before and after the action.
         let before, state: State
+        /// What the action did to values that the state shares with others.
+        let shared: SharedChanges
         /// Counts actions in the order in which they were reduced.
         let number: UInt64
     }
@@ -26,9 +29,9 @@ final class TestLedger<State, Action: Sendable> {
     /// The next action to be noted is the test's own.
     func beginSending() { isSending = true }
 
-    func note(_ action: Action, from before: State, to state: State) {
+    func note(_ action: Action, from before: State, to state: State, _ shared: SharedChanges) {
         lastNumber += 1
-        let entry = Entry(action: action, before: before, state: state, number: lastNumber)
+        let entry = Entry(action: action, before: before, state: state, shared: shared, number: lastNumber)
         if isSending {
             isSending = false
             sent = entry

@@ -1,3 +1,4 @@
+internal import Relays
 import Synchronization
 
 #if canImport(Darwin)
@@ -41,6 +42,8 @@ public final class TestStore<State, Action: Sendable> {
     /// The state after all actions, asserted or not.
     private var current: State
     private let machine: EmbeddedMachine<State, Action>
+    /// How long the store waits, when it is released, for effects that are done already but for their last lines.
+    var releaseTimeout: Duration = .milliseconds(100)
     /// The number of the action after which ``state`` is.
     private var stateNumber: UInt64 = 0
     let ledger: TestLedger<State, Action>
@@ -74,8 +77,9 @@ public final class TestStore<State, Action: Sendable> {
         location = CodeLocation(fileID, filePath, line, column)
         machine = EmbeddedMachine(dependencies: values, onEffectEnd: { signal.fire() }) { state, action in
             let before = state
-            let effect = reducer.reduce(into: &state, action: action)
-            ledger.note(action, from: before, to: state)
+            let shared = SharedChanges()
+            let effect = shared.note { reducer.reduce(into: &state, action: action) }
+            ledger.note(action, from: before, to: state, shared)
             return effect
         }
         effects = machine.effects
@@ -84,19 +88,19 @@ public final class TestStore<State, Action: Sendable> {
     deinit {
         let exhaustivity = open.exhaustivity.withLock { $0 }
         guard exhaustivity != .off else { return }
-        let running = Self.origins(of: effects)
+        let running = Self.origins(of: effects, within: releaseTimeout)
         // Looked at after the waiting, in which effects may have sent something.
         let actions = open.actions.withLock { $0 }
         if !actions.isEmpty { exhaustivity.report(Self.unreceived(actions, "but the test has ended"), at: location) }
         if !running.isEmpty { exhaustivity.report(Self.unfinished(running, "when the test ended"), at: location) }
     }
 
-    /// The actions whose effects do not end, after at most a tenth of a second in which those may that are done already.
+    /// The actions whose effects do not end, after a while in which those may that are done already.
     ///
     /// An effect whose last action the test has received may be on its last lines. Here nothing can be awaited, so one that needs
     /// the main actor for them would not get it: ``settle(_:)`` has let it go on.
-    nonisolated private static func origins(of effects: EffectTasks<Action>) -> [Action] {
-        let deadline = ContinuousClock.now + .milliseconds(100)
+    nonisolated private static func origins(of effects: EffectTasks<Action>, within timeout: Duration) -> [Action] {
+        let deadline = ContinuousClock.now + timeout
         while !effects.origins.isEmpty, ContinuousClock.now < deadline { usleep(1000) }
         return effects.origins
     }
@@ -141,9 +145,12 @@ public final class TestStore<State, Action: Sendable> {
     ) {
         let location = CodeLocation(fileID, filePath, line, column)
         var expected = state
-        do { try run(update, &expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
-        guard !areEqual(expected, state) else { return }
-        reportIssue("The state is not the one expected:\n\n\(Self.difference(expected, state))", at: location)
+        let shared = SharedChanges()
+        do { try run(update, &expected, shared) } catch {
+            return reportIssue("The assertion threw: \(error)", at: location)
+        }
+        let difference = difference(expected, state, shared.differences)
+        if let difference { reportIssue("The state is not the one expected:\n\n\(difference)", at: location) }
     }
 
     func skipAllReceived() {
@@ -157,9 +164,18 @@ public final class TestStore<State, Action: Sendable> {
         state = entry.state
     }
 
-    /// Runs what a test asserts, as its reducer would run it: with the dependencies of the store.
-    func run<Value, Result>(_ assertion: (inout Value) throws -> Result, _ value: inout Value) throws -> Result {
-        try DependencyValues.$current.withValue(dependencies) { try assertion(&value) }
+    /// Runs what a test asserts, as its reducer would run it: with the dependencies of the store. What it does to shared values is
+    /// only noted.
+    private func run(
+        _ assertion: (inout State) throws -> Void, _ value: inout State, _ shared: SharedChanges
+    ) throws {
+        try DependencyValues.$current.withValue(dependencies) { try shared.look { try assertion(&value) } }
+    }
+
+    /// Nil where there is none.
+    private func difference(_ expected: State, _ actual: State, _ shared: [String]) -> String? {
+        let texts = (areEqual(expected, actual) ? [] : [Self.difference(expected, actual)]) + shared
+        return texts.isEmpty ? nil : texts.joined(separator: "\n\n")
     }
 
     private var deliver: Deliver<Action> {
@@ -194,38 +210,40 @@ public final class TestStore<State, Action: Sendable> {
         defer { moveOn(to: entry) }
         let summary = { ValueText.summary(of: entry.action) }
         guard let update else {
-            if exhaustivity != .off, !areEqual(before, actual) {
+            if exhaustivity != .off, let difference = difference(before, actual, entry.shared.changes) {
                 exhaustivity.report(
-                    "The state was not expected to change, but \(summary()) changed it:\n\n"
-                        + Self.difference(before, actual), at: location)
+                    "The state was not expected to change, but \(summary()) changed it:\n\n" + difference, at: location)
             }
             return
         }
         // Without exhaustivity a test names only some of the changes: they must have been made, whatever else was.
         var expected = exhaustivity == .on ? before : actual
-        do { try run(update, &expected) } catch { return reportIssue("The assertion threw: \(error)", at: location) }
-        if !areEqual(expected, actual) {
-            reportIssue(
-                "\(summary()) did not change the state as expected:\n\n" + Self.difference(expected, actual),
-                at: location)
-        } else if exhaustivity == .on, areEqual(expected, before) {
+        let shared = entry.shared.again(fromEnd: exhaustivity != .on)
+        do { try run(update, &expected, shared) } catch {
+            return reportIssue("The assertion threw: \(error)", at: location)
+        }
+        if let difference = difference(expected, actual, shared.differences) {
+            reportIssue("\(summary()) did not change the state as expected:\n\n" + difference, at: location)
+        } else if exhaustivity == .on, areEqual(expected, before), !shared.isExpectingChange {
             reportIssue(
                 "A change of the state was expected after \(summary()), but there was none. "
                     + "Leave out the closure when nothing is to change.", at: location)
         } else if exhaustivity == .off(showSkippedAssertions: true) {
-            showUnnamedChanges(from: before, to: actual, update, at: location)
+            showUnnamedChanges(of: entry, update, at: location)
         }
     }
 
     /// Shows what has changed beside what a test has named.
     private func showUnnamedChanges(
-        from before: State, to actual: State, _ update: (inout State) throws -> Void, at location: CodeLocation
+        of entry: TestLedger<State, Action>.Entry, _ update: ((inout State) throws -> Void), at location: CodeLocation
     ) {
-        var named = before
+        var named = entry.before
+        let shared = entry.shared.again(fromEnd: false)
         // What it throws on another state than the one that it is for says nothing.
-        guard (try? run(update, &named)) != nil, !areEqual(named, actual) else { return }
-        exhaustivity.report(
-            "Changes of the state were not asserted:\n\n" + Self.difference(named, actual), at: location)
+        guard (try? run(update, &named, shared)) != nil,
+            let difference = difference(named, entry.state, shared.differences)
+        else { return }
+        exhaustivity.report("Changes of the state were not asserted:\n\n" + difference, at: location)
     }
 }
 

@@ -6,6 +6,9 @@ public import SharedState
     public import Foundation
 #endif
 
+/// What the documents of a collection are.
+public typealias EntityIdentifiable = Codable & Equatable & Identifiable & Sendable
+
 /// Documents of a collection as an app sees them: those of the server, with the app's own writes that are on their way.
 ///
 ///     @Shared(.trebuchetCollection(Schema.todos)) var todos: SyncedCollection<Todo>
@@ -14,7 +17,7 @@ public import SharedState
 ///     $todos.update(id) { $0.isDone = true }
 ///
 /// A write shows at once. Without a connection it waits; when the server refuses it, it is taken back and reported.
-public struct SyncedCollection<Element: Codable & Identifiable & Equatable & Sendable>: Sendable
+public struct SyncedCollection<Element: EntityIdentifiable>: Sendable
 where Element.ID: Codable & Sendable {
     /// In the order of the query.
     public internal(set) var items: IdentifiedArrayOf<Element> = []

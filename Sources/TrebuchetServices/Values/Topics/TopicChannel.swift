@@ -90,3 +90,11 @@ public struct TopicPublishResult: Sendable {
     /// The publish failed.
     public static func failure(_ error: any Error) -> Self { Self(.failure(error)) }
 }
+
+/// A topic's channel, whatever it carries: for extensions of `Shared` that are meant for all of them.
+public protocol TopicChannelProtocol: Sendable, Equatable {
+    /// What is published.
+    associatedtype Payload: Codable & Sendable & Equatable
+}
+
+extension TopicChannel: TopicChannelProtocol {}

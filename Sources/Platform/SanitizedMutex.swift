@@ -1,0 +1,1 @@
+../Relays/SanitizedMutex.swift
