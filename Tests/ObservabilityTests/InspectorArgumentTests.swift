@@ -46,18 +46,24 @@ import TrebuchetTesting
             _ = try await shelf.put("before")
             let first = try await rig.json("/inspect/actors/shelf?earlier=1")["recorded"]["earlier"].list
             #expect(first.map { $0["value"].texts } == [["before"]])
+            // Others are looked at meanwhile, so that no more are made at a time than are noted.
             for number in 0..<300 {
+                _ = try await rig.json("/inspect/calls?limit=1")
                 _ = try await shelf.put("\(number)")
-                if number % 20 == 0 { _ = try await rig.json("/inspect/actors/shelf") }
             }
-            let shown = try await rig.json("/inspect/actors/shelf?earlier=1&versions=200")["recorded"]
-            let versions = shown["versions"].list
-            let earlier = try #require(shown["earlier"].list.first)
-            let known = try #require(earlier["version"].count)
-            #expect(versions.count == 200)
-            let bases = versions.compactMap { $0["base"].count }
-            #expect(bases.contains(known) || versions.contains { $0["version"].count == known })
-            #expect(earlier["value"].texts.first == "before" && known - (bases.min() ?? 0) < 60)
+            for size in [200, 200, 50, 1] {
+                let shown = try await rig.json("/inspect/actors/shelf?earlier=1&versions=\(size)")["recorded"]
+                let oldest = try #require(shown["versions"].list.last)
+                let earlier = try #require(shown["earlier"].list.first)
+                #expect(
+                    shown["versions"].list.count == size && shown["kept"].count == 200 && shown["room"].count == 200)
+                // It is what the oldest version follows from, and no other.
+                #expect(oldest["base"].count != nil && oldest["base"].count == earlier["version"].count)
+                #expect(oldest["previous"].count == oldest["base"].count)
+                let texts = earlier["value"].texts
+                #expect(texts.first == "before" && texts.last == "\(299 - size)" && texts.count == 301 - size)
+                #expect((shown["followed"].count ?? 0) >= (shown["since"].count ?? .max))
+            }
         }
     }
 

@@ -60,7 +60,7 @@ extension CallRing {
             let fields = line.fields.map { field -> (String, InspectorJSON) in
                 switch field.value {
                 case .text(let text): (field.name, .text(text))
-                case .number(let number): (field.name, .number(number))
+                case .number(let number): (field.name, Int64(exactly: number).map { .whole($0) } ?? .number(number))
                 }
             }
             lines.append(

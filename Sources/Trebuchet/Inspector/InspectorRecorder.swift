@@ -114,15 +114,33 @@ final class InspectorRecorder: Sendable {
 
     /// What is noted of an actor, the newest version first.
     func versions(of actor: InspectedActor, _ look: ActorLook) -> InspectorJSON {
-        let (kept, shown, earlier, calls) = state.withLock { state in
-            let shown = Array(actor.versions.suffix(look.versions))
-            return (actor.versions.count, shown, look.wantsEarlier ? actor.earlier(than: shown) : nil, state.calls)
+        let (shown, chains, calls, kept, followed, behind) = state.withLock { state in
+            var shown = Array(actor.versions.suffix(look.versions))
+            let chains = look.wantsEarlier ? actor.chains(before: &shown) : nil
+            return (shown, chains, state.calls, actor.versions.count, actor.followed(showing: shown), actor.behind)
+        }
+        let earlier = chains.map { chains in
+            InspectorJSON.list(
+                chains.compactMap { json(of: $0, in: actor, isKept: look.versions == InspectedActor.room) })
         }
         return .object(
             [
-                ("since", .whole(actor.since)), ("kept", .count(kept)),
-                ("versions", .list(shown.reversed().map { $0.json(calls) })),
+                ("since", .whole(actor.since)), ("followed", followed.map { .whole($0) } ?? .null),
+                ("kept", .count(min(kept, InspectedActor.room))), ("room", .count(InspectedActor.room)),
+                ("versions", .list(shown.reversed().map { $0.json(calls, behind: behind[$0.stream]) })),
             ] + (earlier.map { [("earlier", $0)] } ?? []))
+    }
+
+    /// A value that versions follow from, made here: without the lock, behind which calls wait.
+    private func json(of chain: StateChain, in actor: InspectedActor, isKept: Bool) -> InspectorJSON? {
+        guard let value = chain.made else { return nil }
+        // The next look makes what follows from it.
+        if isKept, !chain.patches.isEmpty {
+            state.withLock { _ in actor.note(made: value, chain.number, of: chain.stream) }
+        }
+        return .object([
+            ("stream", .text(chain.stream)), ("version", .count(chain.number)), ("value", .written(value)),
+        ])
     }
 
     /// Those of one actor that have ended, the newest first.
@@ -139,13 +157,15 @@ final class InspectorRecorder: Sendable {
     }
 
     /// What one of its states was sent as.
-    func note(_ taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) {
-        state.withLock { state in
+    ///
+    /// - Returns: whether its whole value is to be noted too.
+    func note(_ taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) -> Bool {
+        defer { noted.wrappingAdd(1, ordering: .relaxed) }
+        return state.withLock { state in
             if taken.base == nil { state.budget.spend(bytes: taken.bytes) }
             // Of the version itself nothing was noted either.
-            if !state.budget.isUsedUp { actor.note(taken, of: stream) }
+            return !state.budget.isUsedUp && actor.note(taken, of: stream)
         }
-        noted.wrappingAdd(1, ordering: .relaxed)
     }
 
     /// What one of its states is now.
@@ -279,6 +299,8 @@ final class InspectorRecorder: Sendable {
         switch event {
         case .callBegan(let call): state.calls.begin(call)
         case .callEnded(let call, let took, let error): state.calls.end(call, took, error)
+        case .callFailed(let failure): state.calls.fail(failure)
+        case .callReached(let call, let actor): state.calls.reach(call, actor)
         case .callRefused(let peer, let actor, let target, let error, let reason):
             state.calls.refuse(peer, actor, target, error, reason)
         case .versionMade(let version):
@@ -291,6 +313,12 @@ final class InspectorRecorder: Sendable {
         case .skipped(let stream, let connection, let from, let to):
             guard connection != 0 else { return }
             state.actors[ActorName(stream.actor)]?.countSkipped(stream.target, by: connection, from, to)
+        case .behind(let stream, let connection, let number):
+            guard connection != 0 else { return }
+            state.actors[ActorName(stream.actor)]?.countBehind(stream.target, connection, at: number)
+        case .streamEnded(let stream, let connection, _):
+            state.actors[ActorName(stream.actor)]?.countEnd(stream.target, of: connection)
+            state.calls.tell(event)
         default: state.calls.tell(event)
         }
     }

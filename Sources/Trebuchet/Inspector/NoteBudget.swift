@@ -36,7 +36,7 @@ struct NoteBudget {
             Self.windowsAtOnce * Double(all), bytes + Double(now &- filledAt) / Double(Self.window) * Double(all))
         filledAt = now
         switch event {
-        case .delivered, .skipped: left -= 1
+        case .delivered, .skipped, .behind: left -= 1
         case .versionMade(let version):
             left -= Self.callCost + version.calls.count / 8
             spend(bytes: version.bytesForReaders)

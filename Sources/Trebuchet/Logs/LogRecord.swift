@@ -25,10 +25,13 @@ struct LogRecord {
         case .connectionOpened(let peer):
             self.init(.info, "connection opened")
             add(peer)
-        case .connectionClosed(let peer, let lasted):
+        case .connectionClosed(let peer, let lasted, let why):
             self.init(.info, "connection closed")
             add(peer)
             add("seconds", lasted)
+            add("cause", why.cause.rawValue)
+            if let code = why.code { add("code", code) }
+            if !why.reason.isEmpty { add("reason", why.reason) }
         case .connectionRefused(let address, let status, let reason):
             self.init(.notice, "refused")
             if let address { add("address", "\(address)") }
@@ -46,6 +49,12 @@ struct LogRecord {
             add(call)
             add("seconds", took)
             if let error { add("error", "\(error)") }
+        case .callFailed(let failure):
+            guard let thrown = failure.thrown else { return nil }
+            self.init(.debug, "error of a call")
+            add("call", failure.call)
+            add("thrown", thrown)
+            if let number = failure.number { add("number", number) }
         case .callRefused(let peer, let actor, let target, let error, let reason):
             self.init(.debug, "call refused")
             add(peer)
@@ -79,6 +88,11 @@ struct LogRecord {
             add(stream)
             add("behind", from)
             add("version", to)
+        case .behind(let stream, let connection, let number):
+            self.init(.trace, "behind")
+            add("connection", connection)
+            add(stream)
+            add("version", number)
         case .streamBegan(let stream, let peer, let beginning):
             self.init(.debug, "stream began")
             add(peer)

@@ -11,6 +11,10 @@ package struct CallFailure {
     package let data: [UInt8]?
     /// Of a rate that was exceeded.
     package var retryAfterMilliseconds: Int?
+    /// What the method threw, as the program calls it; nil of an error of ours.
+    package private(set) var thrown: String?
+    /// Under which the log has it.
+    package private(set) var number: String?
 
     /// - Parameter what: what has failed, `the method`.
     package init(_ error: any Error, of what: String, coder: ValueCoder, _ disclosure: ErrorDisclosure) {
@@ -28,11 +32,13 @@ package struct CallFailure {
             if (try? coder.encode(encodable, into: &buffer)) != nil {
                 let type = String(reflecting: Swift.type(of: error))
                 self.init(code: .application, message: "\(error)", type: type, data: Array(buffer.bytes))
+                thrown = ErrorDisclosure.name(of: error)
                 return
             }
         }
-        let (message, type) = disclosure.tell(error, of: what)
-        self.init(code: .application, message: message, type: type, data: nil)
+        let told = disclosure.tell(error, of: what)
+        self.init(code: .application, message: told.message, type: told.type, data: nil)
+        (thrown, number) = (told.thrown, told.number)
     }
 
     /// The same, or what is said instead when it is too large for the client.
@@ -42,10 +48,12 @@ package struct CallFailure {
             256 + 6 * (code.rawValue.utf8.count + message.utf8.count + (type?.utf8.count ?? 0)) + (data?.count ?? 0)
         guard count > largestMessage else { return self }
         let start = String(message.prefix(200))
-        return CallFailure(
+        var short = CallFailure(
             code: code.rawValue.utf8.count > 64 ? .application : code,
             message: "\(start)… (the whole error is larger than the messages that the client takes)",
             type: nil, data: nil)
+        (short.thrown, short.number) = (thrown, number)
+        return short
     }
 
     private init(code: ErrorCode, message: String, type: String?, data: [UInt8]?) {

@@ -183,6 +183,9 @@ package final class Broadcaster: @unchecked Sendable {
         leftBehind = true
         shard.counts.count(.subscribersBehind)
         subscription.subscriber.fellBehind(subscription)
+        guard shard.events.wants(.deliveries), let label else { return }
+        shard.events.tell(
+            .behind(label, connection: subscription.subscriber.connectionNumber, at: subscription.sent))
     }
 
     /// A subscriber was written to: what was kept for it may go.

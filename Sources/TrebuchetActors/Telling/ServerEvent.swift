@@ -7,7 +7,7 @@ public enum ServerEvent: Sendable {
     /// A connection was let in.
     case connectionOpened(Peer)
     /// A connection has ended, after `lasted`.
-    case connectionClosed(Peer, lasted: Duration)
+    case connectionClosed(Peer, lasted: Duration, why: Closing)
     /// Somebody was not let in, or what he asked for by HTTP was refused: the status and the words that he was answered with. The address is nil
     /// where it is not known.
     case connectionRefused(address: SocketAddress?, status: Int, reason: String)
@@ -17,6 +17,10 @@ public enum ServerEvent: Sendable {
     case callBegan(Call)
     /// A call was answered, with an error of this code or none, after `took`; or nobody is there any more to be answered.
     case callEnded(Call, took: Duration, error: TrebuchetError.Code?)
+    /// A call is answered with an error that its method threw, or that says why its arguments do not fit.
+    case callFailed(Failure)
+    /// The method of a call, by its number, has named another actor of the server, or called it.
+    case callReached(call: UInt64, actor: String)
     /// A call, or a stream that was to begin, was refused before anything was done for it: with an error of this code, and these words. `target`
     /// is the method or the stream that was asked for, `actor` the name; both are as the client has sent them, cut after 128 characters.
     case callRefused(Peer, actor: String, target: String, error: TrebuchetError.Code, reason: String)
@@ -26,6 +30,8 @@ public enum ServerEvent: Sendable {
     case delivered(Delivery)
     /// A connection was sent a version without some of those before it: it is behind `from`, and gets `to`.
     case skipped(Stream, connection: UInt64, from: UInt64, to: UInt64)
+    /// A connection takes nothing now: it is behind the newest version, and was sent that of this number last.
+    case behind(Stream, connection: UInt64, at: UInt64)
     /// A stream begins, or goes on over another connection.
     case streamBegan(Stream, Peer, StreamBeginning)
     /// A stream has ended for a connection, for this reason (`clientUnsubscribed`, `actorTerminated`, `error`, …).
@@ -266,9 +272,9 @@ public enum ServerEvent: Sendable {
         switch self {
         case .connectionOpened, .connectionClosed, .authenticated: .connections
         case .connectionRefused: .refusals
-        case .callBegan, .callEnded, .callRefused: .calls
+        case .callBegan, .callEnded, .callRefused, .callReached, .callFailed: .calls
         case .versionMade: .versions
-        case .delivered, .skipped: .deliveries
+        case .delivered, .skipped, .behind: .deliveries
         case .streamBegan, .streamEnded: .streams
         case .actorMade, .actorLetGo: .actors
         case .stored: .store

@@ -33,12 +33,14 @@ extension ServerConnection {
         }
     }
 
-    func didClose() {
+    func didClose(_ why: ServerEvent.Closing) {
         guard upstream == nil, !isServer else { return }
         shard.counts.count(.connectionsClosed)
+        shard.counts.count(why.cause.figure)
         guard events.wants(.connections) else { return }
         events.tell(
-            .connectionClosed(peer, lasted: .nanoseconds(Int64(clamping: MonotonicClock.now &- opened))))
+            .connectionClosed(
+                peer, lasted: .nanoseconds(Int64(clamping: MonotonicClock.now &- opened)), why: why))
     }
 
     /// Something of its was refused because of a limit.
@@ -159,6 +161,7 @@ extension ServerConnection {
         guard isOpen else { return }
         if shard.states.hasMarked { catchUpStreams() }
         let failure = failure(error, of: "the method")
+        if let call = told?.call, events.wants(.calls) { tell(failure, of: call) }
         let traceparent = told?.traceparent
         link.send {
             EnvelopeWriter.failure(
@@ -166,6 +169,18 @@ extension ServerConnection {
                 retryAfterMilliseconds: failure.retryAfterMilliseconds,
                 traceparent: traceparent, into: &$0)
         }
+    }
+
+    @inline(never)
+    private func tell(_ failure: CallFailure, of call: ServerEvent.Call) {
+        // It may have of the arguments in it.
+        let isShown = failure.code == .invalidArguments && call.arguments.map { $0 != .redacted } == true
+        guard failure.thrown != nil || isShown else { return }
+        events.tell(
+            .callFailed(
+                ServerEvent.Failure(
+                    call: call.number, thrown: failure.thrown, number: failure.number,
+                    reason: isShown ? failure.message : nil)))
     }
 
     /// What a client is told of an error that a call or stream has ended with.

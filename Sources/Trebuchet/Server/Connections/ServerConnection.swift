@@ -358,11 +358,13 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     func close(_ code: WebSocketCloseCode, reason: String) { link.close(code, reason: reason) }
 
+    func linkDidClose() { linkDidClose(.lost) }
+
     /// The connection is gone: nothing of it stays with any actor.
-    func linkDidClose() {
+    func linkDidClose(_ why: ServerEvent.Closing) {
         guard isOpen else { return }
         isOpen = false
-        didClose()
+        didClose(why)
         let ended = running.values
         running = [:]
         for call in ended {
