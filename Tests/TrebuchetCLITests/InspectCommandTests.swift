@@ -45,7 +45,8 @@ import Testing
             #expect(try await inspect("actors", "--search", "count").contains("1 of 4 actors"))
             #expect(
                 try await inspect("connections")
-                    == "CONNECTION  ADDRESS  PRINCIPAL  AGE  STREAMS  CALLS  HELD\n0 connections\n")
+                    == "CONNECTION  ADDRESS  PRINCIPAL  PROTOCOL  AGE  STREAMS  CALLS  HELD  LAST ERROR\n0 connections\n"
+            )
             #expect(try await inspect("calls").split(separator: "\n").count == 1)
             _ = try await inspect("actor", "counter")
             #expect(try await trebuchet(["call", "--url", url, "counter", "add(_:)", "42"]).status == 0)
@@ -88,8 +89,8 @@ import Testing
             }
             let lines = try await logs("counter")
             let call = try #require(lines.first)
-            #expect(lines.count == 1 && call.contains(" debug call actor=counter "), "\(lines)")
-            #expect(call.contains("Z debug call ") && call.contains(" method=add(_:) "), "\(call)")
+            #expect(lines.count == 1 && call.contains(" type=TrebuchetCLI.Counter actor=counter method="), "\(lines)")
+            #expect(call.contains("Z debug call call=") && call.contains(" method=add(_:) "), "\(call)")
             let connection = try #require(call.firstMatch(of: #/ connection=(\d+) /#)?.1)
             let ofConnection = try await logs(String(connection))
             #expect(ofConnection.contains(call) && ofConnection.count > 1, "\(ofConnection)")
