@@ -5,8 +5,9 @@ import TestCertificates
 import TestSupport
 import Testing
 import Transports
-import Trebuchet
 import TrebuchetTesting
+
+@testable import Trebuchet
 
 /// The address for operators, and those who are no operators at it.
 @Suite(.timeLimit(.minutes(1))) struct AdminAddressTests {
@@ -164,6 +165,22 @@ import TrebuchetTesting
             Holder.gate.end.signal()
             try await call.value
             #expect(await server.liveness().problem == nil)
+        }
+    }
+
+    @Test("whether a server is ready is said in 2 seconds, also when all its reactors are held up")
+    func allHeld() async throws {
+        try await withTestServer(store: MemoryStore(), clock: TestTime(reactors: 4)) { _ in
+        } body: { _, server async throws in
+            let gate = ThreadSemaphore()
+            for shard in server.shards { shard.reactor.execute { gate.wait() } }
+            let began = ContinuousClock.now
+            let checks = await server.readiness()
+            let took = ContinuousClock.now - began
+            for _ in server.shards { gate.signal() }
+            #expect(checks.contains { $0.name == "reactors" && $0.problem?.split(separator: ",").count == 4 })
+            // Twice as long as one answer is waited for.
+            #expect(took < .seconds(4), "it took \(took)")
         }
     }
 

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import TrebuchetActors
 
 /// Which calls are shown: `?after=17&limit=100&connection=3&actor=todos&failed=1`.
@@ -26,6 +27,8 @@ struct CallsLook {
 /// The calls of the last moments, by their numbers, and those that have ended, in their order, among what else has happened.
 struct CallRing {
     static let room = 2_000
+    /// Of why something was refused, in bytes.
+    private static let longestReason = 512
     /// Calls that are known by their numbers, a power of two.
     private static let known = 4_096
     /// Other actors of a call, and bytes of their names.
@@ -149,9 +152,10 @@ struct CallRing {
     }
 
     mutating func end(_ call: ServerEvent.Call, _ took: Duration, _ error: TrebuchetError.Code?) {
-        let entry = Entry(
-            call.number, call, began: self[call.number].began, took: took, error: error,
-            details: self[call.number].details)
+        // Where its place was taken meanwhile it is known from its end when it began.
+        let known = self[call.number]
+        let began = known.began > 0 ? known.began : WallTime.milliseconds - Int64(took / .milliseconds(1))
+        let entry = Entry(call.number, call, began: began, took: took, error: error, details: known.details)
         if !entries.isEmpty, entries[Self.place(call.number)]?.number == call.number {
             entries[Self.place(call.number)] = entry
         }
@@ -161,7 +165,7 @@ struct CallRing {
     /// The method of a call has named or called another actor, or its own.
     mutating func reach(_ number: UInt64, _ actor: String) {
         let entry = self[number]
-        let name = String(decoding: actor.utf8.prefix(Self.longestName), as: UTF8.self)
+        let name = actor.prefix(bytes: Self.longestName)
         var details = entry.details
         guard let call = entry.call, actor != call.actor, details.others.count < Self.mostOthers,
             !details.others.contains(name)
@@ -192,11 +196,24 @@ struct CallRing {
         append(
             .refused(
                 Refused(
-                    peer: peer, actor: actor, target: target, error: error, reason: String(reason.prefix(512)),
+                    peer: peer, actor: actor, target: target, error: error,
+                    reason: reason.prefix(bytes: Self.longestReason),
                     time: WallTime.milliseconds)))
     }
 
-    mutating func tell(_ event: ServerEvent) { append(.told(event, at: WallTime.milliseconds)) }
+    mutating func tell(_ event: ServerEvent) {
+        // What is kept has a limit in bytes: a place takes no more than a line of a log.
+        let kept: ServerEvent =
+            switch event {
+            case .line(let level, let text): .line(level, text.prefix(bytes: LogLine.longest))
+            case .connectionRefused(let address, let status, let reason):
+                .connectionRefused(address: address, status: status, reason: reason.prefix(bytes: Self.longestReason))
+            case .stored(let actors, let took, let error):
+                .stored(actors: actors, took: took, error: error?.prefix(bytes: LogLine.longest))
+            default: event
+            }
+        append(.told(kept, at: WallTime.milliseconds))
+    }
 
     private mutating func append(_ outcome: Outcome) {
         lastNumber += 1

@@ -70,6 +70,8 @@ final class InspectedActor: @unchecked Sendable {
     private var keptSince: Int64 = 0
     /// Connections that take nothing, with what they were sent last, by streams.
     private(set) var behind: [String: [UInt64: UInt64]] = [:]
+    /// The versions that were shown last, by their streams.
+    private var lastLooked: [String: UInt64] = [:]
     private let watches = Mutex<(list: [StateWatch], isOver: Bool)>(([], false))
 
     private let streams: [String]
@@ -122,7 +124,8 @@ final class InspectedActor: @unchecked Sendable {
             Version(
                 stream: version.stream.target, number: version.number, time: WallTime.milliseconds,
                 bytes: version.bytes, calls: calls, moreCalls: version.moreCalls, previous: previous))
-        if hasGap { versions[versions.count - 1].isPartial = true }
+        // Somebody else than the calls that are named has a part in it, or may have.
+        if hasGap || version.hasOtherCauses && !calls.isEmpty { versions[versions.count - 1].isPartial = true }
         hasGap = false
         heldBytes += calls.count * Self.callBytes
         sinceWhole[version.stream.target, default: 0] += 1
@@ -153,6 +156,11 @@ final class InspectedActor: @unchecked Sendable {
     private func isSpare(_ stream: String, _ number: UInt64) -> Bool {
         guard let oldest = versions.first(where: { $0.stream == stream }) else { return false }
         return number < oldest.beginning
+    }
+
+    /// Whether a value is another one than that which was looked at before.
+    func looksAnew(at taken: StateWatch.Taken, of stream: String) -> Bool {
+        lastLooked.updateValue(taken.number, forKey: stream) != taken.number
     }
 
     /// A whole value that was seen. Not each is kept, only what is far enough behind the one before.

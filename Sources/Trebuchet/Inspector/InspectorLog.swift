@@ -13,7 +13,7 @@ struct LogLook {
         limit = try query.number("limit", in: 1...CallRing.room) ?? 200
         connection = try query.number("connection", in: 0...Int.max).map { Double($0) }
         // As lines have it.
-        actor = query.text("actor").map { LogLine.of($0) }
+        actor = query.text("actor").map { LogLine.ofName($0) }
     }
 
     func takes(_ line: LogRecord) -> Bool {
@@ -34,8 +34,7 @@ extension CallRing.Outcome {
             let took = entry.took ?? .zero
             return (
                 .callEnded(call, took: took, error: entry.error),
-                entry.began + took.components.seconds * 1_000
-                    + took.components.attoseconds / 1_000_000_000_000_000
+                entry.began + Int64(took / .milliseconds(1))
             )
         case .refused(let refused):
             return (

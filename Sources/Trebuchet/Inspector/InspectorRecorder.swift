@@ -52,14 +52,17 @@ final class InspectorRecorder: Sendable {
 
     private let events: ServerEvents
     private let reactor: Reactor
+    /// Of all shards: where one is held up another goes on.
+    private let reactors: [Reactor]
     private let state: Mutex<State>
     private let noted = Atomic<UInt64>(0)
 
-    /// - Parameter shard: by whose reactor's clock looking ends.
-    init(_ events: ServerEvents, on shard: ServerShard, budget: NoteBudget = NoteBudget()) {
+    /// - Parameter shards: by the clock of the first one's reactor looking ends.
+    init(_ events: ServerEvents, on shards: [ServerShard], budget: NoteBudget = NoteBudget()) {
         self.events = events
         state = Mutex(State(budget: budget))
-        reactor = shard.reactor
+        reactors = shards.map(\.reactor)
+        reactor = reactors[0]
     }
 
     // MARK: Looking
@@ -108,7 +111,8 @@ final class InspectorRecorder: Sendable {
         guard await asked({ self.goOn() }) else {
             throw TrebuchetError(.unavailable, "\(reactor.name) does not answer: something holds it up")
         }
-        if isNew { actor?.goOn() }
+        // Where more was encoded than there is its states are followed once that is made up for.
+        if isNew, !state.withLock({ $0.budget.isInDebt }) { actor?.goOn() }
         return actor
     }
 
@@ -171,7 +175,8 @@ final class InspectorRecorder: Sendable {
     /// What one of its states is now.
     func note(whole taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) {
         state.withLock { state in
-            state.budget.spend(bytes: taken.bytes)
+            // What is looked at again was not encoded anew.
+            if actor.looksAnew(at: taken, of: stream) { state.budget.spend(bytes: taken.bytes) }
             actor.note(whole: taken, of: stream)
         }
     }
@@ -182,7 +187,7 @@ final class InspectorRecorder: Sendable {
     }
 
     /// Where the reactor does not get on it begins later, and what is known is shown meanwhile.
-    private func look() async { _ = await asked { self.goOn() } }
+    func look() async { _ = await asked { self.goOn() } }
 
     /// Notes for half a minute from now. On the reactor.
     private func goOn() {
@@ -269,31 +274,62 @@ final class InspectorRecorder: Sendable {
 
     private func hear(_ event: ServerEvent) {
         let now = MonotonicClock.now
-        let (rest, old) = state.withLock { state -> (UInt64?, [Ear]) in
+        let (usedUp, pause, old) = state.withLock { state -> (NoteBudget.UsedUp, UInt64, [Ear]) in
             // What others are about to tell.
-            guard !state.budget.isUsedUp else { return (nil, []) }
-            let rest = state.budget.take(event, at: now)
+            guard !state.budget.isUsedUp else { return (NoteBudget.UsedUp(), 0, []) }
+            let usedUp = state.budget.take(event, at: now)
             note(event, in: &state)
-            guard rest != nil else { return (nil, []) }
+            guard usedUp.events != nil || usedUp.values != nil else { return (usedUp, 0, []) }
             for actor in state.actors.values { actor.leaveGap() }
             // At once: a turn may have a thousand calls more.
-            return (rest, listen(&state))
+            return (usedUp, state.budget.pauses, listen(&state))
         }
         noted.wrappingAdd(1, ordering: .relaxed)
-        guard let rest else { return }
+        guard usedUp.events != nil || usedUp.values != nil else { return }
         withExtendedLifetime(old) {}
-        for actor in actors { actor.leave(forGood: false) }
-        reactor.execute { [weak self] in
-            self?.reactor.schedule(after: .nanoseconds(Int64(rest))) { [weak self] in
-                guard let self else { return }
-                state.withLock { $0.budget.renew() }
-                listen()
-                for actor in self.actors { actor.goOn() }
+        for actor in state.withLock({ Array($0.actors.values) }) { actor.leave(forGood: false) }
+        if let rest = usedUp.events {
+            wait(rest) {
+                $0.budget.isUsedUp && $0.budget.pauses == pause
+            } then: {
+                $0.budget.renew()
+            }
+        }
+        // One wait at a time: there is no other debt until this one is settled.
+        if let rest = usedUp.values {
+            wait(rest) {
+                $0.budget.isInDebt
+            } then: {
+                $0.budget.settle()
             }
         }
     }
 
-    private var actors: [InspectedActor] { state.withLock { Array($0.actors.values) } }
+    /// Goes on after some nanoseconds, on the first reactor that gets to it.
+    private func wait(
+        _ rest: UInt64, while isDue: @escaping @Sendable (borrowing State) -> Bool,
+        then body: @escaping @Sendable (inout State) -> Void
+    ) {
+        for reactor in reactors {
+            reactor.execute { [weak self, weak reactor] in
+                reactor?.schedule(after: .nanoseconds(Int64(rest))) { [weak self] in
+                    self?.goOn(while: isDue, then: body)
+                }
+            }
+        }
+    }
+
+    private func goOn(
+        while isDue: @Sendable (borrowing State) -> Bool, then body: @Sendable (inout State) -> Void
+    ) {
+        let actors = state.withLock { state -> [InspectedActor] in
+            guard isDue(state) else { return [] }
+            body(&state)
+            return state.budget.isUsedUp || state.budget.isInDebt ? [] : Array(state.actors.values)
+        }
+        listen()
+        for actor in actors { actor.goOn() }
+    }
 
     private func note(_ event: ServerEvent, in state: inout State) {
         switch event {

@@ -85,6 +85,7 @@ final class StateWatch: StreamSubscriber, @unchecked Sendable {
 
     var isLocal: Bool { true }
     var countsDeliveries: Bool { false }
+    var isLooking: Bool { true }
     var isWritable: Bool { true }
     var isAwaited: Bool { false }
     func inOneWrite(_ body: () -> Void) { body() }

@@ -25,6 +25,8 @@ extension TrebuchetServer {
     ) async throws(TrebuchetError) -> InspectorJSON? {
         guard let record = directory.record(ActorName(look.name)) else { return nil }
         guard record.type.isInspectable else {
+            // Calls of it are noted, as those of all.
+            await recorder.look()
             return .object([
                 ("name", .text(record.name)), ("type", .text(record.type.name)),
                 ("reactor", .text(reactorName(of: record))), ("hidden", .flag(true)), ("states", .list([])),

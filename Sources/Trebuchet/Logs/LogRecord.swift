@@ -58,8 +58,8 @@ struct LogRecord {
         case .callRefused(let peer, let actor, let target, let error, let reason):
             self.init(.debug, "call refused")
             add(peer)
-            add("actor", actor)
-            add("method", target)
+            add("actor", named: actor)
+            add("method", named: target)
             add("error", "\(error)")
             add("reason", reason)
         default:
@@ -113,7 +113,7 @@ struct LogRecord {
         case .actorMade(let name, let type), .actorLetGo(let name, let type):
             if case .actorMade = event { self.init(.debug, "actor made") } else { self.init(.debug, "actor let go") }
             add("type", type)
-            add("actor", name)
+            add("actor", named: name)
         case .stored(let actors, let took, let error):
             self.init(error == nil ? .debug : .error, error == nil ? "stored" : "not stored")
             add("actors", actors)
@@ -150,6 +150,10 @@ struct LogRecord {
     // MARK: Fields
 
     private mutating func add(_ name: String, _ value: String) { fields.append((name, .text(LogLine.of(value)))) }
+    /// What somebody is called, or something.
+    private mutating func add(_ name: String, named value: String) {
+        fields.append((name, .text(LogLine.ofName(value))))
+    }
     private mutating func add(_ name: String, _ value: some BinaryInteger) {
         fields.append((name, .number(Double(value))))
     }
@@ -158,21 +162,21 @@ struct LogRecord {
     private mutating func add(_ peer: ServerEvent.Peer) {
         add("connection", peer.connection)
         if let address = peer.address { add("address", "\(address)") }
-        if let principal = peer.principal { add("principal", principal) }
+        if let principal = peer.principal { add("principal", named: principal) }
     }
 
     private mutating func add(_ call: ServerEvent.Call) {
         add("call", call.number)
         add(call.peer)
         add("type", call.type)
-        add("actor", call.actor)
+        add("actor", named: call.actor)
         add("method", call.method)
         if let trace = call.trace { add("trace", trace.traceID) }
     }
 
     private mutating func add(_ stream: ServerEvent.Stream) {
         add("type", stream.type)
-        add("actor", stream.actor)
+        add("actor", named: stream.actor)
         add("stream", stream.target)
     }
 

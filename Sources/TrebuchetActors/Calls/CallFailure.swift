@@ -47,7 +47,7 @@ package struct CallFailure {
         let count =
             256 + 6 * (code.rawValue.utf8.count + message.utf8.count + (type?.utf8.count ?? 0)) + (data?.count ?? 0)
         guard count > largestMessage else { return self }
-        let start = String(message.prefix(200))
+        let start = message.prefix(bytes: 200)
         var short = CallFailure(
             code: code.rawValue.utf8.count > 64 ? .application : code,
             message: "\(start)… (the whole error is larger than the messages that the client takes)",

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// What callers get to know of errors that say nothing about whom their text is for: those that are not `Codable`.
 ///
 /// Such a text may have anything in it, from the path of a file to a password. It goes to the server's log under a number,
@@ -22,12 +24,16 @@ package struct ErrorDisclosure: Sendable {
     package func tell(
         _ error: any Error, of what: String
     ) -> (message: String, type: String?, thrown: String, number: String?) {
+        let secret = error as? SecretError
+        let error = secret?.error ?? error
         let type = String(reflecting: Swift.type(of: error))
         let thrown = Self.name(of: error)
         guard !showsText else { return ("\(error)", type, thrown, nil) }
         let digits = String(UInt32.random(in: .min ... .max), radix: 16, uppercase: true)
         let number = String(repeating: "0", count: 8 - digits.count) + digits
-        log("error \(number): \(what) threw \(type): \("\(error)".prefix(Self.longestText))")
+        let text =
+            secret == nil ? "\(error)".prefix(bytes: Self.longestText) : "its text may say what is not to be known"
+        log("error \(number): \(what) threw \(type): \(text)")
         return ("\(what) failed (error \(number); the server's log has the text)", nil, thrown, number)
     }
 
@@ -40,5 +46,16 @@ package struct ErrorDisclosure: Sendable {
         if let label = mirror.children.first?.label { return "\(type).\(label)" }
         let describesItself = error is any CustomStringConvertible || error is any CustomDebugStringConvertible
         return describesItself || error is any TextOutputStreamable ? type : "\(type).\(error)"
+    }
+}
+
+/// What a method has thrown of whose calls nobody is to know what with they were made: its text may have that in it.
+package struct SecretError: Error {
+    let error: any Error
+
+    /// The error itself where its caller is told all that it says, and no log has it.
+    package static func hiding(_ error: any Error) -> any Error {
+        error is TrebuchetError || error is CancellationError || error is any Encodable
+            ? error : SecretError(error: error)
     }
 }

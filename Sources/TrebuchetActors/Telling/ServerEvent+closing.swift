@@ -1,3 +1,5 @@
+internal import Bytes
+
 extension ServerEvent {
     /// Why a connection has ended.
     public struct Closing: Sendable, Equatable {
@@ -27,7 +29,7 @@ extension ServerEvent {
         package init(_ cause: Cause, code: UInt16? = nil, reason: String = "") {
             self.cause = cause
             self.code = code
-            self.reason = String(decoding: reason.utf8.prefix(512), as: UTF8.self)
+            self.reason = reason.prefix(bytes: 512)
         }
 
         package static let lost = Closing(.lost)

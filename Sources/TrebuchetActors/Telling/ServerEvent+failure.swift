@@ -1,3 +1,5 @@
+internal import Bytes
+
 extension ServerEvent {
     /// What a call has failed with, beside the code of its error.
     public struct Failure: Sendable, Equatable {
@@ -12,7 +14,7 @@ extension ServerEvent {
 
         package init(call: UInt64, thrown: String?, number: String?, reason: String? = nil) {
             (self.call, self.thrown, self.number) = (call, thrown, number)
-            self.reason = reason.map { String(decoding: $0.utf8.prefix(512), as: UTF8.self) }
+            self.reason = reason?.prefix(bytes: 512)
         }
     }
 }

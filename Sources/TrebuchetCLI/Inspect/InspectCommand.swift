@@ -155,9 +155,9 @@ enum InspectCommand {
     ) async throws {
         let inspector = try InspectorClient(arguments)
         if arguments.has("--json") {
-            return Swift.print(String(decoding: try await inspector.get(path, query), as: UTF8.self))
+            return Swift.print(LogLine.ofJSON(String(decoding: try await inspector.get(path, query), as: UTF8.self)))
         }
-        for line in lines(try await inspector.shown(path, query)) { Swift.print(line) }
+        for line in lines(try await inspector.shown(path, query)) { Swift.print(LogLine.of(line)) }
     }
 
     private static func foot(_ shown: Shown, _ what: String, all: Int) -> String {
@@ -226,18 +226,24 @@ enum InspectCommand {
         // What comes later is not known: columns grow as they have to.
         var widths = [8, 10, 12, 20, 28, 8, 0]
         if !isRaw { Swift.print(callTable.line(widened: &widths)) }
-        var last = 0
+        var (last, noted, pauses) = (0, 0, 0)
         while true {
             let shown = try await inspector.shown("calls", [("after", "\(last)"), ("limit", "2000")])
             let calls = shown["calls"].list
             // Nobody has looked for a while, or the server is another one: its numbers begin anew.
-            let now = shown["last"].count
-            let missed = now - last - calls.count
-            if last > 0, missed > 0 { Console.error("trebuchet inspect: \(missed) calls were too quick to be shown") }
-            last = now
+            let isNew = shown["last"].count < last
+            if last > 0, !isNew {
+                // Of what else is noted nobody asks here.
+                let missed = shown["noted"].count - noted - calls.count
+                if missed > 0 { Console.error("trebuchet inspect: \(missed) calls were too quick to be shown") }
+                if shown["pauses"].count > pauses {
+                    Console.error("trebuchet inspect: there were too many calls to note all of them")
+                }
+            }
+            (last, noted, pauses) = (shown["last"].count, shown["noted"].count, shown["pauses"].count)
             for call in calls.reversed() {
                 if isRaw {
-                    Swift.print(call.json)
+                    Swift.print(LogLine.ofJSON(call.json))
                 } else {
                     let row = TextTable(cells(of: call).map { LogLine.of($0) })
                     Swift.print(row.line(widened: &widths))

@@ -43,7 +43,7 @@ enum InspectLogs {
                 (last, pauses) = (0, 0)
                 shown = try await inspector.shown("log", query + [("limit", "2000")])
             }
-            for line in shown["lines"].list.reversed() { print(isRaw ? line.json : text(of: line)) }
+            for line in shown["lines"].list.reversed() { print(isRaw ? LogLine.ofJSON(line.json) : text(of: line)) }
             if shown["pauses"].count > pauses {
                 Console.error("trebuchet inspect: there was too much to note all of it")
             }
@@ -76,6 +76,6 @@ enum InspectLogs {
     private static func plain(_ value: Shown) -> String {
         guard let text = value.text else { return value.json }
         let plain = LogLine.of(text)
-        return plain.contains("\"") || plain.contains("=") ? value.json : plain
+        return plain.contains("\"") || plain.contains("=") ? LogLine.ofJSON(value.json) : plain
     }
 }

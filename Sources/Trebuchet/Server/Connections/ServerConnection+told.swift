@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Networking
 internal import Platform
 internal import TrebuchetActors
@@ -121,21 +122,30 @@ extension ServerConnection {
             method.shownName, isRedacted: method.isRedacted, type, message, begins: beginsTrace(message))
     }
 
+    /// Whatever a client is refused, and whyever, who listens is told.
+    @inline(never)
     func tellRefusal(of message: borrowing Message, _ error: any Error) {
-        events.tell(
-            .callRefused(
-                peer, actor: String(message.actorName.prefix(128)), target: String(message.target.prefix(128)),
-                error: code(of: error), reason: (error as? TrebuchetError)?.message ?? ""))
+        guard events.wants(.calls) else { return }
+        tellRefusal(of: message.actorName, message.target, error)
     }
 
-    func didEnd(_ call: RunningCall, _ outcome: CallOutcome) {
+    func tellRefusal(of actor: String, _ target: String, _ error: any Error) {
+        guard events.wants(.calls) else { return }
+        events.tell(
+            .callRefused(
+                peer, actor: actor.prefix(bytes: 128), target: target.prefix(bytes: 128), error: code(of: error),
+                reason: (error as? TrebuchetError)?.message.prefix(bytes: 2_048) ?? ""))
+    }
+
+    /// - Parameter code: of the error that its client is told; nil for none.
+    func didEnd(_ call: RunningCall, _ code: TrebuchetError.Code?) {
         if let row = call.row { shard.counts.count(row: row, took: MonotonicClock.now &- call.began) }
-        call.told?.tell(endAt: events, code(of: outcome))
+        call.told?.tell(endAt: events, code)
     }
 
     /// Nobody is there any more to be answered.
     func didAbandon(_ call: RunningCall) {
-        if !call.isAnswered { call.told?.tell(endAt: events, .cancelled) }
+        if !call.isAnswered { call.told?.tell(endAt: events, .cancelled, goesOn: call.run != nil) }
     }
 
     /// The same as without `told`; who has sent a trace along is told the span of its call.
@@ -191,6 +201,11 @@ extension ServerConnection {
         return failure
     }
 
+    /// What a call ends with whose result lies there: with an error where its client does not take so much.
+    func code(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer) -> TrebuchetError.Code? {
+        EnvelopeWriter.responseCount(callID: callID.count, result: result.count) > largestMessage ? .internal : nil
+    }
+
     func code<Success>(of outcome: Result<Success, any Error>) -> TrebuchetError.Code? {
         if case .failure(let error) = outcome { code(of: error) } else { nil }
     }
@@ -230,15 +245,6 @@ extension ServerConnection {
 
     /// The type of an actor, as those who listen know it.
     func typeName(of actor: ActorName) -> String { shard.directory.type(of: actor)?.name ?? "other" }
-}
-
-extension ToldCall {
-    /// Runs the method of the call: what it changes is its doing.
-    func during<Result>(_ body: () throws -> Result) rethrows -> Result {
-        guard mark != 0 else { return try TraceContext.with(trace, body) }
-        guard let trace else { return try ServerEvents.$currentCall.withValue(mark, operation: body) }
-        return try TraceContext.with(trace) { try ServerEvents.$currentCall.withValue(mark, operation: body) }
-    }
 }
 
 extension ToldCall? {
