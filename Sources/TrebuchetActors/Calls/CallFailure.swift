@@ -11,8 +11,9 @@ package struct CallFailure {
     package let data: [UInt8]?
     /// Of a rate that was exceeded.
     package var retryAfterMilliseconds: Int?
-    /// What the method threw, as the program calls it; nil of an error of ours.
-    package private(set) var thrown: String?
+    /// What the method threw, as the program calls it; nil of an error of ours. Found out when it is asked for.
+    package var thrown: String? { error.map { ErrorDisclosure.name(of: $0) } }
+    private var error: (any Error)?
     /// Under which the log has it.
     package private(set) var number: String?
 
@@ -32,13 +33,13 @@ package struct CallFailure {
             if (try? coder.encode(encodable, into: &buffer)) != nil {
                 let type = String(reflecting: Swift.type(of: error))
                 self.init(code: .application, message: "\(error)", type: type, data: Array(buffer.bytes))
-                thrown = ErrorDisclosure.name(of: error)
+                self.error = error
                 return
             }
         }
         let told = disclosure.tell(error, of: what)
         self.init(code: .application, message: told.message, type: told.type, data: nil)
-        (thrown, number) = (told.thrown, told.number)
+        (self.error, number) = (error, told.number)
     }
 
     /// The same, or what is said instead when it is too large for the client.
@@ -52,7 +53,7 @@ package struct CallFailure {
             code: code.rawValue.utf8.count > 64 ? .application : code,
             message: "\(start)… (the whole error is larger than the messages that the client takes)",
             type: nil, data: nil)
-        (short.thrown, short.number) = (thrown, number)
+        (short.error, short.number) = (error, number)
         return short
     }
 

@@ -17,28 +17,28 @@ package struct ErrorDisclosure: Sendable {
         self.log = log
     }
 
-    /// The message for the caller, and the name of the error's type unless that is kept from him too; and for whoever looks after the server what was
-    /// thrown, and the number that the log has it under.
+    /// The message for the caller, and the name of the error's type unless that is kept from him too; and the number that the log
+    /// has it under.
     ///
     /// - Parameter what: what has failed, `the method`.
     package func tell(
         _ error: any Error, of what: String
-    ) -> (message: String, type: String?, thrown: String, number: String?) {
+    ) -> (message: String, type: String?, number: String?) {
         let secret = error as? SecretError
         let error = secret?.error ?? error
         let type = String(reflecting: Swift.type(of: error))
-        let thrown = Self.name(of: error)
-        guard !showsText else { return ("\(error)", type, thrown, nil) }
+        guard !showsText else { return ("\(error)", type, nil) }
         let digits = String(UInt32.random(in: .min ... .max), radix: 16, uppercase: true)
         let number = String(repeating: "0", count: 8 - digits.count) + digits
         let text =
             secret == nil ? "\(error)".prefix(bytes: Self.longestText) : "its text may say what is not to be known"
         log("error \(number): \(what) threw \(type): \(text)")
-        return ("\(what) failed (error \(number); the server's log has the text)", nil, thrown, number)
+        return ("\(what) failed (error \(number); the server's log has the text)", nil, number)
     }
 
     /// What an error is called in the program: its type, and its case. Never what it says of itself, nor what is in it.
     static func name(of error: any Error) -> String {
+        let error = (error as? SecretError)?.error ?? error
         let type = String(reflecting: Swift.type(of: error))
         guard !(error is any CustomReflectable) else { return type }
         let mirror = Mirror(reflecting: error)

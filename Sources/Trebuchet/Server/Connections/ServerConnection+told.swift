@@ -185,11 +185,12 @@ extension ServerConnection {
     private func tell(_ failure: CallFailure, of call: ServerEvent.Call) {
         // It may have of the arguments in it.
         let isShown = failure.code == .invalidArguments && call.arguments.map { $0 != .redacted } == true
-        guard failure.thrown != nil || isShown else { return }
+        let thrown = failure.thrown
+        guard thrown != nil || isShown else { return }
         events.tell(
             .callFailed(
                 ServerEvent.Failure(
-                    call: call.number, thrown: failure.thrown, number: failure.number,
+                    call: call.number, thrown: thrown, number: failure.number,
                     reason: isShown ? failure.message : nil)))
     }
 
