@@ -41,8 +41,8 @@ enum ObserveCommand {
             let now = ContinuousClock.now
             let elapsed = Int((now - (first ?? now)) / .milliseconds(1))
             first = first ?? now
-            let text = LogLine.ofJSON(String(decoding: value, as: UTF8.self))
-            print((arguments.has("--time") ? "\(elapsed) " : "") + text)
+            print(
+                (arguments.has("--time") ? "\(elapsed) " : "") + LogLine.ofJSON(String(decoding: value, as: UTF8.self)))
             seen += 1
             if seen == count { break }
         }
