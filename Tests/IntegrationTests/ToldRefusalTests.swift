@@ -27,10 +27,6 @@ import TrebuchetTesting
                 "methodNotFound board observeNothing"
             ),
             (
-                #"{"type":"invocation","payload":{"callID":"x","session":"y","actorID":{"id":"board"},"targetIdentifier":"same(_:)","arguments":[1]}}"#,
-                "invalidArguments board same(_:)"
-            ),
-            (
                 #"{"type":"repeat","payload":{"callID":"1","session":"y","actorID":{"id":"none"},"targetIdentifier":"f()","arguments":[]}}"#,
                 "unknownOutcome none f()"
             ),

@@ -170,7 +170,7 @@ import TrebuchetTesting
 
     @Test("whether a server is ready is said in 2 seconds, also when all its reactors are held up")
     func allHeld() async throws {
-        try await withTestServer(store: MemoryStore(), clock: TestTime(reactors: 4)) { _ in
+        try await withTestServer(store: MemoryStore(), clock: TestTime(reactors: 8)) { _ in
         } body: { _, server async throws in
             let gate = ThreadSemaphore()
             for shard in server.shards { shard.reactor.execute { gate.wait() } }
@@ -178,9 +178,9 @@ import TrebuchetTesting
             let checks = await server.readiness()
             let took = ContinuousClock.now - began
             for _ in server.shards { gate.signal() }
-            #expect(checks.contains { $0.name == "reactors" && $0.problem?.split(separator: ",").count == 4 })
-            // Twice as long as one answer is waited for.
-            #expect(took < .seconds(4), "it took \(took)")
+            #expect(checks.contains { $0.name == "reactors" && $0.problem?.split(separator: ",").count == 8 })
+            // One after another they would take 16 s, and 16 s more for their writes; a busy machine takes some itself.
+            #expect(took < .seconds(12), "it took \(took)")
         }
     }
 
@@ -274,9 +274,9 @@ import TrebuchetTesting
             for _ in 0..<800 { crowd.append(try RawPeer(address)) }
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             for number in 1...20 { #expect(try await shelf.put("a") == number) }
-            // Those beyond the limit are ended without a word, without waiting for what they say.
-            let last = try RawPeer(address)
-            #expect(await last.readAll().isEmpty)
+            // Nobody keeps operators out who says nothing: who has been there longest gives way.
+            for path in ["/livez", "/metrics"] { #expect(try await get(path, address) == "200") }
+            #expect(await crowd[0].readAll().isEmpty)
             crowd = []
             #expect(try await eventually { try await get("/metrics", address) == "200" })
         }

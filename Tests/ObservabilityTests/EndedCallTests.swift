@@ -57,11 +57,11 @@ distributed actor Worker {
         self.actorSystem = actorSystem
     }
 
-    distributed func large() -> String { String(repeating: "a", count: 17 << 20) }
+    distributed func large() -> String { String(repeating: "a", count: 200_000) }
 
     distributed func largeLater() async -> String {
         await Task.yield()
-        return String(repeating: "a", count: 17 << 20)
+        return String(repeating: "a", count: 200_000)
     }
 
     /// Begins something that goes on, as a game or a feed does, and asks another actor by its name now and then.

@@ -8,8 +8,8 @@ import TrebuchetTesting
 
 /// What is told and kept of calls that were refused, or that ended otherwise than their methods did.
 @Suite(.timeLimit(.minutes(1))) struct RefusedCallTests {
-    /// One character for who counts characters, 800 KB for who stores it.
-    private static let long = "x" + String(repeating: "\u{301}", count: 400_000)
+    /// One character for who counts characters, 80 KB for who stores it.
+    private static let long = "x" + String(repeating: "\u{301}", count: 40_000)
 
     @Test("what is kept and echoed of a refused call has a limit in bytes, whatever it is called")
     func longNames() async throws {
@@ -77,11 +77,14 @@ import TrebuchetTesting
         arguments: [false, true])
     func tooLarge(isLater: Bool) async throws {
         let listener = Listener([.calls, .spans])
-        try await InspectorRig.with { server in
+        var limits = ServerLimits()
+        limits.clientMessageSize = 100_000
+        try await withTestServer(limits: limits) { server in
             server.addListener(listener)
             server.sampleTraces(1)
             await server.expose(Worker(actorSystem: server.actorSystem), as: "worker")
-        } _: { client, _, rig async throws in
+        } body: { client, server async throws in
+            let rig = InspectorRig(inspector: try server.openInspector())
             _ = try await rig.json("/inspect/calls")
             let worker = try client.resolve(Worker.self, id: "worker")
             let error = await #expect(throws: TrebuchetError.self) {

@@ -67,8 +67,26 @@ import Testing
             var line = await follower.nextLine()
             while let text = line, !text.contains("increment()") { line = await follower.nextLine() }
             #expect(line?.contains("counter") == true)
+            // What else has happened meanwhile, as that somebody came and went, is no call that was missed.
+            #expect(try await trebuchet(["call", "--url", url, "counter", "add(_:)", "7"]).status == 0)
+            while let text = line, !text.contains("add(_:)") { line = await follower.nextLine() }
             follower.signal(SIGKILL)
-            _ = await follower.finish()
+            let followed = await follower.finish()
+            #expect(!followed.error.contains("too quick"), "\(followed.error)")
+        }
+    }
+
+    @Test("nothing that a client calls itself or others is a command for the terminal, as JSON neither")
+    func terminals() async throws {
+        try await withServer { url, link in
+            _ = try await trebuchet(["inspect", "calls", "--url", link])
+            let refused = try await trebuchet(["call", "--url", url, "counters\u{9B}31m\u{202E}", "f\u{9B}2J()"])
+            #expect(refused.status != 0 && !refused.error.contains("\u{9B}"))
+            for words in [["calls", "--json"], ["calls"], ["logs", "--json"], ["logs"]] {
+                let shown = try await trebuchet(["inspect"] + words + ["--url", link])
+                #expect(shown.status == 0 && shown.output.contains("counters"), "\(words): \(shown)")
+                #expect(!shown.output.unicodeScalars.contains { $0 == "\u{9B}" || $0 == "\u{202E}" }, "\(words)")
+            }
         }
     }
 

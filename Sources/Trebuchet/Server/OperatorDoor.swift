@@ -52,7 +52,8 @@ struct OperatorDoor: Sendable {
     ) throws(TransportError) -> WebSocketServer {
         var limits = WebSocketLimits()
         limits.connections = Self.connections
-        limits.connectionsPerAddress = Self.connections
+        // Operators may all come from one, and those that give way count until they have gone.
+        limits.connectionsPerAddress = 2 * Self.connections
         limits.heldBytes = Self.heldBytes
         limits.heldBytesPerAddress = Self.heldBytes
         limits.pages.patience = .seconds(10)
@@ -99,7 +100,7 @@ struct OperatorDoor: Sendable {
                     return .reject(Self.protected(HTTPResponse(status: 404, text: "there are no such WebSockets here")))
                 }
                 return WebSocketConnections.accept(upgrade, on: clients, parts.limits)
-            }, takesPost: takesPost)
+            }, takesPost: takesPost, makesRoom: true)
     }
 
     @Sendable private func letIn(_ upgrade: WebSocketUpgrade) async -> WebSocketUpgrade.Admission {
