@@ -40,7 +40,7 @@ extension ByteChannel {
         guard extras.taken < limits.sharedBytes else { return limitSlowness() }
         reset(
             TransportError(
-                .closed,
+                .timedOut,
                 "the peer does not read: \(queue.sharedCount) bytes of old versions wait for it, and it took \(extras.taken)"
                     + " in \(limits.sharedPatience); the limit is \(limits.sharedBytes) (sharedBytesUnsent)"))
     }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import WebSockets
 
 /// Why nothing was fetched; for the operator.
@@ -28,8 +29,8 @@ package struct HTTPAddress: Sendable, Equatable, CustomStringConvertible {
     /// Without a query, and without a name and password.
     private static func shown(_ text: String) -> String {
         let address = text.prefix { $0 != "?" && $0 != "#" }
-        guard let at = address.lastIndex(of: "@") else { return String(address.prefix(256)) }
-        return "…" + address[at...].prefix(256)
+        guard let at = address.lastIndex(of: "@") else { return address.prefix(bytes: 256) }
+        return "…" + address[at...].prefix(bytes: 256)
     }
 
     /// - Parameter plainAnywhere: takes `http:` of other machines: for what is no secret, in networks that are one's own.

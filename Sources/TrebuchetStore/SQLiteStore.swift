@@ -43,6 +43,7 @@ public final class SQLiteStore: StateStore {
     /// The file, as it was given.
     public let path: String
     private let valueSize: Int
+    private let names: FileNames
     private let writer: WorkerThread<WriteRequest>
     private let reader: WorkerThread<ReadRequest>
 
@@ -55,6 +56,7 @@ public final class SQLiteStore: StateStore {
         let file = try StoreFile(path)
         let writing = try SQLiteWriter(file, options)
         let reading = try SQLiteReader(file, options)
+        names = FileNames(of: ["", "-wal"].map { file.path + $0 })
         writer = WorkerThread("store-writer", whenIdle: { writing.sweep() }) { requests in writing.handle(requests) }
         reader = WorkerThread("store-reader") { requests in for request in requests { request(reading) } }
     }
@@ -146,6 +148,15 @@ public final class SQLiteStore: StateStore {
             if !writer.submit(request) { continuation.resume(returning: .failure(closed)) }
         }
         try outcome.get()
+    }
+}
+
+extension SQLiteStore: PlacedStore {
+    /// Looks, on the reading thread, whether the names of the file and of its log still lead to those that are open: to one that was removed,
+    /// or that another took the place of, all can be written, and nobody finds it again.
+    package func checkPlace() async throws(StateStoreError) {
+        let names = names
+        try await read { _ throws(StateStoreError) in try names.check() }
     }
 }
 

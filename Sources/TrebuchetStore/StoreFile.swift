@@ -141,3 +141,28 @@ final class StoreFile: Sendable {
         return StateStoreError(code, "\(what): \(String(cString: strerror(number)))")
     }
 }
+
+/// What names lead to while a store is open.
+struct FileNames: Sendable {
+    private let files: [(name: String, device: UInt64, number: UInt64)]
+
+    /// Those that are there.
+    init(of names: [String]) {
+        files = names.compactMap { name in Self.file(name).map { (name, $0.device, $0.number) } }
+    }
+
+    func check() throws(StateStoreError) {
+        for file in files {
+            guard let found = Self.file(file.name), (found.device, found.number) == (file.device, file.number) else {
+                throw StateStoreError(
+                    .failed,
+                    "\(file.name) was moved or removed while it is open: what is written now, nobody finds again")
+            }
+        }
+    }
+
+    private static func file(_ name: String) -> (device: UInt64, number: UInt64)? {
+        var status = stat()
+        return stat(name, &status) == 0 ? (UInt64(status.st_dev), UInt64(status.st_ino)) : nil
+    }
+}

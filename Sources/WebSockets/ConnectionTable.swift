@@ -9,6 +9,9 @@ final class ConnectionTable: @unchecked Sendable {
     let codecs = CompressionCodecs()
     private var sockets: [WebSocket] = []
     private var upgrades: [ObjectIdentifier: ServerUpgrade] = [:]
+    private var lastNumber: UInt64 = 0
+    /// Connections that are ended as others take their places, and do not count any more.
+    private var givingWay = 0
     private(set) var isDraining = false
     private var whenEmpty: CheckedContinuation<Void, Never>?
     /// Who waits for the end of those that are no WebSockets.
@@ -26,7 +29,7 @@ final class ConnectionTable: @unchecked Sendable {
         self.beat = beat
     }
 
-    var count: Int { sockets.count + upgrades.count }
+    var count: Int { sockets.count + upgrades.count - givingWay }
 
     /// Bytes that wait to be sent, all connections together.
     var pendingBytes: Int { sockets.reduce(0) { $0 + $1.pendingBytes } }
@@ -64,8 +67,22 @@ final class ConnectionTable: @unchecked Sendable {
 
     func add(_ upgrade: ServerUpgrade) { upgrades[ObjectIdentifier(upgrade)] = upgrade }
 
+    /// Ends the connection that has been there longest without asking for anything, if there is one.
+    func makeRoom() {
+        guard let oldest = upgrades.values.lazy.filter(\.isSilent).min(by: { $0.number < $1.number }) else { return }
+        givingWay += 1
+        oldest.giveWay()
+    }
+
+    /// For one that comes: they go up.
+    func nextNumber() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
+    }
+
     func remove(_ upgrade: ServerUpgrade) {
         guard upgrades.removeValue(forKey: ObjectIdentifier(upgrade)) != nil else { return }
+        if upgrade.givesWay { givingWay -= 1 }
         reportIfUpgraded()
         reportIfEmpty()
     }
@@ -114,7 +131,7 @@ final class ConnectionTable: @unchecked Sendable {
     }
 
     private func reportIfEmpty() {
-        guard isDraining, count == 0, let continuation = whenEmpty else { return }
+        guard isDraining, sockets.isEmpty, upgrades.isEmpty, let continuation = whenEmpty else { return }
         whenEmpty = nil
         continuation.resume()
     }

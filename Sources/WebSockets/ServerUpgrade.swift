@@ -16,8 +16,12 @@ final class ServerUpgrade: ByteChannelDelegate {
     // Here, where there is room between: all that ask for a WebSocket have one of these for a while.
     private var isAnswered = false
     private var isTimedOut = false
+    /// It is ended, as another one takes its place.
+    private(set) var givesWay = false
     /// The last answer is on its way, and the connection ends behind it.
     private var isEnding = false
+    /// Which of its reactor's connections it is, in the order in which they came.
+    let number: UInt64
     /// Whether the peer may speak for others.
     private let isProxy: Bool
     private var buffer = ByteBuffer()
@@ -31,6 +35,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         isProxy: Bool
     ) {
         addressEntry = entry
+        number = table.nextNumber()
         self.isProxy = isProxy
         self.channel = channel
         self.configuration = configuration
@@ -58,6 +63,14 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     func cancel() { channel.close() }
+
+    /// Whether nothing that it asked for is being answered.
+    var isSilent: Bool { !givesWay && !isAnswered && conversation?.isAnswering != true }
+
+    func giveWay() {
+        givesWay = true
+        cancel()
+    }
 
     /// Ends it, behind the answer that is under way.
     func endBehindAnswer() {

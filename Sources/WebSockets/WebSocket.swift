@@ -39,6 +39,8 @@ public final class WebSocket: @unchecked Sendable {
     var isInLine = false
     /// What the peer did wrong, when this side has ended the connection for it.
     package internal(set) var violation: ProtocolViolation?
+    /// Why this side ends it.
+    var endings: Endings?
     /// How it ended, until the handler has been told.
     var untold: (code: WebSocketCloseCode, reason: String)?
 
@@ -164,6 +166,7 @@ public final class WebSocket: @unchecked Sendable {
     /// 123 bytes is cut. Does nothing when the connection is closing already.
     public func close(code: WebSocketCloseCode = .normal, reason: String = "") {
         guard reactor.isCurrent else { return reactor.execute { self.close(code: code, reason: reason) } }
+        willEnd(code, reason)
         perform(machine.close(ClosePayload(code: code, reason: reason)))
     }
 
@@ -179,7 +182,9 @@ public final class WebSocket: @unchecked Sendable {
         switch keepalive.beat(times.keepalive, isUnfinished: isUnfinished) {
         case .nothing: break
         case .ping: ping()
-        case .giveUp(let reason): perform(machine.abort(reason))
+        case .giveUp(let reason):
+            willGiveUp(reason)
+            perform(machine.abort(reason))
         case .closeIdle: close(code: .goingAway, reason: "no message came for too long")
         case .closeUnfinished:
             close(code: .policyViolation, reason: "a message was not whole after \(times.message) (messageTimeout)")
@@ -198,6 +203,7 @@ public final class WebSocket: @unchecked Sendable {
     /// Ends the connection at once, without a close handshake: the handler hears code 1006. May be called from anywhere.
     public func abort() {
         guard reactor.isCurrent else { return reactor.execute { self.abort() } }
+        willEnd(.abnormal, "aborted by this side")
         perform(machine.abort("aborted by this side"))
     }
 
@@ -251,6 +257,7 @@ public final class WebSocket: @unchecked Sendable {
     /// The TCP connection is gone. Every channel that ends comes here, after all that was begun on it.
     func transportDidClose(_ error: TransportError?) {
         stopTimers()
+        if let error { willEnd(with: error) }
         perform(machine.abort(error?.message ?? "the peer ended the connection without a close frame"))
         // After the handler has been told, so that a server's shutdown ends with nothing left to tell.
         guard let table else { return }

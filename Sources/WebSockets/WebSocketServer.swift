@@ -41,7 +41,8 @@ public final class WebSocketServer: Sendable {
     /// Connections that come from `proxies` count for those on whose behalf they come. `plain` answers what asks for no
     /// WebSocket, with pages too; also what comes with POST and without a body, where it `takesPost`. Of the process's descriptors it
     /// leaves `keptBack` to others, and `onScarcity` is told each time that connections wait for some. `refused` is told what peers are
-    /// answered with a status from 400 on, or would be if they were answered.
+    /// answered with a status from 400 on, or would be if they were answered. Where it `makesRoom` a connection that comes when there are as many as
+    /// may takes the place of the one that has been there longest without asking for anything: nobody keeps others out by silence.
     package init(
         host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
@@ -51,7 +52,7 @@ public final class WebSocketServer: Sendable {
         plain: @escaping @Sendable (PlainRequest) -> PlainAnswer? = { _ in nil },
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
         refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)? = nil, takesPost: Bool = false,
-        keptBack: Int = 0, onScarcity: (@Sendable () -> Void)? = nil
+        makesRoom: Bool = false, keptBack: Int = 0, onScarcity: (@Sendable () -> Void)? = nil
     ) throws(TransportError) {
         let group: ReactorGroup
         if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
@@ -68,6 +69,7 @@ public final class WebSocketServer: Sendable {
             host: host, port: port, reactors: group.reactors, keptBack: keptBack, onScarcity: onScarcity
         ) { channel in
             guard let table = tables.first(where: { $0.reactor === channel.reactor }) else { return }
+            if makesRoom, table.count >= configuration.connectionsPerReactor { table.makeRoom() }
             guard table.count < configuration.mostPerReactor else {
                 refused?(HTTPResponse(status: 503, text: "too many connections"), channel.remoteAddress)
                 return

@@ -16,6 +16,7 @@ func kitchenCalls() async throws {
         await server.expose(actor, as: "kitchen")
     } body: { client, _ in
         let actor = try client.resolve(Kitchen.self, id: "kitchen")
+        _ = try await actor.menu()
         _ = try await actor.order(dish: recorded(#""Sole""#), table: 4)
         await #expect(throws: (any Error).self) { _ = try await actor.order(dish: recorded(#""Sole""#), table: 5) }
         _ = try await actor.serve(number: 1)

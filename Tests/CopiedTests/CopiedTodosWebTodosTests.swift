@@ -17,9 +17,9 @@ func web_todosCalls() async throws {
     } body: { client, _ in
         let actor = try client.resolve(Todos.self, id: "web-todos")
         _ = try await actor.addTodo(title: recorded(#""Milk""#))
-        #expect(await recorded.isShown(#"{"todos":[{"id":"64DC6AE0-4823-4B51-ACB7-53801AB20ED9","title":"Milk","isDone":false}]}"#, in: actor.observeState()))
-        _ = try await actor.toggleTodo(id: recorded(#""64DC6AE0-4823-4B51-ACB7-53801AB20ED9""#))
+        #expect(await recorded.isShown(#"{"todos":[{"id":"390C40F6-722E-476A-A9E4-D1007D820AAA","title":"Milk","isDone":false}]}"#, in: actor.observeState()))
+        _ = try await actor.toggleTodo(id: recorded(#""390C40F6-722E-476A-A9E4-D1007D820AAA""#))
         _ = try await actor.addTodo(title: recorded(#""Bread""#))
-        #expect(await recorded.isShown(#"{"todos":[{"id":"64DC6AE0-4823-4B51-ACB7-53801AB20ED9","title":"Milk","isDone":true},{"id":"4AAAF68B-A051-4CAF-814F-19F75B5C5D66","title":"Bread","isDone":false}]}"#, in: actor.observeState()))
+        #expect(await recorded.isShown(#"{"todos":[{"id":"390C40F6-722E-476A-A9E4-D1007D820AAA","title":"Milk","isDone":true},{"id":"99492E74-4B62-468E-A6BD-8872580F49EC","title":"Bread","isDone":false}]}"#, in: actor.observeState()))
     }
 }

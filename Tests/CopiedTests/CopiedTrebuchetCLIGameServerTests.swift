@@ -20,7 +20,7 @@ func gameCalls() async throws {
         _ = try await actor.join(player: recorded(##""ada \"1\" \\#(2)""##))
         _ = try await actor.join(player: recorded(#""ada""#))
         _ = try await actor.advanceLevel()
-        // cheat(score:) is left out: there is no such method, or it was refused before it began.
+        // cheat(score:) is left out: it was refused before it began, with methodNotFound: actor 'game' has no method 'cheat(score:)'; it has advanceLevel(), join(player:), observeGameState, observeMetrics.
         // join(player:) is left out: its arguments did not fit.
         #expect(await recorded.isShown(##"{"level":2,"score":100,"players":["ada \"1\" \\#(2)","ada"]}"##, in: actor.observeGameState()))
         #expect(await recorded.isShown(#"{"joins":2,"levelsPlayed":1}"#, in: actor.observeMetrics()))

@@ -17,7 +17,8 @@ func counters_42Calls() async throws {
     } body: { client, _ in
         let actor = try client.resolve(KeptCounter.self, id: "counters/42")
         _ = try await actor.add(1)
-        _ = try await actor.add(41)
+        _ = try await actor.add(recorded(#"9007199254740993"#))
+        _ = try await actor.add(-9007199254740952)
         #expect(await recorded.isShown(#"42"#, in: actor.observeCount()))
     }
 }

@@ -17,13 +17,13 @@ func todosCalls() async throws {
     } body: { client, _ in
         let actor = try client.resolve(TodoList.self, id: "todos")
         _ = try await actor.addTodo(title: recorded(#""Milk""#))
-        #expect(await recorded.isShown(#"{"todos":[{"id":"86E9E2F8-9B7E-4A18-B548-75DA538ECE75","title":"Milk","isDone":false}]}"#, in: actor.observeState()))
+        #expect(await recorded.isShown(#"{"todos":[{"id":"3D105E18-A52B-4C1F-B6BD-0546A3B38DD5","title":"Milk","isDone":false}]}"#, in: actor.observeState()))
         _ = try await actor.addTodo(title: recorded(#""Bread""#))
-        #expect(await recorded.isShown(#"{"todos":[{"id":"86E9E2F8-9B7E-4A18-B548-75DA538ECE75","title":"Milk","isDone":false},{"id":"49163DDC-93D0-4C87-9EC5-08B3DE8A75FF","title":"Bread","isDone":false}]}"#, in: actor.observeState()))
-        _ = try await actor.toggleTodo(id: recorded(#""86E9E2F8-9B7E-4A18-B548-75DA538ECE75""#))
+        #expect(await recorded.isShown(#"{"todos":[{"id":"3D105E18-A52B-4C1F-B6BD-0546A3B38DD5","title":"Milk","isDone":false},{"id":"091A0A1C-6362-401A-9717-7056C2A6C49B","title":"Bread","isDone":false}]}"#, in: actor.observeState()))
+        _ = try await actor.toggleTodo(id: recorded(#""3D105E18-A52B-4C1F-B6BD-0546A3B38DD5""#))
         await #expect(throws: (any Error).self) { _ = try await actor.removeTodo(id: recorded(#""00000000-0000-0000-0000-000000000001""#)) }
-        _ = try await actor.removeTodo(id: recorded(#""86E9E2F8-9B7E-4A18-B548-75DA538ECE75""#))
-        _ = try await actor.removeTodo(id: recorded(#""49163DDC-93D0-4C87-9EC5-08B3DE8A75FF""#))
+        _ = try await actor.removeTodo(id: recorded(#""3D105E18-A52B-4C1F-B6BD-0546A3B38DD5""#))
+        _ = try await actor.removeTodo(id: recorded(#""091A0A1C-6362-401A-9717-7056C2A6C49B""#))
         #expect(await recorded.isShown(#"{"todos":[]}"#, in: actor.observeState()))
     }
 }

@@ -23,10 +23,24 @@ import TrebuchetTesting
         let type: String
         let name: String
         let calls: [Call]
+        var looks = Looks.between
         let expose: @Sendable (TrebuchetServer, String) async -> Void
 
-        var testDescription: String { type }
-        var file: String { "Copied" + type.replacing(".", with: "") + "Tests.swift" }
+        var testDescription: String { "\(type) \(looks)" }
+        var file: String {
+            let looks = looks == .between ? "" : "\(looks)".capitalized
+            return "Copied" + type.replacing(".", with: "") + looks + "Tests.swift"
+        }
+    }
+
+    /// When the actor is looked at.
+    enum Looks {
+        /// After each call.
+        case between
+        /// Before the first of many and after the last.
+        case around
+        /// Not before all have ended; others were looked at meanwhile.
+        case late
     }
 
     /// A method with its arguments in JSON. Where they have `$`, it is the identity that the first state in which there is one has.
@@ -41,9 +55,28 @@ import TrebuchetTesting
         },
         Example(
             type: "TrebuchetCLI.KeptCounter", name: "counters/42",
-            calls: [("add(_:)", ["1"]), ("add(_:)", ["41"])]
+            // The second has more digits than a double holds.
+            calls: [("add(_:)", ["1"]), ("add(_:)", ["9007199254740993"]), ("add(_:)", ["-9007199254740952"])]
         ) { server, name in
             await server.expose(KeptCounter(actorSystem: server.actorSystem), as: name)
+        },
+        Example(
+            type: "TrebuchetCLI.Counter", name: "counters/around",
+            calls: Array(repeating: ("increment()", []), count: 300), looks: .around
+        ) { server, name in
+            await server.expose(Counter(actorSystem: server.actorSystem), as: name)
+        },
+        Example(
+            type: "TrebuchetCLI.GameServer", name: "games/around",
+            calls: (0..<300).map { ("join(player:)", ["\"player \($0)\""]) }, looks: .around
+        ) { server, name in
+            await server.expose(GameServer(actorSystem: server.actorSystem), as: name)
+        },
+        Example(
+            type: "TrebuchetCLI.Counter", name: "counters/late", calls: [("increment()", []), ("add(_:)", ["5"])],
+            looks: .late
+        ) { server, name in
+            await server.expose(Counter(actorSystem: server.actorSystem), as: name)
         },
         Example(
             type: "TrebuchetCLI.GameServer", name: "game",
@@ -133,7 +166,9 @@ import TrebuchetTesting
         }
         let text = try String(contentsOf: kept, encoding: .utf8)
         #expect(Self.withoutChance(Self.asWritten + written.output) == Self.withoutChance(text))
-        #expect(text.contains("isShown("))
+        // What was before the calls is known, but where nobody looked then.
+        #expect(text.contains("isShown(") == (example.looks != .late))
+        #expect(text.contains("try recorded(#") == (example.looks != .late))
     }
 
     /// Makes the calls while somebody looks, and gives what is shown before and after them.
@@ -151,6 +186,29 @@ import TrebuchetTesting
                 let (data, _) = try await URLSession.shared.data(for: look)
                 return (data, try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any]))
             }
+            func noted() async throws -> Bool {
+                let json = try await shown().json
+                let versions = (json["recorded"] as? [String: Any])?["versions"] as? [[String: Any]] ?? []
+                return versions.allSatisfy { $0["patch"] is [Any] || $0["value"] != nil && !($0["value"] is NSNull) }
+            }
+            guard example.looks == .between else {
+                // Each for itself, and no more at a time than are noted.
+                var calls = look
+                calls.url = URL(string: "\(inspector.url)inspect/calls?limit=1")
+                let before = example.looks == .late ? nil : try await shown().data
+                for call in example.calls {
+                    _ = try await URLSession.shared.data(for: calls)
+                    let arguments = call.arguments.map { Array($0.utf8) }
+                    _ = try await client.call(actor: example.name, target: call.method, arguments: arguments)
+                }
+                #expect(
+                    try await eventually {
+                        let made = try await shown().json["calls"] as? [Any] ?? []
+                        guard made.count == min(200, example.calls.count) else { return false }
+                        return try await noted()
+                    })
+                return try await [before, shown().data].compactMap { $0 }
+            }
             #expect(
                 try await eventually {
                     let states = try await shown().json["states"] as? [[String: Any]] ?? []
@@ -167,12 +225,9 @@ import TrebuchetTesting
                 // Each for itself: else several make one version.
                 #expect(
                     try await eventually {
-                        let json = try await shown().json
-                        let versions = (json["recorded"] as? [String: Any])?["versions"] as? [[String: Any]] ?? []
-                        return (json["calls"] as? [Any])?.count == number + 1
-                            && versions.allSatisfy {
-                                $0["patch"] is [Any] || $0["value"] != nil && !($0["value"] is NSNull)
-                            }
+                        let calls = try await shown().json["calls"] as? [Any]
+                        guard calls?.count == number + 1 else { return false }
+                        return try await noted()
                     })
             }
             return [before, try await shown().data]

@@ -1,8 +1,11 @@
+import Networking
+import Platform
 import TestSupport
 import Testing
 import Transports
-import Trebuchet
 import TrebuchetTesting
+
+@testable import Trebuchet
 
 /// What is noted while somebody looks, and that it is while somebody looks alone.
 @Suite(.timeLimit(.minutes(1))) struct InspectorRecorderTests {
@@ -156,6 +159,112 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a line of the log has the time at which it happened, also of a call that took long")
+    func oldCall() {
+        var ring = CallRing()
+        let peer = ServerEvent.Peer(connection: 1, address: nil, principal: nil)
+        func call(_ number: UInt64) -> ServerEvent.Call {
+            ServerEvent.Call(number: number, peer: peer, actor: "a", type: "A", method: "f()")
+        }
+        ring.begin(call(1))
+        // As many others as are known by their numbers.
+        for number in 2...5_000 as ClosedRange<UInt64> {
+            ring.begin(call(number))
+            ring.end(call(number), .zero, nil)
+        }
+        ring.end(call(1), .seconds(2), nil)
+        let ended = ring.newest[0]
+        #expect(abs((ended.outcome.event?.time ?? 0) - WallTime.milliseconds) < 60_000)
+        #expect(ended.outcome.members.contains { $0.0 == "time" && "\($0.1)" != "null" })
+    }
+
+    @Test("calls of an actor that may not be inspected are noted from the first look at it on, as those of all")
+    func hidden() async throws {
+        try await InspectorRig.with { server in
+            await server.expose(Closed(actorSystem: server.actorSystem), as: "closed", inspectable: false)
+        } _: { client, _, rig async throws in
+            let closed = try client.resolve(Closed.self, id: "closed")
+            for _ in 0..<3 {
+                _ = try await rig.json("/inspect/actors/closed")
+                try await closed.put("a")
+            }
+            #expect(try await rig.json("/inspect/actors/closed")["calls"].list.count == 3)
+        }
+    }
+
+    @Test("who looks changes nothing: an actor that nobody uses goes, also when it is looked at")
+    func lookingKeeps() async throws {
+        let clock = TestTime()
+        try await InspectorRig.with(clock: clock) { server in
+            server.expose(Shelf.self, as: "shelves/*", idle: .seconds(1), discarding: true) { [weak server] _ in
+                Shelf(actorSystem: server!.actorSystem)
+            }
+        } _: { client, server, rig async throws in
+            for name in ["shelves/a", "shelves/b"] { _ = try await client.resolve(Shelf.self, id: name).put("a") }
+            // Who observes does keep it.
+            let observed = try client.resolve(Shelf.self, id: "shelves/c")
+            var books = await observed.observeBooks().makeAsyncIterator()
+            #expect(await books.next() == [])
+            func isThere(_ name: String) async throws -> Bool {
+                try await rig.json("/inspect/actors?search=\(name)")["actors"].list.first?["ready"].flag == true
+            }
+            for _ in 0..<20 {
+                for name in ["a", "c"] { _ = try await rig.answer("/inspect/actors/shelves%2F\(name)") }
+                await clock.advance(by: .seconds(1))
+            }
+            #expect(try await !isThere("shelves/b"))
+            #expect(try await !isThere("shelves/a"), "it is kept by who looks, 20 times as long as it may be idle")
+            #expect(try await isThere("shelves/c"))
+        }
+    }
+
+    @Test("where there are few calls all are noted, also while somebody looks at an actor with a large state")
+    func largeState() async throws {
+        try await InspectorRig.with { server in
+            await server.expose(Bulky(actorSystem: server.actorSystem), as: "bulky")
+        } _: { client, _, rig async throws in
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            let bulky = try client.resolve(Bulky.self, id: "bulky")
+            // As a page does, each second; here a few times at once.
+            for _ in 0..<3 {
+                _ = try await rig.json("/inspect/actors/bulky")
+                try await bulky.touch()
+            }
+            for _ in 0..<20 { _ = try await shelf.put("") }
+            let shown = try await rig.json("/inspect/calls?actor=shelf")
+            #expect(shown["calls"].list.count == 20 && shown["pauses"].count == 0)
+        }
+    }
+
+    @Test("what happens on other reactors is noted while the first one is held up")
+    func heldReactor() async throws {
+        try await withTestServer(clock: TestTime(reactors: 2)) { _ in
+        } body: { _, server async throws in
+            let recorder = InspectorRecorder(server.parts.events, on: server.shards)
+            _ = await recorder.calls(try CallsLook(InspectorQuery("")))
+            let gate = ThreadSemaphore()
+            server.shards[0].reactor.execute { gate.wait() }
+            defer { gate.signal() }
+            let peer = ServerEvent.Peer(connection: 1, address: nil, principal: nil)
+            func tell(_ number: UInt64) {
+                let call = ServerEvent.Call(number: number, peer: peer, actor: "a", type: "A", method: "f()")
+                server.parts.events.tell(.callBegan(call))
+                server.parts.events.tell(.callEnded(call, took: .zero, error: nil))
+            }
+            for number in 1...300 as ClosedRange<UInt64> { tell(number) }
+            #expect(recorder.pauses == 1)
+            let noted = recorder.news
+            var number: UInt64 = 301
+            let goesOn = await eventually {
+                tell(number)
+                number += 1
+                return recorder.news > noted
+            }
+            #expect(goesOn)
+            recorder.end()
+        }
+    }
+
     @Test("an actor that was replaced is followed anew, and one that is gone is not there")
     func replaced() async throws {
         try await InspectorRig.with { client, server, rig async throws in
@@ -173,4 +282,12 @@ import TrebuchetTesting
             #expect(InspectorRig.status(try await rig.answer("/inspect/actors/shelf")) == "404")
         }
     }
+}
+
+/// Has much in its state.
+@Trebuchet
+distributed actor Bulky {
+    @StreamedState var texts: [String] = (0..<400).map { _ in String(repeating: "a", count: 10_000) }
+
+    distributed func touch() { texts[0] += "b" }
 }

@@ -35,6 +35,17 @@ final class RawPeer: Sendable {
         return bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     }
 
+    /// A message of a client's, as a text whose frame says how long it is.
+    func say(message text: String) {
+        let count = text.utf8.count
+        let length: [UInt8] = count < 126 ? [0x80 | UInt8(count)] : [0xFE, UInt8(count >> 8), UInt8(count & 0xFF)]
+        say([0x81] + length + [0, 0, 0, 0] + Array(text.utf8))
+    }
+
+    func say(_ bytes: [UInt8]) {
+        _ = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+    }
+
     /// All until the peer ends the connection, away from the pool, which has few threads.
     func readAll() async -> String {
         let descriptor = descriptor

@@ -123,7 +123,7 @@ import TrebuchetTesting
             switch event {
             case .connectionOpened(let peer): "opened \(peer.connection) \(peer.address?.host ?? "-")"
             case .authenticated(let peer): "\(peer.connection) is \(peer.principal ?? "nobody")"
-            case .connectionClosed(let peer, let lasted): "closed \(peer.connection) \(lasted > .zero)"
+            case .connectionClosed(let peer, let lasted, _): "closed \(peer.connection) \(lasted > .zero)"
             default: "\(event)"
             }
         }

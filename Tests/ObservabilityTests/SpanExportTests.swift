@@ -35,7 +35,7 @@ import TrebuchetTesting
     func otlp() async throws {
         let collector = try Collector()
         defer { collector.stop() }
-        let exporter = try OTLPExporter(url: collector.url, service: "a \"service\"", log: { _ in })
+        let exporter = try OTLPExporter(url: collector.url, service: "a \"service\"", instance: "n1", log: { _ in })
         try await withTraced(exporter) { client, _ async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             try await TraceContext.with(TraceContext(TraceTests.traceparent)) {
@@ -48,6 +48,8 @@ import TrebuchetTesting
         #expect(counts.sent == 2 && counts.leftOut == 0)
         #expect(collector.requests.allSatisfy { $0.hasPrefix("POST /v1/traces HTTP/1.1\r\n") })
         #expect(collector.requests.allSatisfy { $0.contains("\r\nContent-Type: application/json\r\n") })
+        let names = ["service.name": "a \"service\"", "service.instance.id": "n1"]
+        #expect(!collector.resources.isEmpty && collector.resources.allSatisfy { Collector.attributes($0) == names })
         let spans = collector.spans
         #expect(spans.count == 2)
         let (put, refuse) = (spans.first, spans.last)

@@ -30,6 +30,12 @@ import Testing
         }
     }
 
+    private static func call(_ number: UInt64) -> ToldCall {
+        let peer = ServerEvent.Peer(connection: 1, address: nil, principal: nil)
+        return ToldCall(
+            ServerEvent.Call(number: number, peer: peer, actor: "page", type: "Rig.Page", method: "set(_:)"))
+    }
+
     private static let label = ServerEvent.Stream(actor: "page", type: "Rig.Page", target: "observePage")
 
     @Test("a version names each call that has a part in it once, in their order, and each change is some version's")
@@ -42,12 +48,12 @@ import Testing
             rig.observe(page.source, connection, as: Self.label)
             rig.endTurns()
             for call in [7, 7, 8] as [UInt64] {
-                ServerEvents.$currentCall.withValue(call) { page.set("merged by \(call)") }
+                Self.call(call).during { page.set("merged by \(call)") }
             }
             rig.endTurns()
             page.set("by no call")
             rig.endTurns()
-            ServerEvents.$currentCall.withValue(9) { page.set("alone") }
+            Self.call(9).during { page.set("alone") }
             rig.endTurns()
             let versions = listener.versions.suffix(3)
             #expect(versions.map(\.calls) == [[7, 8], [], [9]])
@@ -64,6 +70,30 @@ import Testing
         let taken = causes.take()
         #expect(taken?.calls.count == 1_000 && taken?.calls.last == 1_000 && taken?.more == 500)
         #expect(causes.take() == nil)
+    }
+
+    @Test("calls that have a part in a version are named once, and counted once, in whatever order they come")
+    func taking() {
+        for count in [2, 100, 1_200] as [UInt64] {
+            var causes = VersionCauses()
+            for _ in 0..<100 { for call in 1...count { causes.note(call) } }
+            let taken = causes.take()
+            #expect(taken?.calls == Array(1...min(count, 1_000)))
+            #expect(taken?.more == max(0, Int(count) - 1_000))
+        }
+    }
+
+    @Test("a version that the server itself has a part in does not say that calls alone have made it")
+    func mixed() {
+        for (notes, isMixed) in [([7, 8], false), ([7, 0], true), ([0, 7], true), ([0], true)] as [([UInt64], Bool)] {
+            var causes = VersionCauses()
+            for note in notes { causes.note(note) }
+            #expect(causes.take()?.hasOthers == isMixed)
+        }
+        let call = Self.call(7)
+        #expect(call.during { ServerEvents.currentCall } == 7)
+        call.end()
+        #expect(call.during { ServerEvents.currentCall } == 0)
     }
 
     @Test("who reads and who does not are told apart: what each was sent, and what it never will be")
@@ -118,7 +148,7 @@ import Testing
             #expect(rig.events.wants(.store))
             let (page, connection) = (rig.observed(), rig.connection().connection)
             rig.observe(page.source, connection, as: Self.label)
-            ServerEvents.$currentCall.withValue(7) { page.set("b") }
+            Self.call(7).during { page.set("b") }
             #expect(page.source.causes.calls.isEmpty)
             rig.endTurns()
             #expect(gone.versions.isEmpty && gone.deliveries.isEmpty && deaf.deliveries.isEmpty)

@@ -55,11 +55,17 @@ package final class Collector: Sendable {
 
     /// All spans that it has, in their order.
     package var spans: [[String: Any]] {
+        resourceSpans.flatMap { $0["scopeSpans"] as? [[String: Any]] ?? [] }
+            .flatMap { $0["spans"] as? [[String: Any]] ?? [] }
+    }
+
+    /// What sent them, each time.
+    package var resources: [[String: Any]] { resourceSpans.compactMap { $0["resource"] as? [String: Any] } }
+
+    private var resourceSpans: [[String: Any]] {
         bodies.withLock { $0 }.flatMap { body -> [[String: Any]] in
             let object = try? JSONSerialization.jsonObject(with: body) as? [String: Any]
-            let resources = object?["resourceSpans"] as? [[String: Any]] ?? []
-            return resources.flatMap { $0["scopeSpans"] as? [[String: Any]] ?? [] }
-                .flatMap { $0["spans"] as? [[String: Any]] ?? [] }
+            return object?["resourceSpans"] as? [[String: Any]] ?? []
         }
     }
 

@@ -3,7 +3,8 @@ enum TextRules {
     static let lineLimit = 400
 
     static func findings(in file: SourceText) -> [Finding] {
-        let common = length(of: file) + placeholder(file) + unexplained(in: file)
+        let common =
+            length(of: file) + placeholder(file) + unexplained(in: file) + openSecrets(in: file) + uncut(in: file)
         // Programs with pauses in their schedules, and the one place that pauses while tests wait; no tests.
         let mayPause = ["Tests/Torment/", "Tests/Consistency/", "Tests/Mutate/", "Tests/TestSupport/Eventually.swift"]
         if mayPause.contains(where: { file.path.hasPrefix($0) }) { return common + leftovers(in: file) }
@@ -47,6 +48,35 @@ enum TextRules {
             let line = finding.line! - 1
             return file.comments[max(0, line - 3)...line].allSatisfy { $0.allSatisfy(\.isWhitespace) }
         }
+    }
+
+    /// What a service's methods are called with that gives a right to whoever has it is shown to nobody who looks inside.
+    static func openSecrets(in file: SourceText) -> [Finding] {
+        guard file.path.hasPrefix("Sources/TrebuchetServices/") else { return [] }
+        let code = file.code.joined(separator: "\n")
+        return code.matches(of: /distributed\s+func\s+(\w+)\s*\(([^)]*)\)/).compactMap { match in
+            let secret = match.output.2.firstMatch(of: /(?i)\b(\w*(?:token|secret|password|attempt)|code|client)\s*:/)
+            guard let secret else { return nil }
+            let line = code[..<match.range.lowerBound].count { $0 == "\n" }
+            guard !file.code[max(0, line - 2)...line].contains(where: { $0.contains("@Redacted") }) else { return nil }
+            return Finding(
+                path: file.path, line: line + 1,
+                message: "'\(secret.output.1)' of '\(match.output.1)' may be a secret: mark the method @Redacted")
+        }
+    }
+
+    /// Texts of others that are echoed, noted or kept have a limit in bytes: one character may have any number of them.
+    static func uncut(in file: SourceText) -> [Finding] {
+        // What these show is the program's own, or of who runs it.
+        let own = ["StateMachines", "Deltas", "TrebuchetCLI", "ClientGenerator"].map { "Sources/\($0)/" }
+        guard file.path.hasPrefix("Sources/"), !own.contains(where: { file.path.hasPrefix($0) }) else { return [] }
+        let echo =
+            /\\\(.*[^8]\.prefix\((?:[0-9_]+|[\w.]*longest\w*)\)\)|String\([\w.]+\.prefix\((?:[0-9_]+|[\w.]*longest\w*)\)\)/
+        return scan(file, file.uncommented, for: echo) { "\($0): write prefix(bytes:), which is a limit" }
+            .filter {
+                !file.uncommented[$0.line! - 1].contains(
+                    /(?:utf8|bytes|body|text|base64)(?:\([^)]*\))?\.prefix\(|decoding:/)
+            }
     }
 
     /// A test's name is a sentence: at least two words.

@@ -53,6 +53,31 @@ struct TextRulesTests {
     }
 
     @Test(
+        "a method of a service that is called with a secret is @Redacted",
+        arguments: [
+            ("distributed func leave(token: String?) {}", true),
+            ("distributed func commit(\n    _ all: [Int], from client: String\n) async {}", true),
+            ("@Redacted\ndistributed func leave(token: String?) {}", false),
+            ("/// It.\n@Redacted distributed func leave(refreshToken: String?) {}", false),
+            ("distributed func leave(tokens: Int) {}", false), ("func leave(token: String) {}", false),
+        ])
+    func secrets(text: String, isFound: Bool) {
+        let path = "Sources/TrebuchetServices/A.swift"
+        #expect(TextRules.openSecrets(in: SourceText(path: path, text)).isEmpty != isFound)
+    }
+
+    @Test(
+        "a text that is echoed is cut by bytes",
+        arguments: [
+            (#"let a = "'\(name.prefix(64))' is none""#, true), ("let a = String(reason.prefix(512))", true),
+            (#"let a = "\(name.prefix(ActorName.longest))""#, true), (#"let a = "\(name.prefix(bytes: 64))""#, false),
+            ("let a = String(decoding: text.utf8.prefix(64), as: UTF8.self)", false), ("let a = all.prefix(3)", false),
+        ])
+    func uncut(text: String, isFound: Bool) {
+        #expect(TextRules.uncut(in: SourceText(path: "Sources/Trebuchet/A.swift", text)).isEmpty != isFound)
+    }
+
+    @Test(
         "a test needs a sentence for a name",
         arguments: [
             ("@Test func a() {}", true),

@@ -45,7 +45,8 @@ import Testing
             #expect(try await inspect("actors", "--search", "count").contains("1 of 4 actors"))
             #expect(
                 try await inspect("connections")
-                    == "CONNECTION  ADDRESS  PRINCIPAL  AGE  STREAMS  CALLS  HELD\n0 connections\n")
+                    == "CONNECTION  ADDRESS  PRINCIPAL  PROTOCOL  AGE  STREAMS  CALLS  HELD  LAST ERROR\n0 connections\n"
+            )
             #expect(try await inspect("calls").split(separator: "\n").count == 1)
             _ = try await inspect("actor", "counter")
             #expect(try await trebuchet(["call", "--url", url, "counter", "add(_:)", "42"]).status == 0)
@@ -66,8 +67,26 @@ import Testing
             var line = await follower.nextLine()
             while let text = line, !text.contains("increment()") { line = await follower.nextLine() }
             #expect(line?.contains("counter") == true)
+            // What else has happened meanwhile, as that somebody came and went, is no call that was missed.
+            #expect(try await trebuchet(["call", "--url", url, "counter", "add(_:)", "7"]).status == 0)
+            while let text = line, !text.contains("add(_:)") { line = await follower.nextLine() }
             follower.signal(SIGKILL)
-            _ = await follower.finish()
+            let followed = await follower.finish()
+            #expect(!followed.error.contains("too quick"), "\(followed.error)")
+        }
+    }
+
+    @Test("nothing that a client calls itself or others is a command for the terminal, as JSON neither")
+    func terminals() async throws {
+        try await withServer { url, link in
+            _ = try await trebuchet(["inspect", "calls", "--url", link])
+            let refused = try await trebuchet(["call", "--url", url, "counters\u{9B}31m\u{202E}", "f\u{9B}2J()"])
+            #expect(refused.status != 0 && !refused.error.contains("\u{9B}"))
+            for words in [["calls", "--json"], ["calls"], ["logs", "--json"], ["logs"]] {
+                let shown = try await trebuchet(["inspect"] + words + ["--url", link])
+                #expect(shown.status == 0 && shown.output.contains("counters"), "\(words): \(shown)")
+                #expect(!shown.output.unicodeScalars.contains { $0 == "\u{9B}" || $0 == "\u{202E}" }, "\(words)")
+            }
         }
     }
 
@@ -88,8 +107,8 @@ import Testing
             }
             let lines = try await logs("counter")
             let call = try #require(lines.first)
-            #expect(lines.count == 1 && call.contains(" debug call actor=counter "), "\(lines)")
-            #expect(call.contains("Z debug call ") && call.contains(" method=add(_:) "), "\(call)")
+            #expect(lines.count == 1 && call.contains(" type=TrebuchetCLI.Counter actor=counter method="), "\(lines)")
+            #expect(call.contains("Z debug call call=") && call.contains(" method=add(_:) "), "\(call)")
             let connection = try #require(call.firstMatch(of: #/ connection=(\d+) /#)?.1)
             let ofConnection = try await logs(String(connection))
             #expect(ofConnection.contains(call) && ofConnection.count > 1, "\(ofConnection)")

@@ -180,7 +180,7 @@ import Testing
             (["--otlp", "localhost:4318"], "is no http or https URL"),
             (["--otlp", "http://ada:pass@localhost:4318"], "'…@localhost:4318' is no http or https URL"),
             (["--otlp", "http://localhost:4318", "--trace-sample", "2"], "--trace-sample"),
-            (["--trace-sample", "1"], "belongs to --otlp"),
+            (["--trace-sample", "1"], "belongs to --otlp"), (["--otlp-service", "a"], "belongs to --otlp"),
             (["--log-level", "loud"], "none of trace, debug"),
             (["--log-format", "xml"], "neither text nor json"),
         ])

@@ -26,6 +26,28 @@ import Trebuchet
         }
     }
 
+    @Test(
+        "a server is not ready when the file that is open, or its log, has lost its name",
+        arguments: ["data.db", "data.db-wal"])
+    func gone(name: String) async throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file())
+        try await store.put([1], StateKey("n", "a"))
+        let server = TrebuchetServer(transport: .webSocket(port: 0), store: store, log: { _ in })
+        func problem() async -> String? { await server.readiness().first { $0.name == "store" }?.problem }
+        #expect(await problem() == nil)
+        #expect(rename(folder.file(name), folder.file("moved")) == 0)
+        #expect(await problem()?.contains("\(folder.file(name)) was moved or removed") == true)
+        // Nor when another file has its name.
+        try StoreFile.create(folder.file(name))
+        #expect(await problem()?.contains("was moved or removed") == true)
+        unlink(folder.file(name))
+        #expect(rename(folder.file("moved"), folder.file(name)) == 0)
+        #expect(await problem() == nil)
+        await server.shutdown()
+        await store.close()
+    }
+
     @Test("the draft of a new file is private before anything is in it, and takes no place that somebody has prepared")
     func draft() throws {
         let folder = try TemporaryFolder()

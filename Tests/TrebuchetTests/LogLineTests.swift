@@ -12,4 +12,23 @@ import Testing
         #expect(LogLine.of(text).unicodeScalars.count == LogLine.longest + 1)
         #expect(LogLine.of("a\nb") == "a\\nb")
     }
+
+    @Test("names that differ are different lines, and nobody writes as if he was called otherwise")
+    func names() {
+        let names = ["counters/\u{7}", #"counters/\u{07}"#, #"counters/\\u{07}"#, "counters/\\\u{7}"]
+        #expect(Set(names.map { LogLine.ofName($0) }).count == names.count)
+        #expect(LogLine.ofName("a/ä_1") == "a/ä_1")
+    }
+
+    @Test("JSON says the same without what a terminal takes for commands")
+    func json() {
+        let text = "{\"a\u{9B}2J\u{202E}\":\t[\"\u{E0001}é✓\"]}\n"
+        #expect(LogLine.ofJSON(text) == "{\"a\\u009b2J\\u202e\":\t[\"\\udb40\\udc01é✓\"]}\n")
+        let shown = InspectorJSON.object([
+            ("a\u{9B}\u{7F}", .text("\u{202E}é\u{E0001}✓")), ("b", .written(Array("\"\u{9B}é\u{200D}\"".utf8))),
+        ])
+        #expect(
+            String(decoding: shown.bytes, as: UTF8.self)
+                == #"{"a\u009b\u007f":"\u202eé\udb40\udc01✓","b":"\u009bé\u200d"}"#)
+    }
 }

@@ -1,7 +1,8 @@
 // One actor: its states as trees, and what made each version of them.
 import { Table, brief, caller, card, format, h, place, say } from "./inspector-parts.js"
 import { States, Tree } from "./inspector-state.js"
-import { recordedStates, swiftTest } from "./inspector-copy.js"
+import { copiedTest } from "./inspector-copy.js"
+import { written } from "./inspector-json.js"
 import { callColumns, values } from "./inspector-views.js"
 import { CallForm } from "./inspector-write.js"
 
@@ -11,6 +12,7 @@ function operation({ op, path, from, value }) {
     return h("li", {}, h("span", { class: "op" }, op), h("span", { class: "path" }, path || "(all of it)"), h("span", { class: "val" }, what))
 }
 
+const links = (connections) => connections.map((connection) => [h("a", { href: place.log({ connection }) }, `connection ${connection}`), " "])
 const sum = ({ patch, whole, event }) => patch + whole + event
 
 /** What this window has seen of the states of the actors that it looked at last, since they are noted. */
@@ -35,6 +37,9 @@ export class Actor {
         this.newer = h("button", { type: "button", title: "The version after (→)", onclick: () => this.#step(1) }, "▶")
         this.live = h("button", { type: "button", onclick: () => this.#pick(null) }, "Live")
         this.count = h("span", { class: "soft grow" })
+        const find = ({ key, target }) => key === "Enter" && this.#find(Number(target.value))
+        this.finder = h("input", { type: "number", min: 1, placeholder: "Number", "aria-label": "Version by its number", onkeydown: find })
+        this.missed = h("p", { class: "note line-note", hidden: true })
         this.detail = h("div", { class: "detail" })
         this.table = new Table(
             [
@@ -42,7 +47,7 @@ export class Actor {
                 { title: "Made", kind: "short mono", cell: ({ time }) => format.clock(time) },
                 { title: "By", kind: "fit", cell: (row) => this.#causes(row) },
                 { title: "Sent to", kind: "right", cell: ({ delivered }) => format.count(sum(delivered)) },
-                { title: "Skipped", kind: "right", cell: ({ skipped }) => (skipped > 0 ? h("span", { class: "bad" }, format.count(skipped)) : "0") },
+                { title: "Skipped", kind: "right", cell: ({ skipped, behind }) => [skipped > 0 ? h("span", { class: "bad" }, format.count(skipped)) : "0", behind > 0 ? h("span", { class: "chip bad" }, `${format.count(behind)} behind`) : null] },
                 { title: "Bytes", kind: "right", cell: ({ bytes }) => format.bytes(bytes) },
             ],
             { key: ({ stream, version }) => `${stream} ${version}`, empty: "None since somebody looks.", pick: ({ version }) => this.#pick(version) })
@@ -59,7 +64,7 @@ export class Actor {
                     h("header", {}, h("h2", {}, "State"), this.streams, this.which, h("span", { class: "step" }, this.older, " ", this.newer, " ", this.live)),
                     this.tree.element, this.form?.element),
                 h("div", { class: "card panel" },
-                    h("header", {}, h("h2", {}, "Versions"), this.count), h("div", { class: "line" }, this.table.element), this.detail)),
+                    h("header", {}, h("h2", {}, "Versions"), this.count, this.finder), this.missed, h("div", { class: "line" }, this.table.element), this.detail)),
             h("section", {}, h("div", { class: "tools" }, h("h2", {}, "Calls"), this.copy, h("a", { href: place.log({ actor: name }), class: "chip" }, "Log")), this.copied, card(this.calls)))
         this.keys = (event) => {
             if (event.target.closest?.("input, textarea, select") || event.altKey || event.metaKey || event.ctrlKey) return
@@ -87,7 +92,20 @@ export class Actor {
 
     #pick(version) {
         this.version = version
+        this.missed.hidden = true
         this.#show()
+        if (version !== null) this.table.reveal(`${this.stream} ${version}`)
+    }
+
+    /** The version of this number, or that which has it among its changes: those that were sent together have the number of the last. */
+    #find(number) {
+        if (!number || !this.versions?.length) return
+        const found = this.versions.findLast(({ version }) => version >= number)
+        const oldest = this.versions.at(-1)
+        const isKept = found && (found !== oldest || number === oldest.version || number > (oldest.base ?? oldest.previous ?? Infinity))
+        if (isKept) return this.#pick(found.version)
+        say(this.missed, `Of the versions from ${oldest.version} to ${this.versions[0].version} alone is known what made them.`)
+        this.missed.hidden = false
     }
 
     #step(by) {
@@ -123,9 +141,7 @@ export class Actor {
     }
 
     async #copy() {
-        const { type, calls, recorded } = this.shown
-        const states = recordedStates(this.shown, this.states)
-        const text = swiftTest({ name: this.name, type, calls: calls.toReversed(), versions: recorded?.versions ?? [], states })
+        const text = copiedTest(this.shown, this.states)
         say(this.copied, text)
         this.copied.hidden = false
         // Shown as well, where it may not be copied.
@@ -162,7 +178,9 @@ export class Actor {
         this.table.show(this.versions)
         this.table.select(`${this.stream} ${version}`)
         const since = this.shown.recorded?.since
-        say(this.count, since ? `${format.count(this.versions.length)} since ${format.clock(since).slice(0, 8)}` : "")
+        const { kept, room } = this.shown.recorded ?? {}
+        const number = format.count(this.versions.length)
+        say(this.count, !since ? "" : kept >= room ? `the last ${number}; of an actor ${room} are kept` : `${number} since ${format.clock(since).slice(0, 8)}`)
         this.#showDetail(this.versions[at])
     }
 
@@ -176,14 +194,14 @@ export class Actor {
 
     #showDetail(version) {
         // What is shown already stays, with what somebody has selected in it.
-        const text = JSON.stringify(version ?? null)
+        const text = written(version ?? null)
         if (text === this.detailed) return
         this.detailed = text
         if (!version) {
             const waits = "What comes from now on is noted, with the calls that made it. The state as it was before is known as well."
             return this.detail.replaceChildren(h("p", { class: "note" }, this.versions.length ? "Pick a version." : waits))
         }
-        const { delivered, skipped, skippedBy, calls, moreCalls, partial } = version
+        const { delivered, skipped, skippedBy, behind, behindBy, calls, moreCalls, partial } = version
         const figure = (number, text) => h("div", {}, h("b", {}, format.count(number)), h("span", {}, text))
         const columns = [
             { title: "Call", kind: "right", cell: ({ call }) => String(call) }, { ...callColumns.method, kind: "" }, callColumns.caller,
@@ -195,8 +213,10 @@ export class Actor {
         table.show(calls)
         this.detail.replaceChildren(
             h("h2", {}, `Version ${version.version}`),
-            h("div", { class: "reach" }, figure(delivered.patch, "sent the difference"), figure(delivered.whole, "sent the whole"), figure(skipped, "skipped it")),
-            skippedBy?.length ? h("p", { class: "skippers" }, "Not sent to ", skippedBy.map((connection) => [h("a", { href: place.log({ connection }) }, `connection ${connection}`), " "]), "which took nothing and got a later version.") : "",
+            h("div", { class: "reach" }, figure(delivered.patch, "sent the difference"), figure(delivered.whole, "sent the whole"), figure(skipped, "skipped it"),
+                behind > 0 ? figure(behind, "have not got it yet") : null),
+            skippedBy?.length ? h("p", { class: "skippers" }, "Not sent to ", links(skippedBy), "which took nothing and got a later version, or none any more.") : "",
+            behindBy?.length ? h("p", { class: "skippers" }, "Waits for ", links(behindBy), "which take nothing now.") : "",
             h("h2", {}, calls.length > 1 ? `Made by ${format.count(calls.length + moreCalls)} calls` : "Made by"),
             h("div", { class: "scroll" }, table.element), moreCalls > 0 ? h("p", { class: "soft" }, `and ${format.count(moreCalls)} more`) : "",
             partial ? h("p", { class: "bad" }, "There was too much to note all of it: others may have a part in it, and more may have been sent it.") : "",

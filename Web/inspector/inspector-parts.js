@@ -1,4 +1,5 @@
 // What views are made of. Whatever comes from the server is put in as text, never as markup.
+import { written } from "./inspector-json.js"
 
 /** An element with attributes and children: texts, elements, or lists of them; what is null or false is left out. */
 export function h(name, attributes = {}, ...children) {
@@ -57,7 +58,7 @@ export const format = {
     },
     /** JSON in one line, cut where it is long. */
     json(value, most = 300) {
-        const text = value === undefined ? "" : JSON.stringify(value)
+        const text = value === undefined ? "" : written(value)
         return text.length > most ? `${text.slice(0, most)}…` : text
     },
 }
@@ -72,6 +73,7 @@ export class Table {
     static step = 40
     #rows = new Map()
     #selected
+    #sought
 
     constructor(columns, { key, empty = "Nothing here.", pick, still = false } = {}) {
         Object.assign(this, { columns, key, pick, still })
@@ -112,14 +114,25 @@ export class Table {
     #fill(shown, row) {
         const { row: old, text: before } = shown
         if (old === row) return
-        const text = this.still ? "" : JSON.stringify(row)
+        const text = this.still ? "" : written(row)
         Object.assign(shown, { row, text })
         if (old && text === before) return
         this.columns.forEach((column, at) => fill(shown.cells[at], column.cell(row)))
     }
 
+    /** Brings a row into view, now or when it is there. */
+    reveal(key) {
+        this.#sought = key
+        this.select(this.#selected)
+    }
+
     select(key) {
         this.#selected = key
+        const sought = this.#rows.get(this.#sought)
+        if (sought) {
+            this.#sought = undefined
+            sought.element.scrollIntoView({ block: "nearest" })
+        }
         for (const [each, { element }] of this.#rows) {
             if (each === key) element.setAttribute("aria-selected", "true")
             else element.removeAttribute("aria-selected")
@@ -186,4 +199,14 @@ export function brief(text, most = 14) {
 export function caller({ connection, principal, address }) {
     if (!connection) return h("span", { class: "soft" }, "–")
     return h("a", { href: place.connection(connection), title: address ?? "" }, brief(principal ?? "nobody"), h("span", { class: "soft" }, ` · ${connection}`))
+}
+
+/** How many of the calls were noted, of those that were answered and of those that were refused: for these nobody counts but what clients were told. */
+export function sampled(first, now) {
+    const [noted, answered, refused, told] = ["noted", "answered", "refused", "told"].map((name) => now[name] - first[name])
+    const ended = noted - refused
+    // They are of nearly the same moment.
+    const parts = [`${format.count(ended)} of ${format.count(Math.max(ended, answered))} that were answered`]
+    if (refused > 0) parts.push(`${format.count(refused)} that were refused (clients were told ${format.count(Math.max(refused, told))} errors)`)
+    return `; sampled, as there are too many: ${parts.join(", and ")}`
 }

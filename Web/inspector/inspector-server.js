@@ -1,17 +1,16 @@
 // The way to the server: the token, and an actor that shows what this window asks for.
 import { connect } from "./trebuchet.js"
+import { exact } from "./inspector-json.js"
 
 const kept = "trebuchet-inspector-token"
 
-/** The token of the link; the tab keeps it for reloads, and the address shows it no more. */
-function token() {
-    const parts = new URLSearchParams(location.hash.slice(1))
-    const given = location.hash.startsWith("#token=") ? parts.get("token") : null
-    if (given) {
-        sessionStorage.setItem(kept, given)
-        history.replaceState(null, "", `${location.pathname}#/`)
-    }
-    return sessionStorage.getItem(kept)
+/** The token of the link, if that is what the address is; the tab keeps it for reloads, and the address shows it no more. */
+function linked() {
+    if (!location.hash.startsWith("#token=")) return null
+    const given = new URLSearchParams(location.hash.slice(1)).get("token")
+    history.replaceState(null, "", `${location.pathname}#/`)
+    if (given) sessionStorage.setItem(kept, given)
+    return given
 }
 
 export class Refused extends Error {
@@ -22,7 +21,7 @@ export class Refused extends Error {
 }
 
 class Server {
-    token = token()
+    token = linked() ?? sessionStorage.getItem(kept)
     #path = ""
     /** What ends to observe; none while it does not. */
     #ends = []
@@ -33,10 +32,23 @@ class Server {
         sessionStorage.setItem(kept, this.token)
     }
 
-    forget() {
+    /** Whether the address is a link, whose token is taken instead of the one before: it was opened in the tab of an old one. */
+    takeLink() {
+        const token = linked()
+        if (!token) return false
+        this.#leave()
+        this.token = token
+        return true
+    }
+
+    #leave() {
         this.rest()
         this.#client?.close()
         this.#client = undefined
+    }
+
+    forget() {
+        this.#leave()
         this.token = null
         sessionStorage.removeItem(kept)
     }
@@ -53,7 +65,7 @@ class Server {
     watch(told, troubled) {
         if (this.#ends.length > 0) return
         if (!this.#client) {
-            const client = (this.#client = connect("/", { token: this.token, maximumDelay: 1_000 }))
+            const client = (this.#client = connect("/", { token: this.token, maximumDelay: 1_000, json: exact }))
             this.#page = client.actor(`pages/${crypto.randomUUID()}`)
             let failures = 0
             client.status.subscribe(() => {
@@ -99,12 +111,15 @@ class Server {
     /** Why there is no connection: a browser does not say it of WebSockets. */
     async #reason() {
         let answer
+        const { token } = this
         try {
-            const headers = { Authorization: `Bearer ${this.token}` }
+            const headers = { Authorization: `Bearer ${token}` }
             answer = await fetch("/inspect/overview", { headers, cache: "no-store", credentials: "omit" })
         } catch {
             return new Refused(0, "The server does not answer. It may have ended; the next one has another token.")
         }
+        // Another one is tried already.
+        if (token !== this.token) return null
         if (answer.status === 401) return new Refused(401, "The token is not the one of this server.")
         return new Refused(answer.status, "The connection is lost, and is made again.")
     }

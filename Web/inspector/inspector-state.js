@@ -1,19 +1,18 @@
 // States of actors: how one follows from the one before, and how they are shown.
+import { copied, isContainer, isExact, put, written } from "./inspector-json.js"
 import { h, say } from "./inspector-parts.js"
-
-const isContainer = (value) => typeof value === "object" && value !== null
 
 /** What a patch (RFC 6902) makes of a value, which is not changed itself. Throws when it does not fit. */
 export function patched(value, patch) {
-    let root = { value: structuredClone(value) }
+    let root = { value: copied(value) }
     for (const { op, path, from, value: given } of patch) {
         if (op === "test") continue
         let moved = given
         if (op === "copy" || op === "move") {
-            moved = structuredClone(at(root, from))
+            moved = copied(at(root, from))
             if (op === "move") change(root, from, "remove")
         }
-        change(root, path, op === "move" || op === "copy" ? "add" : op, structuredClone(moved))
+        change(root, path, op === "move" || op === "copy" ? "add" : op, copied(moved))
     }
     return root.value
 }
@@ -39,7 +38,7 @@ function change(root, path, op, value) {
         const index = last === "-" ? container.length : Number(last)
         container.splice(index, op === "add" ? 0 : 1, ...(op === "remove" ? [] : [value]))
     } else if (op === "remove") delete container[last]
-    else Object.defineProperty(container, last, { value, writable: true, enumerable: true, configurable: true })
+    else put(container, last, value)
 }
 
 /** The values that a state had, as far as they follow from each other. */
@@ -71,8 +70,10 @@ export class States {
     }
 
     /** The value that a version follows from. */
-    before({ version, base }) {
-        if (base !== undefined) return this.at(base)
+    before({ version, base, previous }) {
+        const known = base ?? previous
+        // Null where others may have come between.
+        if (known !== undefined) return this.at(known)
         const last = Math.max(...[...this.#values.keys()].filter((each) => each < version))
         return this.at(last)
     }
@@ -139,9 +140,9 @@ class Node {
             if (!isFirst && flashes) this.flash()
         }
         if (kind === "leaf") {
-            const text = value === undefined ? "" : JSON.stringify(value)
+            const text = value === undefined ? "" : written(value)
             if (this.text === text) return
-            this.value.className = `val ${typeof value === "string" ? "string" : typeof value === "number" ? "number" : "word"}`
+            this.value.className = `val ${typeof value === "string" ? "string" : typeof value === "number" || isExact(value) ? "number" : "word"}`
             say(this.value, text.length > Tree.longest ? `${text.slice(0, Tree.longest)}… (${text.length} characters)` : text)
             if (this.text !== undefined && flashes) this.flash()
             this.text = text
@@ -152,7 +153,7 @@ class Node {
         this.isOpen ??= this.depth < 3 && (this.depth === 0 || count <= 30)
         this.#mark()
         if (this.isOpen) return this.#fill(flashes)
-        if (flashes && old !== undefined && JSON.stringify(old) !== JSON.stringify(value)) this.flash()
+        if (flashes && old !== undefined && written(old) !== written(value)) this.flash()
     }
 
     flash() {

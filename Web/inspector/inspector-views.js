@@ -1,6 +1,6 @@
 // The views, but for that of one actor. Each has `element`, the `path` at which the server shows what is in it, and `show(…)` for what that is, or none
 // where the overview says all. `again()` is given to it: it has the server asked for another path.
-import { Leaves, Table, caller, card, format, h, place, say } from "./inspector-parts.js"
+import { Leaves, Table, caller, card, format, h, place, sampled, say } from "./inspector-parts.js"
 import { Chart } from "./inspector-charts.js"
 import { server } from "./inspector-server.js"
 
@@ -143,7 +143,7 @@ export class Connections {
                 },
                 {
                     title: "Last error", cell: ({ lastError: error }) =>
-                        error ? h("span", { title: format.clock(error.time) }, h("span", { class: "bad" }, error.error), ` ${error.refused ?? error.method ?? ""}`) : "",
+                        error ? h("span", { title: format.clock(error.time) }, h("span", { class: "bad" }, error.error), ` ${error.refused ?? (why(error) || error.method || "")}`) : "",
                 },
                 ...(writes ? [{ title: "", kind: "right", cell: ({ connection }) => h("button", { type: "button", "data-cut": connection }, "Cut") }] : []),
             ],
@@ -179,6 +179,12 @@ export function values({ arguments: list, argumentBytes: bytes, redacted }) {
     return h("span", { class: "mono soft" }, redacted ? " redacted" : bytes ? ` ${format.bytes(bytes)}` : ` ${format.json(list, 120)}`)
 }
 
+/** Why a call was refused, or what its method threw, and the number that the log has that under. */
+function why({ refused, thrown, errorNumber, reason }) {
+    if (refused) return `refused: ${refused}`
+    return thrown ? `${thrown}${errorNumber ? `, error ${errorNumber} in the log` : ""}` : (reason ?? "")
+}
+
 /** Columns of calls. */
 export const callColumns = {
     time: { title: "Ended", kind: "short mono", cell: ({ time, seconds }) => format.clock(time && time + 1000 * (seconds ?? 0)) },
@@ -187,8 +193,8 @@ export const callColumns = {
     caller: { title: "Caller", kind: "short", cell: caller },
     took: { title: "Took", kind: "right", cell: ({ seconds }) => format.time(seconds) },
     outcome: {
-        title: "Outcome", cell: ({ error, refused }) =>
-            error ? [h("span", { class: "bad" }, error), refused ? ` refused: ${refused}` : ""] : h("span", { class: "soft" }, "answered"),
+        title: "Outcome", cell: (call) =>
+            call.error ? [h("span", { class: "bad" }, call.error), ` ${why(call)}`] : h("span", { class: "soft" }, "answered"),
     },
 }
 
@@ -217,12 +223,14 @@ export class Calls {
         return this.connection ? `calls?connection=${this.connection}&limit=500` : "calls?limit=500"
     }
 
-    show({ last, calls, pauses, noted }) {
+    show({ last, calls, pauses, noted, refused = 0 }) {
         const { answered } = this.figures.now.calls
+        const told = Object.values(this.figures.now.errors).reduce((sum, count) => sum + count, 0)
         // It notes anew after a time in which nobody has looked.
         if (last < this.last) this.calls = []
-        if (last < this.last || !this.first) this.first = { noted, answered }
-        Object.assign(this, { pauses, noted, answered })
+        if (last < this.last || !this.first) this.first = { noted, answered, refused, told }
+        this.figure = { noted, answered, refused, told }
+        this.pauses = pauses
         this.calls = [...calls.filter(({ place }) => place > (this.calls[0]?.place ?? 0)), ...this.calls].slice(0, 2_000)
         this.last = last
         this.#show()
@@ -235,10 +243,7 @@ export class Calls {
                 (!this.failed.checked || call.error) &&
                 `${call.actor} ${call.method} ${call.principal ?? ""}`.toLowerCase().includes(searched))
         this.table.show(found.slice(0, 100))
-        // Both are of nearly the same moment.
-        const [noted, made] = [this.noted - this.first?.noted, this.answered - this.first?.answered]
-        const rests = this.pauses > 0 ? `; sampled, as there are too many: ${format.count(noted)} of ${format.count(Math.max(noted, made))}` : ""
-        say(this.count, `${format.count(found.length)} of the last ${format.count(this.calls.length)}${rests}`)
+        say(this.count, `${format.count(found.length)} of the last ${format.count(this.calls.length)}${this.pauses > 0 ? sampled(this.first, this.figure) : ""}`)
     }
 }
 
@@ -305,6 +310,12 @@ export class Store {
     }
 }
 
+/** Rows of slots, folded where there are many. */
+function slotsOf(rows) {
+    const all = h("span", { class: "mono soft" }, rows.join(", "))
+    return rows.length <= 8 ? all : h("details", {}, h("summary", {}, `${format.count(rows.length)} rows, from ${rows[0].split("–")[0]}`), all)
+}
+
 export class Nodes {
     constructor() {
         this.list = h("dl", { class: "card" })
@@ -315,7 +326,7 @@ export class Nodes {
         this.slots = new Table(
             [
                 { title: "Node", kind: "short", cell: ({ node, known }) => [node ?? "none", !known && h("span", { class: "soft" }, " is to own, and was not asked yet")] },
-                { title: "Slots", kind: "right", cell: ({ count }) => format.count(count) }, { title: "", cell: ({ slots }) => h("span", { class: "mono soft" }, slots.join(", ")) },
+                { title: "Slots", kind: "right", cell: ({ count }) => format.count(count) }, { title: "", cell: ({ slots }) => slotsOf(slots) },
             ],
             { key: ({ node, known }) => `${node} ${known}` })
         this.some = h("div", {}, this.list, part("Nodes that are there", card(this.table)), part("Whose each slot is", card(this.slots)))

@@ -1,4 +1,5 @@
 // What changes something; there when the server was started with --inspector-write.
+import { written } from "./inspector-json.js"
 import { format, h, say } from "./inspector-parts.js"
 import { server } from "./inspector-server.js"
 
@@ -14,7 +15,7 @@ export class CallForm {
         this.element = h(
             "form", { class: "call", onsubmit: (event) => this.#call(event) },
             h("label", {}, "Method", this.method), h("label", {}, "Arguments, as a JSON list", this.values),
-            h("div", { class: "tools" }, h("label", {}, "As", this.principal), this.button), this.answer)
+            h("div", { class: "tools" }, h("label", { title: "By its name alone: it has no roles and no claims" }, "As", this.principal), this.button), this.answer)
         this.method.addEventListener("change", () => this.#suggest())
     }
 
@@ -37,7 +38,7 @@ export class CallForm {
         this.button.disabled = true
         try {
             const { result, seconds, error } = (await server.call(this.name, this.method.value, this.values.value || "[]", this.principal.value || null)).shown
-            say(this.answer, error ? `${error.code}: ${error.message}` : `${JSON.stringify(result, null, 2)}\n\nafter ${format.time(seconds)}`)
+            say(this.answer, error ? `${error.code}: ${error.message}` : `${written(result, 2)}\n\nafter ${format.time(seconds)}`)
         } catch (error) {
             say(this.answer, error.message)
         } finally {

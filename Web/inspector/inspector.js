@@ -68,6 +68,15 @@ const views = [
     ["log", "Log", Log], ["errors", "Errors", Errors], ["store", "Store", Store], ["nodes", "Nodes", Nodes],
 ]
 
+/** A name in the address, which somebody may have written by hand. */
+function decoded(text) {
+    try {
+        return decodeURIComponent(text)
+    } catch {
+        return text
+    }
+}
+
 class Inspector {
     figures = new Figures()
     isPaused = false
@@ -77,9 +86,19 @@ class Inspector {
         const links = views.map(([name, title]) => h("a", { href: `#/${name}`, "data-view": name }, title))
         element("views").replaceChildren(...links)
         element("pause").addEventListener("click", () => this.pause(!this.isPaused))
-        addEventListener("hashchange", () => this.route())
+        addEventListener("hashchange", () => (server.takeLink() ? this.begin() : this.route()))
         // A hidden page does not look, so that nothing is noted for it.
         document.addEventListener("visibilitychange", () => this.watch())
+    }
+
+    /** Looks at a server, with the token that is there now. */
+    begin() {
+        this.view?.leave?.()
+        this.view = null
+        this.figures.now = null
+        element("view").replaceChildren()
+        this.status("", "connecting")
+        this.watch()
     }
 
     /** Looks, or rests. */
@@ -90,7 +109,8 @@ class Inspector {
 
     pause(isPaused) {
         this.isPaused = isPaused
-        element("pause").setAttribute("aria-pressed", String(isPaused))
+        say(element("pause"), isPaused ? "Go on" : "Pause")
+        element("pause").classList.toggle("primary", isPaused)
         if (isPaused) this.status("paused", "paused")
         this.watch()
     }
@@ -105,7 +125,7 @@ class Inspector {
         const [path, query] = location.hash.replace(/^#\/?/, "").split("?")
         const [name, ...rest] = path.split("/")
         const found = views.find(([each]) => each === name) ?? views[0]
-        const actor = name === "actors" && rest.length > 0 ? decodeURIComponent(rest.join("/")) : null
+        const actor = name === "actors" && rest.length > 0 ? decoded(rest.join("/")) : null
         const View = actor === null ? found[2] : Actor
         this.view?.leave?.()
         const writes = Boolean(this.figures.now.writes)
@@ -175,8 +195,7 @@ class Inspector {
             if (!field.value.trim()) return
             server.use(field.value)
             location.hash = "#/"
-            this.figures.now = null
-            this.watch()
+            this.begin()
         }
         element("view").replaceChildren(
             h("form", { class: "link", onsubmit: use }, h("h1", {}, "Which server?"),

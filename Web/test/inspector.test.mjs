@@ -1,7 +1,9 @@
 // What the inspector's page makes of what it is told, without a browser.
 import assert from "node:assert/strict"
 import test from "node:test"
-import { swiftTest } from "../inspector/inspector-copy.js"
+import { copiedTest, swiftTest } from "../inspector/inspector-copy.js"
+import { exact, written } from "../inspector/inspector-json.js"
+import { sampled } from "../inspector/inspector-parts.js"
 import { States, patched } from "../inspector/inspector-state.js"
 
 const id = "852A860E-BCCF-4558-9514-30FB457D8488"
@@ -67,14 +69,14 @@ test("a copied test says what it leaves out, and compares nothing that others ha
     const calls = [
         { call: 1, method: "addTodo(title:)", arguments: ["Milk"], time: 1 }, { call: 2, method: "removeTodo(id:)", arguments: [other], error: "application", time: 2 },
         { call: 3, method: "addTodo(title:)", redacted: true, time: 3 }, { call: 5, method: "addTodo(title:)", arguments: [7], error: "invalidArguments", time: 3 },
-        { method: "nothing()\n", error: "methodNotFound", refused: "there is none", time: 4 },
+        { method: "nothing()\n", error: "methodNotFound", refused: "there\nis none", time: 4 },
     ]
     const text = recorded(calls, [{ version: 2, by: [1], titles: ["Milk"] }, { version: 3, by: [3], titles: ["?"] }])
     // One that nobody has made is its caller's.
     assert.match(text, new RegExp(`await #expect\\(throws: \\(any Error\\)\\.self\\) \\{ _ = try await actor\\.removeTodo\\(id: recorded\\(#""${other}""#\\)\\) \\}`))
     assert.match(text, /\/\/ addTodo\(title:\) is left out: its arguments are shown to nobody\./)
     assert.match(text, /\/\/ addTodo\(title:\) is left out: its arguments did not fit/)
-    assert.match(text, /\/\/ nothing\(\)  is left out: there is no such method/)
+    assert.match(text, /\/\/ nothing\(\)  is left out: it was refused before it began, with methodNotFound: there is none\./)
     assert.match(text, /\/\/ States are not compared/)
     assert.doesNotMatch(text, /isShown/)
     // The second version has come by itself: what was called behind it is not compared any more.
@@ -92,4 +94,106 @@ test("a copied test says what it leaves out, and compares nothing that others ha
             { call: 3, method: "removeTodo(id:)", arguments: [id] },
         ], [{ version: 3, by: [1, 2], titles: ["a"] }])
     assert.match(merged, /removeTodo\(id:\) is left out: it names what is not known here/)
+})
+
+test("numbers that a double does not hold are copied, patched and shown as they are", () => {
+    const large = "9007199254740993"
+    const json = `{"call":1,"method":"pay(cents:to:share:)","arguments":[${large},18446744073709551615,0.1],"time":2}`
+    const calls = [exact.parse(json)]
+    const state = exact.parse(`{"paid":${large}}`)
+    const after = patched(exact.parse('{"paid":1,"more":[{"a":1.00000000000000000001}]}'), exact.parse(`[{"op":"replace","path":"/paid","value":${large}}]`))
+    assert.equal(written(after), `{"paid":${large},"more":[{"a":1.00000000000000000001}]}`)
+    const text = swiftTest({
+        name: "till", type: "Demo.Till", calls, versions: [{ stream: "observeState", version: 2, time: 2, calls, moreCalls: 0 }],
+        states: new Map([["observeState", { initial: { paid: 0 }, at: () => state }]]),
+    })
+    assert.match(text, new RegExp(`pay\\(cents: recorded\\(#"${large}"#\\), to: recorded\\(#"18446744073709551615"#\\), share: recorded\\(#"0\\.1"#\\)\\)`))
+    assert.match(text, new RegExp(`isShown\\(#"\\{"paid":${large}\\}"#`))
+})
+
+/** What the inspector shows of a shop whose stock stands at `value`; calls and versions the oldest first. */
+function shop(value, calls, versions, more) {
+    return {
+        name: "shops/2", type: "Demo.Shop", states: [{ stream: "observeStock", version: 9, value, bytes: 2 }], calls: calls.toReversed(),
+        recorded: { since: 100, followed: 110, versions: versions.toReversed(), earlier: [], ...more },
+    }
+}
+
+/** The test of an actor that was looked at each of these times. */
+function copyOf(...looks) {
+    const known = new Map()
+    for (const look of looks) States.take(look, known)
+    return copiedTest(looks.at(-1), known)
+}
+
+const order = (call, time, more) => ({ call, time, seconds: 0.001, method: "order(quantity:)", arguments: [call], ...more })
+
+test("a copied test begins with what was before the calls that it makes again, or says that this is not known", () => {
+    // All of them came before anybody looked: what is shown is what they have made of it.
+    const unseen = copyOf(shop(0, [order(1, 50), order(2, 60, { error: "application" })], []))
+    assert.doesNotMatch(unseen, /actor\.stock|isShown/)
+    assert.match(unseen, /\/\/ What stock was before these calls is not known, as nobody looked at it then/)
+    assert.match(unseen, /order\(quantity: 1\)[^]*#expect\(throws: [^]*order\(quantity: 2\)/)
+    // One that began before its state was followed, however short before, may have changed it unseen.
+    assert.doesNotMatch(copyOf(shop(0, [order(1, 105)], [])), /actor\.stock/)
+    // Those that came behind have changed nothing, so that it is known.
+    const quiet = copyOf(shop(7, [order(1, 50), order(2, 120, { error: "application" })], []))
+    assert.match(quiet, /actor\.stock = try recorded\(#"7"#\)/)
+    assert.match(quiet, /\/\/ 1 call before is left out/)
+    assert.doesNotMatch(quiet, /quantity: 1\)/)
+    assert.match(quiet, /isShown\(#"7"#/)
+    // A call that was over before the oldest version that is kept has a part in what the actor begins with, though a longer one began before it.
+    const long = order(3, 90, { seconds: 1 })
+    const version = { stream: "observeStock", version: 6, base: 5, time: 300, calls: [long], moreCalls: 0, patch: [{ op: "replace", path: "", value: 5 }] }
+    const overtaken = copyOf(shop(5, [order(4, 95), long], [version], { earlier: [{ stream: "observeStock", version: 5, value: 6 }] }))
+    assert.match(overtaken, /actor\.stock = try recorded\(#"6"#\)/)
+    assert.doesNotMatch(overtaken, /quantity: 4\)/)
+    // What the oldest version follows from was not kept.
+    const lost = copyOf(shop(5, [long], [version]))
+    assert.doesNotMatch(lost, /actor\.stock|isShown/)
+    assert.match(lost, /\/\/ What stock was before these calls is not known: it begins as in a new actor/)
+})
+
+test("a copied test leaves out calls whose end is not the actor's alone, and fails when nothing is left", () => {
+    const calls = [order(1, 120, { others: ["tills/1"] }), order(2, 121, { error: "timeout" }), order(3, 122, { error: "unauthorized", refused: "not allowed" })]
+    const text = copyOf(shop(7, calls, []))
+    assert.match(text, /order\(quantity:\) is left out: it calls 'tills\/1', and of other actors there are none in this test\./)
+    assert.match(text, /is left out: it ended with timeout/)
+    assert.match(text, /is left out: it was refused before it began, with unauthorized: not allowed\./)
+    const none = copyOf({ ...shop(7, [{ method: "write(_:)", redacted: true, call: 1, time: 120 }], []), states: [] })
+    assert.match(none, /Issue\.record\("nothing is checked here/)
+    assert.doesNotMatch(copyOf(shop(7, [order(1, 120)], [])), /Issue\.record/)
+    // What was made by a call that is left out is not looked at, nor named.
+    const maker = { call: 1, method: "add(title:)", arguments: ["a"], others: ["x"], time: 1 }
+    const named = { call: 2, method: "remove(id:)", arguments: [id], time: 2 }
+    const cut = recorded([maker, named], [{ version: 2, by: [1], titles: ["a"] }])
+    assert.match(cut, /remove\(id:\) is left out: it names what is not known here/)
+    assert.doesNotMatch(cut, /isShown/)
+})
+
+test("a copied test has nothing in it that turns a line round or ends it", () => {
+    const name = "a\u2028b\u202ec\u0085"
+    const calls = [order(1, 120, { arguments: ["\u202ex\u2029"] }), { method: "x\u2028import Evil", error: "methodNotFound", refused: "\u2029import Evil\r\n", time: 121 }]
+    const text = copyOf({ ...shop("\u200f", calls, []), name })
+    assert.doesNotMatch(text, /[\p{Cf}\u2028\u2029\u0080-\u009f\r]/u)
+    assert.doesNotMatch(text, /^\s*import Evil/m)
+    assert.match(text, /recorded\(##?"\S*\\u202ex\\u2029/)
+})
+
+test("the value before a version that was sent whole is that of the version before, and none where others may have come between", () => {
+    const states = new States()
+    for (const [version, value] of [[3, "c"], [7, "g"]]) states.add(version, value)
+    assert.equal(states.before({ version: 9, previous: 7 }), "g")
+    assert.equal(states.before({ version: 9, previous: 8 }), undefined)
+    assert.equal(states.before({ version: 9, previous: null }), undefined)
+    assert.equal(states.before({ version: 9, base: 3, previous: 7 }), "c")
+})
+
+test("how many calls are shown of how many says nothing of all where refused ones were left out", () => {
+    const first = { noted: 10, refused: 5, answered: 100, told: 20 }
+    assert.equal(sampled(first, { noted: 1_010, refused: 5, answered: 5_100, told: 20 }), "; sampled, as there are too many: 1,000 of 5,000 that were answered")
+    // Nobody was answered, and all that was noted was refused.
+    assert.equal(
+        sampled(first, { noted: 30_010, refused: 30_005, answered: 100, told: 270_020 }),
+        "; sampled, as there are too many: 0 of 0 that were answered, and 30,000 that were refused (clients were told 270,000 errors)")
 })

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Platform
 public import WebSockets
 
@@ -98,7 +99,7 @@ public struct AccessPolicy: Sendable {
             default: break
             }
         }
-        failures.note("authenticate threw \(String(reflecting: type(of: error))): \("\(error)".prefix(4_000))")
+        failures.note("authenticate threw \(String(reflecting: type(of: error))): \("\(error)".prefix(bytes: 4_000))")
         return answer(503, "who you are cannot be found out now; the server's log has the reason")
     }
 

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import TrebuchetActors
 
 /// Which calls are shown: `?after=17&limit=100&connection=3&actor=todos&failed=1`.
@@ -26,8 +27,14 @@ struct CallsLook {
 /// The calls of the last moments, by their numbers, and those that have ended, in their order, among what else has happened.
 struct CallRing {
     static let room = 2_000
+    /// Of why something was refused, in bytes.
+    private static let longestReason = 512
     /// Calls that are known by their numbers, a power of two.
     private static let known = 4_096
+    /// Other actors of a call, and bytes of their names.
+    private static let (mostOthers, longestName) = (8, 128)
+    /// What may have happened between the end of a call and what it failed with, on other reactors.
+    private static let mostBetween = 64
 
     /// A call, as far as it is known. An object, so that what is noted can be copied for who looks in no time, while calls go on.
     final class Entry: Sendable {
@@ -36,12 +43,25 @@ struct CallRing {
         let began: Int64
         let took: Duration?
         let error: TrebuchetError.Code?
+        let details: Details
+
+        /// What few calls have.
+        struct Details: Sendable {
+            /// Actors that its method has named or called.
+            var others: [String] = []
+            var failure: ServerEvent.Failure?
+        }
 
         init(
             _ number: UInt64, _ call: ServerEvent.Call? = nil, began: Int64 = 0, took: Duration? = nil,
-            error: TrebuchetError.Code? = nil
+            error: TrebuchetError.Code? = nil, details: Details = Details()
         ) {
             (self.number, self.call, self.began, self.took, self.error) = (number, call, began, took, error)
+            self.details = details
+        }
+
+        func with(_ details: Details) -> Entry {
+            Entry(number, call, began: began, took: took, error: error, details: details)
         }
     }
 
@@ -113,6 +133,8 @@ struct CallRing {
     private(set) var lastNumber: UInt64 = 0
     /// Calls among them.
     private var noted: UInt64 = 0
+    /// Of these, those that were refused.
+    private var refused: UInt64 = 0
 
     /// What is known of a call; its number alone when that is long ago.
     subscript(number: UInt64) -> Entry {
@@ -130,11 +152,42 @@ struct CallRing {
     }
 
     mutating func end(_ call: ServerEvent.Call, _ took: Duration, _ error: TrebuchetError.Code?) {
-        let entry = Entry(call.number, call, began: self[call.number].began, took: took, error: error)
+        // Where its place was taken meanwhile it is known from its end when it began.
+        let known = self[call.number]
+        let began = known.began > 0 ? known.began : WallTime.milliseconds - Int64(took / .milliseconds(1))
+        let entry = Entry(call.number, call, began: began, took: took, error: error, details: known.details)
         if !entries.isEmpty, entries[Self.place(call.number)]?.number == call.number {
             entries[Self.place(call.number)] = entry
         }
         append(.ended(entry))
+    }
+
+    /// The method of a call has named or called another actor, or its own.
+    mutating func reach(_ number: UInt64, _ actor: String) {
+        let entry = self[number]
+        let name = actor.prefix(bytes: Self.longestName)
+        var details = entry.details
+        guard let call = entry.call, actor != call.actor, details.others.count < Self.mostOthers,
+            !details.others.contains(name)
+        else { return }
+        details.others.append(name)
+        entries[Self.place(number)] = entry.with(details)
+    }
+
+    /// What a call has failed with, which has just ended or is about to.
+    mutating func fail(_ failure: ServerEvent.Failure) {
+        let entry = self[failure.call]
+        guard entry.call != nil else { return }
+        var details = entry.details
+        details.failure = failure
+        let failed = entry.with(details)
+        entries[Self.place(failure.call)] = failed
+        for age in 1...Self.mostBetween where age <= ended.count {
+            let place = (first + ended.count - age) % ended.count
+            guard case .ended(let found) = ended[place].outcome, found === entry else { continue }
+            ended[place] = Ended(number: ended[place].number, outcome: .ended(failed))
+            return
+        }
     }
 
     mutating func refuse(
@@ -143,15 +196,29 @@ struct CallRing {
         append(
             .refused(
                 Refused(
-                    peer: peer, actor: actor, target: target, error: error, reason: String(reason.prefix(512)),
+                    peer: peer, actor: actor, target: target, error: error,
+                    reason: reason.prefix(bytes: Self.longestReason),
                     time: WallTime.milliseconds)))
     }
 
-    mutating func tell(_ event: ServerEvent) { append(.told(event, at: WallTime.milliseconds)) }
+    mutating func tell(_ event: ServerEvent) {
+        // What is kept has a limit in bytes: a place takes no more than a line of a log.
+        let kept: ServerEvent =
+            switch event {
+            case .line(let level, let text): .line(level, text.prefix(bytes: LogLine.longest))
+            case .connectionRefused(let address, let status, let reason):
+                .connectionRefused(address: address, status: status, reason: reason.prefix(bytes: Self.longestReason))
+            case .stored(let actors, let took, let error):
+                .stored(actors: actors, took: took, error: error?.prefix(bytes: LogLine.longest))
+            default: event
+            }
+        append(.told(kept, at: WallTime.milliseconds))
+    }
 
     private mutating func append(_ outcome: Outcome) {
         lastNumber += 1
         if outcome.isCall { noted += 1 }
+        if case .refused = outcome { refused += 1 }
         let made = Ended(number: lastNumber, outcome: outcome)
         if ended.count < Self.room {
             ended.append(made)
@@ -179,7 +246,7 @@ struct CallRing {
     func json(_ look: CallsLook, pauses: UInt64) -> InspectorJSON {
         .object([
             ("last", .count(lastNumber)), ("kept", .count(ended.count { $0.outcome.isCall })),
-            ("pauses", .count(pauses)), ("noted", .count(noted)),
+            ("pauses", .count(pauses)), ("noted", .count(noted)), ("refused", .count(refused)),
             ("calls", .list(shown(after: look.after, limit: look.limit) { look.takes($0) })),
         ])
     }
@@ -213,6 +280,16 @@ extension CallRing.Entry {
             ("seconds", took.map { .number($0 / .seconds(1)) } ?? .null),
             ("error", .text(error.map { "\($0)" })),
         ] + Self.shown(call.arguments) + (call.trace.map { [("trace", .text($0.traceID))] } ?? [])
+            + shown(details)
+    }
+
+    private func shown(_ details: Details) -> [(String, InspectorJSON)] {
+        let others = details.others.isEmpty ? [] : [("others", InspectorJSON.list(details.others.map { .text($0) }))]
+        guard let failure = details.failure else { return others }
+        return others + [
+            ("thrown", .text(failure.thrown)), ("errorNumber", .text(failure.number)),
+            ("reason", .text(failure.reason)),
+        ]
     }
 
     private static func shown(_ arguments: ServerEvent.Call.Arguments?) -> [(String, InspectorJSON)] {

@@ -12,7 +12,8 @@ extension ServerConnection {
             ("principal", .text(peer.principal)), ("protocol", .count(dates == .milliseconds ? 3 : 2)),
             ("reactor", .text(shard.reactor.name)),
             ("seconds", .seconds(MonotonicClock.now &- opened)), ("streams", .count(streams.count)),
-            ("calls", .count(running.count)), ("heldBytes", .count(link.memory?.heldBytes ?? 0)),
+            ("calls", .count(running.count)),
+            ("heldBytes", .count(max(link.memory?.heldBytes ?? 0, link.pendingBytes))),
             ("writable", .flag(isWritable)), ("draining", .flag(isDraining)),
             ("ofNode", .flag(upstream != nil)),
         ]

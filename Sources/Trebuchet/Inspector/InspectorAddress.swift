@@ -12,7 +12,7 @@ struct InspectorAddress: Sendable {
 
     init(_ server: TrebuchetServer, token: String, writes: Bool, on reactors: ReactorGroup) {
         door = OperatorDoor(server, name: "inspector", token: token, takesOwnPages: true)
-        views = InspectorViews(recorder: InspectorRecorder(server.parts.events, on: server.shards[0]), writes: writes)
+        views = InspectorViews(recorder: InspectorRecorder(server.parts.events, on: server.shards), writes: writes)
         pages = InspectorPages(of: door, views, on: reactors, log: server.parts.log)
     }
 

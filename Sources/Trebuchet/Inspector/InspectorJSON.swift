@@ -54,7 +54,7 @@ enum InspectorJSON: Sendable {
             buffer.append(UInt8(ascii: "}"))
         case .written(let json):
             // What is escaped stands inside of strings alone, and never behind a backslash.
-            json.withUnsafeBytes { Self.write($0, to: &buffer) { Self.isMarkup($0) } }
+            json.withUnsafeBytes { Self.write($0, to: &buffer) { $0 == 0x7F || Self.isMarkup($0) } }
         }
     }
 
@@ -71,17 +71,47 @@ enum InspectorJSON: Sendable {
     }
 
     /// Most have nothing that is to be escaped, and are copied at once.
+    ///
+    /// What a terminal takes for commands is escaped whatever it is: also who asks with `curl` sees JSON alone.
     @inline(__always)
     private static func write(
         _ bytes: UnsafeRawBufferPointer, to buffer: inout ByteBuffer, escaping isEscaped: (UInt8) -> Bool
     ) {
-        var start = 0
-        for place in 0..<bytes.count where isEscaped(bytes[place]) {
+        var (start, place) = (0, 0)
+        while place < bytes.count {
+            let byte = bytes[place]
+            let command = mayBeginCommand[Int(byte)] ? command(at: place, in: bytes) : nil
+            guard command != nil || isEscaped(byte) else {
+                place += 1
+                continue
+            }
             buffer.append(UnsafeRawBufferPointer(rebasing: bytes[start..<place]))
-            escape(bytes[place], to: &buffer)
-            start = place + 1
+            if let command {
+                for unit in UTF16.encode(command)! { escape(unit, to: &buffer) }
+                place += UTF8.width(command)
+            } else {
+                escape(byte, to: &buffer)
+                place += 1
+            }
+            start = place
         }
         buffer.append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+    }
+
+    /// Bytes that such a scalar begins with: most texts, in most scripts, have none of them.
+    private static let mayBeginCommand: [Bool] = {
+        var found = Array(repeating: false, count: 256)
+        for value in 0x80...0x10FFFF as ClosedRange<UInt32> {
+            guard let scalar = Unicode.Scalar(value), LogLine.isCommand(scalar) else { continue }
+            found[Int(UTF8.encode(scalar)!.first!)] = true
+        }
+        return found
+    }()
+
+    private static func command(at place: Int, in bytes: UnsafeRawBufferPointer) -> Unicode.Scalar? {
+        var (decoder, rest) = (UTF8(), bytes[place...].prefix(4).makeIterator())
+        guard case .scalarValue(let scalar) = decoder.decode(&rest), LogLine.isCommand(scalar) else { return nil }
+        return scalar
     }
 
     @inline(__always)
@@ -94,8 +124,15 @@ enum InspectorJSON: Sendable {
             buffer.append(UInt8(ascii: "\\"))
             return buffer.append(byte)
         }
-        buffer.append("\\u00" as StaticString)
-        for digit in [byte >> 4, byte & 15] { buffer.append(digit < 10 ? 0x30 + digit : 0x57 + digit) }
+        escape(UInt16(byte), to: &buffer)
+    }
+
+    private static func escape(_ unit: UInt16, to buffer: inout ByteBuffer) {
+        buffer.append("\\u" as StaticString)
+        for shift in [12, 8, 4, 0] as [UInt16] {
+            let digit = UInt8(truncatingIfNeeded: unit >> shift) & 15
+            buffer.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+        }
     }
 }
 

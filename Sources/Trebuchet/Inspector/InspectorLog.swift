@@ -13,7 +13,7 @@ struct LogLook {
         limit = try query.number("limit", in: 1...CallRing.room) ?? 200
         connection = try query.number("connection", in: 0...Int.max).map { Double($0) }
         // As lines have it.
-        actor = query.text("actor").map { LogLine.of($0) }
+        actor = query.text("actor").map { LogLine.ofName($0) }
     }
 
     func takes(_ line: LogRecord) -> Bool {
@@ -34,8 +34,7 @@ extension CallRing.Outcome {
             let took = entry.took ?? .zero
             return (
                 .callEnded(call, took: took, error: entry.error),
-                entry.began + took.components.seconds * 1_000
-                    + took.components.attoseconds / 1_000_000_000_000_000
+                entry.began + Int64(took / .milliseconds(1))
             )
         case .refused(let refused):
             return (
@@ -60,7 +59,7 @@ extension CallRing {
             let fields = line.fields.map { field -> (String, InspectorJSON) in
                 switch field.value {
                 case .text(let text): (field.name, .text(text))
-                case .number(let number): (field.name, .number(number))
+                case .number(let number): (field.name, Int64(exactly: number).map { .whole($0) } ?? .number(number))
                 }
             }
             lines.append(

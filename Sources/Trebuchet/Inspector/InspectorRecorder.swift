@@ -52,14 +52,17 @@ final class InspectorRecorder: Sendable {
 
     private let events: ServerEvents
     private let reactor: Reactor
+    /// Of all shards: where one is held up another goes on.
+    private let reactors: [Reactor]
     private let state: Mutex<State>
     private let noted = Atomic<UInt64>(0)
 
-    /// - Parameter shard: by whose reactor's clock looking ends.
-    init(_ events: ServerEvents, on shard: ServerShard, budget: NoteBudget = NoteBudget()) {
+    /// - Parameter shards: by the clock of the first one's reactor looking ends.
+    init(_ events: ServerEvents, on shards: [ServerShard], budget: NoteBudget = NoteBudget()) {
         self.events = events
         state = Mutex(State(budget: budget))
-        reactor = shard.reactor
+        reactors = shards.map(\.reactor)
+        reactor = reactors[0]
     }
 
     // MARK: Looking
@@ -108,21 +111,40 @@ final class InspectorRecorder: Sendable {
         guard await asked({ self.goOn() }) else {
             throw TrebuchetError(.unavailable, "\(reactor.name) does not answer: something holds it up")
         }
-        if isNew { actor?.goOn() }
+        // Where more was encoded than there is its states are followed once that is made up for.
+        if isNew, !state.withLock({ $0.budget.isInDebt }) { actor?.goOn() }
         return actor
     }
 
     /// What is noted of an actor, the newest version first.
     func versions(of actor: InspectedActor, _ look: ActorLook) -> InspectorJSON {
-        let (kept, shown, earlier, calls) = state.withLock { state in
-            let shown = Array(actor.versions.suffix(look.versions))
-            return (actor.versions.count, shown, look.wantsEarlier ? actor.earlier(than: shown) : nil, state.calls)
+        let (shown, chains, calls, kept, followed, behind) = state.withLock { state in
+            var shown = Array(actor.versions.suffix(look.versions))
+            let chains = look.wantsEarlier ? actor.chains(before: &shown) : nil
+            return (shown, chains, state.calls, actor.versions.count, actor.followed(showing: shown), actor.behind)
+        }
+        let earlier = chains.map { chains in
+            InspectorJSON.list(
+                chains.compactMap { json(of: $0, in: actor, isKept: look.versions == InspectedActor.room) })
         }
         return .object(
             [
-                ("since", .whole(actor.since)), ("kept", .count(kept)),
-                ("versions", .list(shown.reversed().map { $0.json(calls) })),
+                ("since", .whole(actor.since)), ("followed", followed.map { .whole($0) } ?? .null),
+                ("kept", .count(min(kept, InspectedActor.room))), ("room", .count(InspectedActor.room)),
+                ("versions", .list(shown.reversed().map { $0.json(calls, behind: behind[$0.stream]) })),
             ] + (earlier.map { [("earlier", $0)] } ?? []))
+    }
+
+    /// A value that versions follow from, made here: without the lock, behind which calls wait.
+    private func json(of chain: StateChain, in actor: InspectedActor, isKept: Bool) -> InspectorJSON? {
+        guard let value = chain.made else { return nil }
+        // The next look makes what follows from it.
+        if isKept, !chain.patches.isEmpty {
+            state.withLock { _ in actor.note(made: value, chain.number, of: chain.stream) }
+        }
+        return .object([
+            ("stream", .text(chain.stream)), ("version", .count(chain.number)), ("value", .written(value)),
+        ])
     }
 
     /// Those of one actor that have ended, the newest first.
@@ -139,19 +161,22 @@ final class InspectorRecorder: Sendable {
     }
 
     /// What one of its states was sent as.
-    func note(_ taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) {
-        state.withLock { state in
+    ///
+    /// - Returns: whether its whole value is to be noted too.
+    func note(_ taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) -> Bool {
+        defer { noted.wrappingAdd(1, ordering: .relaxed) }
+        return state.withLock { state in
             if taken.base == nil { state.budget.spend(bytes: taken.bytes) }
             // Of the version itself nothing was noted either.
-            if !state.budget.isUsedUp { actor.note(taken, of: stream) }
+            return !state.budget.isUsedUp && actor.note(taken, of: stream)
         }
-        noted.wrappingAdd(1, ordering: .relaxed)
     }
 
     /// What one of its states is now.
     func note(whole taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) {
         state.withLock { state in
-            state.budget.spend(bytes: taken.bytes)
+            // What is looked at again was not encoded anew.
+            if actor.looksAnew(at: taken, of: stream) { state.budget.spend(bytes: taken.bytes) }
             actor.note(whole: taken, of: stream)
         }
     }
@@ -162,7 +187,7 @@ final class InspectorRecorder: Sendable {
     }
 
     /// Where the reactor does not get on it begins later, and what is known is shown meanwhile.
-    private func look() async { _ = await asked { self.goOn() } }
+    func look() async { _ = await asked { self.goOn() } }
 
     /// Notes for half a minute from now. On the reactor.
     private func goOn() {
@@ -249,36 +274,69 @@ final class InspectorRecorder: Sendable {
 
     private func hear(_ event: ServerEvent) {
         let now = MonotonicClock.now
-        let (rest, old) = state.withLock { state -> (UInt64?, [Ear]) in
+        let (usedUp, pause, old) = state.withLock { state -> (NoteBudget.UsedUp, UInt64, [Ear]) in
             // What others are about to tell.
-            guard !state.budget.isUsedUp else { return (nil, []) }
-            let rest = state.budget.take(event, at: now)
+            guard !state.budget.isUsedUp else { return (NoteBudget.UsedUp(), 0, []) }
+            let usedUp = state.budget.take(event, at: now)
             note(event, in: &state)
-            guard rest != nil else { return (nil, []) }
+            guard usedUp.events != nil || usedUp.values != nil else { return (usedUp, 0, []) }
             for actor in state.actors.values { actor.leaveGap() }
             // At once: a turn may have a thousand calls more.
-            return (rest, listen(&state))
+            return (usedUp, state.budget.pauses, listen(&state))
         }
         noted.wrappingAdd(1, ordering: .relaxed)
-        guard let rest else { return }
+        guard usedUp.events != nil || usedUp.values != nil else { return }
         withExtendedLifetime(old) {}
-        for actor in actors { actor.leave(forGood: false) }
-        reactor.execute { [weak self] in
-            self?.reactor.schedule(after: .nanoseconds(Int64(rest))) { [weak self] in
-                guard let self else { return }
-                state.withLock { $0.budget.renew() }
-                listen()
-                for actor in self.actors { actor.goOn() }
+        for actor in state.withLock({ Array($0.actors.values) }) { actor.leave(forGood: false) }
+        if let rest = usedUp.events {
+            wait(rest) {
+                $0.budget.isUsedUp && $0.budget.pauses == pause
+            } then: {
+                $0.budget.renew()
+            }
+        }
+        // One wait at a time: there is no other debt until this one is settled.
+        if let rest = usedUp.values {
+            wait(rest) {
+                $0.budget.isInDebt
+            } then: {
+                $0.budget.settle()
             }
         }
     }
 
-    private var actors: [InspectedActor] { state.withLock { Array($0.actors.values) } }
+    /// Goes on after some nanoseconds, on the first reactor that gets to it.
+    private func wait(
+        _ rest: UInt64, while isDue: @escaping @Sendable (borrowing State) -> Bool,
+        then body: @escaping @Sendable (inout State) -> Void
+    ) {
+        for reactor in reactors {
+            reactor.execute { [weak self, weak reactor] in
+                reactor?.schedule(after: .nanoseconds(Int64(rest))) { [weak self] in
+                    self?.goOn(while: isDue, then: body)
+                }
+            }
+        }
+    }
+
+    private func goOn(
+        while isDue: @Sendable (borrowing State) -> Bool, then body: @Sendable (inout State) -> Void
+    ) {
+        let actors = state.withLock { state -> [InspectedActor] in
+            guard isDue(state) else { return [] }
+            body(&state)
+            return state.budget.isUsedUp || state.budget.isInDebt ? [] : Array(state.actors.values)
+        }
+        listen()
+        for actor in actors { actor.goOn() }
+    }
 
     private func note(_ event: ServerEvent, in state: inout State) {
         switch event {
         case .callBegan(let call): state.calls.begin(call)
         case .callEnded(let call, let took, let error): state.calls.end(call, took, error)
+        case .callFailed(let failure): state.calls.fail(failure)
+        case .callReached(let call, let actor): state.calls.reach(call, actor)
         case .callRefused(let peer, let actor, let target, let error, let reason):
             state.calls.refuse(peer, actor, target, error, reason)
         case .versionMade(let version):
@@ -291,6 +349,12 @@ final class InspectorRecorder: Sendable {
         case .skipped(let stream, let connection, let from, let to):
             guard connection != 0 else { return }
             state.actors[ActorName(stream.actor)]?.countSkipped(stream.target, by: connection, from, to)
+        case .behind(let stream, let connection, let number):
+            guard connection != 0 else { return }
+            state.actors[ActorName(stream.actor)]?.countBehind(stream.target, connection, at: number)
+        case .streamEnded(let stream, let connection, _):
+            state.actors[ActorName(stream.actor)]?.countEnd(stream.target, of: connection)
+            state.calls.tell(event)
         default: state.calls.tell(event)
         }
     }

@@ -21,33 +21,52 @@ struct NoteBudget {
     private var bytes: Double
     private var filledAt: UInt64 = 0
     private(set) var isUsedUp = false
-    /// How often it was.
+    /// How often it was: calls were left out then.
     private(set) var pauses: UInt64 = 0
+    /// Whether more was encoded for who looks than there is: until that is made up for no values are, and calls are noted all the same.
+    private(set) var isInDebt = false
 
     init(_ all: Int = NoteBudget.most) {
         (self.all, left) = (all, all)
         bytes = Self.windowsAtOnce * Double(all)
     }
 
-    /// - Returns: when it is used up with this, how long it is until there is more, in nanoseconds.
-    mutating func take(_ event: ServerEvent, at now: UInt64) -> UInt64? {
+    /// What is used up, and how long it is until there is more, in nanoseconds.
+    struct UsedUp {
+        /// Of all that happens.
+        var events: UInt64?
+        /// Of what is encoded for who looks alone.
+        var values: UInt64?
+    }
+
+    /// - Returns: what is used up with this, once.
+    mutating func take(_ event: ServerEvent, at now: UInt64) -> UsedUp {
         if now &- began >= Self.window { (began, left) = (now, all) }
         bytes = min(
             Self.windowsAtOnce * Double(all), bytes + Double(now &- filledAt) / Double(Self.window) * Double(all))
         filledAt = now
         switch event {
-        case .delivered, .skipped: left -= 1
+        case .delivered, .skipped, .behind: left -= 1
         case .versionMade(let version):
             left -= Self.callCost + version.calls.count / 8
             spend(bytes: version.bytesForReaders)
         default: left -= Self.callCost
         }
-        guard left <= 0 || bytes < 0 else { return nil }
-        isUsedUp = true
-        pauses += 1
-        let debt = max(0, -bytes) / Double(all) * Double(Self.window)
-        return max(1, Self.window - min(Self.window, now &- began), UInt64(min(debt, 1e10)))
+        var usedUp = UsedUp()
+        if left <= 0 {
+            isUsedUp = true
+            pauses += 1
+            usedUp.events = max(1, Self.window - min(Self.window, now &- began))
+        }
+        if bytes < 0, !isInDebt {
+            isInDebt = true
+            usedUp.values = max(1, UInt64(min(-bytes / Double(all) * Double(Self.window), 1e10)))
+        }
+        return usedUp
     }
+
+    /// Values are encoded again for who looks.
+    mutating func settle() { isInDebt = false }
 
     /// A state was encoded for who looks. By itself that stops nothing.
     mutating func spend(bytes count: Int) { bytes -= Double(count) / Self.bytesPerUnit }

@@ -23,6 +23,8 @@ final class StateWatch: StreamSubscriber, @unchecked Sendable {
     }
 
     private let loop: SystemShard
+    /// Whether it is over with the first version that it is told.
+    private let isOnce: Bool
     private let take: @Sendable (Taken?) -> Void
     private var subscription: StreamSubscription?
     /// A stream refers to who subscribes to it without holding him.
@@ -30,8 +32,9 @@ final class StateWatch: StreamSubscriber, @unchecked Sendable {
     private var isOver = false
 
     /// - Parameter take: told each version, on the loop, and nil when there are none any more.
-    private init(on loop: SystemShard, _ take: @escaping @Sendable (Taken?) -> Void) {
+    private init(on loop: SystemShard, isOnce: Bool, _ take: @escaping @Sendable (Taken?) -> Void) {
         self.loop = loop
+        self.isOnce = isOnce
         self.take = take
     }
 
@@ -39,11 +42,13 @@ final class StateWatch: StreamSubscriber, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - pool: where it is followed when the actor has no reactor.
+    ///   - isOnce: whether its value now is wanted alone.
+    @discardableResult
     static func follow(
-        _ stream: String, of record: ActorRecord, else pool: SystemShard,
+        _ stream: String, of record: ActorRecord, else pool: SystemShard, isOnce: Bool = false,
         _ take: @escaping @Sendable (Taken?) -> Void
     ) -> StateWatch {
-        let watch = StateWatch(on: record.home ?? pool, take)
+        let watch = StateWatch(on: record.home ?? pool, isOnce: isOnce, take)
         record.executeStreamingTarget(stream) { hub in
             watch.loop.reactor.run {
                 guard let hub else { return take(nil) }
@@ -80,6 +85,7 @@ final class StateWatch: StreamSubscriber, @unchecked Sendable {
 
     var isLocal: Bool { true }
     var countsDeliveries: Bool { false }
+    var isLooking: Bool { true }
     var isWritable: Bool { true }
     var isAwaited: Bool { false }
     func inOneWrite(_ body: () -> Void) { body() }
@@ -96,6 +102,7 @@ final class StateWatch: StreamSubscriber, @unchecked Sendable {
             Taken(
                 number: number, base: base, json: json.count <= Self.longest ? Array(json) : nil, bytes: json.count,
                 subscribers: subscription.broadcaster.hub.subscriberCount))
+        if isOnce { leave() }
     }
 
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {

@@ -25,6 +25,8 @@ extension TrebuchetServer {
     ) async throws(TrebuchetError) -> InspectorJSON? {
         guard let record = directory.record(ActorName(look.name)) else { return nil }
         guard record.type.isInspectable else {
+            // Calls of it are noted, as those of all.
+            await recorder.look()
             return .object([
                 ("name", .text(record.name)), ("type", .text(record.type.name)),
                 ("reactor", .text(reactorName(of: record))), ("hidden", .flag(true)), ("states", .list([])),
@@ -33,11 +35,13 @@ extension TrebuchetServer {
         }
         let pool = shards[0].states
         let actor = try await recorder.look(at: record) { [weak self] actor, stream in
-            guard let record = self?.directory.record(ActorName(actor.name)), actor.isOf(record) else { return }
+            guard let record = self?.record(of: actor) else { return }
             actor.add(
-                StateWatch.follow(stream, of: record, else: pool) { [weak recorder, weak actor] taken in
-                    guard let taken, let recorder, let actor else { return }
-                    recorder.note(taken, of: stream, in: actor)
+                StateWatch.follow(stream, of: record, else: pool) { [weak self, weak recorder, weak actor] taken in
+                    guard let taken, let recorder, let actor, recorder.note(taken, of: stream, in: actor) else {
+                        return
+                    }
+                    self?.noteWhole(stream, of: actor, recorder, else: pool)
                 })
         }
         let description = record.type.description
@@ -61,6 +65,24 @@ extension TrebuchetServer {
             ("recorded", actor.map { recorder.versions(of: $0, look) } ?? .null),
             ("calls", recorder.calls(of: record.name)),
         ])
+    }
+
+    private func record(of actor: InspectedActor) -> ActorRecord? {
+        directory.record(ActorName(actor.name)).flatMap { actor.isOf($0) ? $0 : nil }
+    }
+
+    /// Notes a state whole that is sent as differences.
+    private func noteWhole(
+        _ stream: String, of actor: InspectedActor, _ recorder: InspectorRecorder, else pool: SystemShard
+    ) {
+        guard let record = record(of: actor) else { return }
+        // Not while its subscribers are being written to.
+        (record.home ?? pool).reactor.execute {
+            StateWatch.follow(stream, of: record, else: pool, isOnce: true) { [weak recorder, weak actor] taken in
+                guard let taken, let actor else { return }
+                recorder?.note(whole: taken, of: stream, in: actor)
+            }
+        }
     }
 
     private static func shown(_ stream: String, _ taken: StateWatch.Taken?) -> InspectorJSON {

@@ -7,7 +7,7 @@ internal import WebSockets
 /// The inspector: what a server has and does, for who develops it.
 extension TrebuchetServer {
     /// Where the inspector is, and for whom.
-    public struct Inspector: Sendable {
+    public struct Inspector: Sendable, CustomStringConvertible {
         /// The address that it listens on.
         public let address: SocketAddress
         /// Whether it is an `https:` address.
@@ -19,6 +19,8 @@ extension TrebuchetServer {
         public var link: String { "\(url)#token=\(token)" }
         /// The address without the token, for who has that already.
         public var url: String { "\(isSecure ? "https" : "http")://\(address)/" }
+        /// The same: who prints it does not print the token.
+        public var description: String { url }
     }
 
     /// Shows the server from inside, at an address of its own, until the server has ended. Before or after `start`, once.

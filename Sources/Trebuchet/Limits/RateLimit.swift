@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Platform
 
 /// How many calls may be made: so many a second in the long run, and a number at once.
@@ -59,7 +60,7 @@ final class ConnectionBuckets {
         if !limits.callsPerMethod.isEmpty, let limit = limits.callsPerMethod[target],
             let wait = methods[target, default: TokenBucket(limit, now: now)].take(at: now)
         {
-            return ("calls of \(target)", "callsPerMethod", wait)
+            return ("calls of \(target.prefix(bytes: 128))", "callsPerMethod", wait)
         }
         if let limit = limits.callsPerConnectionRate {
             if connection == nil { connection = TokenBucket(limit, now: now) }

@@ -7,15 +7,46 @@ package enum LogLine {
     package static let longest = 8_192
 
     /// Of a longer text the beginning, and that there is more.
-    package static func of(_ text: String) -> String {
+    package static func of(_ text: String) -> String { of(text) { isCommand($0) } }
+
+    /// The same of a name: of two names that differ so do the lines, as a backslash is escaped too.
+    static func ofName(_ name: String) -> String { of(name) { isCommand($0) || $0 == "\\" } }
+
+    private static func of(_ text: String, escaping isEscaped: (Unicode.Scalar) -> Bool) -> String {
         var line = ""
         var count = 0
         for scalar in text.unicodeScalars {
             count += 1
             guard count <= longest else { return line + "…" }
-            switch scalar.properties.generalCategory {
-            case .control, .lineSeparator, .paragraphSeparator, .format: line += scalar.escaped(asASCII: true)
-            default: line.unicodeScalars.append(scalar)
+            if isEscaped(scalar) {
+                line += scalar.escaped(asASCII: true)
+            } else {
+                line.unicodeScalars.append(scalar)
+            }
+        }
+        return line
+    }
+
+    /// Whether a terminal could take it for a command, or a reader for another place in the line.
+    static func isCommand(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator, .format: true
+        default: false
+        }
+    }
+
+    /// JSON that somebody else may have written, as it is, but for what a terminal takes for commands: that is escaped as JSON has it.
+    package static func ofJSON(_ json: String) -> String {
+        var line = ""
+        for scalar in json.unicodeScalars {
+            // Between values line breaks and tabs may stand, and in none.
+            guard isCommand(scalar), scalar != "\n", scalar != "\t" else {
+                line.unicodeScalars.append(scalar)
+                continue
+            }
+            for unit in UTF16.encode(scalar)! {
+                let digits = String(unit, radix: 16)
+                line += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
             }
         }
         return line

@@ -25,10 +25,13 @@ struct LogRecord {
         case .connectionOpened(let peer):
             self.init(.info, "connection opened")
             add(peer)
-        case .connectionClosed(let peer, let lasted):
+        case .connectionClosed(let peer, let lasted, let why):
             self.init(.info, "connection closed")
             add(peer)
             add("seconds", lasted)
+            add("cause", why.cause.rawValue)
+            if let code = why.code { add("code", code) }
+            if !why.reason.isEmpty { add("reason", why.reason) }
         case .connectionRefused(let address, let status, let reason):
             self.init(.notice, "refused")
             if let address { add("address", "\(address)") }
@@ -46,11 +49,17 @@ struct LogRecord {
             add(call)
             add("seconds", took)
             if let error { add("error", "\(error)") }
+        case .callFailed(let failure):
+            guard let thrown = failure.thrown else { return nil }
+            self.init(.debug, "error of a call")
+            add("call", failure.call)
+            add("thrown", thrown)
+            if let number = failure.number { add("number", number) }
         case .callRefused(let peer, let actor, let target, let error, let reason):
             self.init(.debug, "call refused")
             add(peer)
-            add("actor", actor)
-            add("method", target)
+            add("actor", named: actor)
+            add("method", named: target)
             add("error", "\(error)")
             add("reason", reason)
         default:
@@ -79,6 +88,11 @@ struct LogRecord {
             add(stream)
             add("behind", from)
             add("version", to)
+        case .behind(let stream, let connection, let number):
+            self.init(.trace, "behind")
+            add("connection", connection)
+            add(stream)
+            add("version", number)
         case .streamBegan(let stream, let peer, let beginning):
             self.init(.debug, "stream began")
             add(peer)
@@ -99,7 +113,7 @@ struct LogRecord {
         case .actorMade(let name, let type), .actorLetGo(let name, let type):
             if case .actorMade = event { self.init(.debug, "actor made") } else { self.init(.debug, "actor let go") }
             add("type", type)
-            add("actor", name)
+            add("actor", named: name)
         case .stored(let actors, let took, let error):
             self.init(error == nil ? .debug : .error, error == nil ? "stored" : "not stored")
             add("actors", actors)
@@ -136,6 +150,10 @@ struct LogRecord {
     // MARK: Fields
 
     private mutating func add(_ name: String, _ value: String) { fields.append((name, .text(LogLine.of(value)))) }
+    /// What somebody is called, or something.
+    private mutating func add(_ name: String, named value: String) {
+        fields.append((name, .text(LogLine.ofName(value))))
+    }
     private mutating func add(_ name: String, _ value: some BinaryInteger) {
         fields.append((name, .number(Double(value))))
     }
@@ -144,21 +162,21 @@ struct LogRecord {
     private mutating func add(_ peer: ServerEvent.Peer) {
         add("connection", peer.connection)
         if let address = peer.address { add("address", "\(address)") }
-        if let principal = peer.principal { add("principal", principal) }
+        if let principal = peer.principal { add("principal", named: principal) }
     }
 
     private mutating func add(_ call: ServerEvent.Call) {
         add("call", call.number)
         add(call.peer)
         add("type", call.type)
-        add("actor", call.actor)
+        add("actor", named: call.actor)
         add("method", call.method)
         if let trace = call.trace { add("trace", trace.traceID) }
     }
 
     private mutating func add(_ stream: ServerEvent.Stream) {
         add("type", stream.type)
-        add("actor", stream.actor)
+        add("actor", named: stream.actor)
         add("stream", stream.target)
     }
 

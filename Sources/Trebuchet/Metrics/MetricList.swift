@@ -69,6 +69,10 @@ struct MetricList {
         text.add(
             "trebuchet_connections_closed_total", .counter, "Connections that have ended.", counts[.connectionsClosed])
         text.add(
+            "trebuchet_connection_ends_total", .counter,
+            "Why connections have ended: the client closed it, it was lost, the client was silent or took nothing, sent what is no WebSocket, passed a limit, or the server closed it.",
+            samples("cause", ServerEvent.Closing.Cause.allCases.map { ($0.rawValue, $0.figure) }))
+        text.add(
             "trebuchet_requests_refused_total", .counter,
             "Connections and requests for pages that were refused, by the HTTP status of the answer.",
             refusals.sorted { $0.key < $1.key }.map { (["status": "\($0.key)"], Double($0.value)) })

@@ -52,7 +52,8 @@ struct OperatorDoor: Sendable {
     ) throws(TransportError) -> WebSocketServer {
         var limits = WebSocketLimits()
         limits.connections = Self.connections
-        limits.connectionsPerAddress = Self.connections
+        // Operators may all come from one, and those that give way count until they have gone.
+        limits.connectionsPerAddress = 2 * Self.connections
         limits.heldBytes = Self.heldBytes
         limits.heldBytesPerAddress = Self.heldBytes
         limits.pages.patience = .seconds(10)
@@ -86,8 +87,11 @@ struct OperatorDoor: Sendable {
                     let response = HTTPResponse(status: 403, text: "the host is no name of this machine")
                     return refuse(response, address, "a name that is none of this machine's")
                 }
-                return origins.refusal(of: request, at: address).map {
-                    refuse($0, address, "a name that is none of this machine's, or a page of another origin")
+                return origins.refusal(of: request, at: address).map { _ in
+                    let response = HTTPResponse(
+                        status: 403, text: "the host is no name of this machine, as localhost or 127.0.0.1 are")
+                    return refuse(
+                        response, address, "a name that is none of this machine's, or a page of another origin")
                 }
             },
             admit: clients.isEmpty ? nil : letIn, plain: { Self.protected(answer($0.head, $0.remoteAddress)) },
@@ -96,7 +100,7 @@ struct OperatorDoor: Sendable {
                     return .reject(Self.protected(HTTPResponse(status: 404, text: "there are no such WebSockets here")))
                 }
                 return WebSocketConnections.accept(upgrade, on: clients, parts.limits)
-            }, takesPost: takesPost)
+            }, takesPost: takesPost, makesRoom: true)
     }
 
     @Sendable private func letIn(_ upgrade: WebSocketUpgrade) async -> WebSocketUpgrade.Admission {
@@ -146,12 +150,13 @@ struct OperatorDoor: Sendable {
     func refusal(of request: HTTPRequestHead, from address: SocketAddress?) -> HTTPResponse? {
         guard let digest else { return nil }
         if let token = request.bearerToken, Digest.areEqual(digest, Digest.sha256(Array(token.utf8))) { return nil }
+        let hasNone = request.bearerToken == nil
         refusals.note(
             "\(name): \(address.map { "\($0)" } ?? "somebody") was refused \(request.path): "
-                + (request.bearerToken == nil ? "no token" : "a wrong token"))
+                + (hasNone ? "no token" : "a wrong token"))
         return HTTPResponse(
             status: 401, headers: ["WWW-Authenticate": "Bearer", "Content-Type": "text/plain; charset=utf-8"],
-            body: Array("the token is needed\n".utf8))
+            body: Array((hasNone ? "the token is needed\n" : "the token is not the one of this server\n").utf8))
     }
 
     // MARK: What no answer goes without

@@ -18,28 +18,34 @@ extension TrebuchetServer {
     ///
     /// It takes up to 2 seconds where something does not answer.
     public func readiness() async -> [Check] {
-        var checks = [Check(name: "server", problem: servingProblem)]
-        checks.append(await liveness())
-        if let store = parts.probedStore.withLock({ $0 }) {
-            checks.append(Check(name: "store", problem: await problem(of: store)))
-        }
+        // All at once: each may have to be waited for.
+        async let reactors = liveness()
+        async let kept = storeProblem
+        var checks = [Check(name: "server", problem: servingProblem), await reactors]
+        if let kept = await kept { checks.append(Check(name: "store", problem: kept.problem)) }
         if let nodes = parts.nodes {
             checks.append(Check(name: "cluster", problem: nodes.member.trouble.map { "the engine: \($0.message)" }))
         }
         return checks
     }
 
-    /// Whether the process gets on, as `reactors`: one that does not is best started again.
+    /// Whether the process gets on, as `reactors`: one that does not is best started again. It takes up to 2 seconds.
     public func liveness() async -> Check {
-        var held: [String] = []
-        for shard in shards {
-            if await Self.ask(shard.reactor, within: Self.answerTime, { true }) == nil {
-                held.append(shard.reactor.name)
-            }
-        }
+        let held = await eachShard { await Self.ask($0.reactor, within: Self.answerTime, { true }) == nil }
+        let names = zip(shards, held).filter(\.1).map(\.0.reactor.name)
         return Check(
             name: "reactors",
-            problem: held.isEmpty ? nil : "\(held.joined(separator: ", ")): no answer in \(Self.answerTime)")
+            problem: names.isEmpty ? nil : "\(names.joined(separator: ", ")): no answer in \(Self.answerTime)")
+    }
+
+    /// Asks all at once; the answers in their order.
+    private func eachShard<Answer: Sendable>(
+        _ question: @escaping @Sendable (ServerShard) async -> Answer
+    ) async -> [Answer] {
+        await withTaskGroup(of: (Int, Answer).self) { group in
+            for (place, shard) in shards.enumerated() { group.addTask { (place, await question(shard)) } }
+            return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
+        }
     }
 
     private var servingProblem: String? {
@@ -51,18 +57,36 @@ extension TrebuchetServer {
         }
     }
 
-    private func problem(of store: any StateStore) async -> String? {
-        for shard in shards {
-            let failure = await Self.ask(shard.reactor, within: Self.answerTime) { shard.stateWriter?.failure }
-            if let failure, let failure { return "what was written last failed: \(failure)" }
-        }
-        do {
-            try await TimeLimit.run(Self.answerTime, on: shards[0].reactor) {
-                _ = try await store.get([StateKey("trebuchet.health", "probe")])
+    /// Nil without a store.
+    private var storeProblem: (problem: String?, Void)? {
+        get async {
+            guard let store = parts.probedStore.withLock({ $0 }) else { return nil }
+            async let failures = eachShard { shard in
+                await Self.ask(shard.reactor, within: Self.answerTime) { shard.stateWriter?.failure } ?? nil
             }
-            return nil
-        } catch {
-            return "it cannot be read: \(error)"
+            async let unread = Self.problem(of: store)
+            let problem = await unread
+            let failure = await failures.lazy.compactMap { $0 }.first
+            return (failure.map { "what was written last failed: \($0)" } ?? problem, ())
         }
+    }
+
+    private static func problem(of store: any StateStore) async -> String? {
+        let answer: String?? = await answer(within: answerTime) { answer in
+            Task {
+                do throws(StateStoreError) {
+                    _ = try await store.get([StateKey("trebuchet.health", "probe")])
+                } catch {
+                    return answer("it cannot be read: \(error)")
+                }
+                do throws(StateStoreError) {
+                    try await (store as? any PlacedStore)?.checkPlace()
+                    answer(.some(nil))
+                } catch {
+                    answer("\(error)")
+                }
+            }
+        }
+        return answer ?? "it cannot be read: no answer in \(answerTime)"
     }
 }

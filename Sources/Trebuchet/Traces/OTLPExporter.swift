@@ -21,6 +21,7 @@ public final class OTLPExporter: ServerListener {
     public let kinds: ServerEvent.Kinds = .spans
     private let address: HTTPAddress
     private let service: String
+    private let instance: String?
     private let pace: Pace
     private let log: @Sendable (String) -> Void
 
@@ -58,16 +59,19 @@ public final class OTLPExporter: ServerListener {
     ///   - url: of the collector, `http://localhost:4318`; where it names no page, `/v1/traces` is meant. `http:` says what actors and methods are
     ///     called to all who can listen.
     ///   - service: what the program is called, `service.name`.
+    ///   - instance: what this one of several of its processes is called, `service.instance.id`: the name of a node. Nil, the default, leaves it out.
     ///   - log: told, in a line each, that spans are left out; standard error by default. It must not block.
     /// - Throws: `TransportError` with the code `addressInvalid` for another kind of URL.
     public convenience init(
-        url: String, service: String = "trebuchet", log: @escaping @Sendable (String) -> Void = ServerLog.standardError
+        url: String, service: String = "trebuchet", instance: String? = nil,
+        log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) throws(TransportError) {
-        try self.init(url: url, service: service, pace: Pace(), log: log)
+        try self.init(url: url, service: service, instance: instance, pace: Pace(), log: log)
     }
 
     init(
-        url: String, service: String = "trebuchet", pace: Pace, log: @escaping @Sendable (String) -> Void
+        url: String, service: String = "trebuchet", instance: String? = nil, pace: Pace,
+        log: @escaping @Sendable (String) -> Void
     ) throws(TransportError) {
         do throws(FetchError) {
             let address = try HTTPAddress(url, plainAnywhere: true)
@@ -77,6 +81,7 @@ public final class OTLPExporter: ServerListener {
             throw TransportError(.addressInvalid, error.description)
         }
         self.service = service
+        self.instance = instance
         self.pace = pace
         self.log = log
     }
@@ -184,7 +189,7 @@ public final class OTLPExporter: ServerListener {
         let problem: String?
         do {
             let reply = try await HTTPFetch.post(
-                OTLPText.json(spans, service: service), to: address, patience: pace.answer)
+                OTLPText.json(spans, service: service, instance: instance), to: address, patience: pace.answer)
             problem = (200..<300).contains(reply.status) ? nil : "it answers \(reply.status)"
         } catch let error as TransportError {
             problem = error.message

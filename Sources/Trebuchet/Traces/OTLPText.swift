@@ -4,10 +4,14 @@ internal import TrebuchetWire
 
 /// Spans as OTLP has them in JSON: `ExportTraceServiceRequest`.
 enum OTLPText {
-    static func json(_ spans: [TraceSpan], service: String) -> [UInt8] {
+    static func json(_ spans: [TraceSpan], service: String, instance: String?) -> [UInt8] {
         var buffer = ByteBuffer(capacity: 512 * spans.count + 256)
         buffer.append(#"{"resourceSpans":[{"resource":{"attributes":["# as StaticString)
         attribute("service.name", service, to: &buffer)
+        if let instance {
+            buffer.append(0x2C)
+            attribute("service.instance.id", instance, to: &buffer)
+        }
         buffer.append(#"]},"scopeSpans":[{"scope":{"name":"trebuchet"},"spans":["# as StaticString)
         for (index, span) in spans.enumerated() {
             if index > 0 { buffer.append(0x2C) }

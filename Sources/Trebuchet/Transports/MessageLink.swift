@@ -16,6 +16,8 @@ protocol MessageLink: AnyObject {
     func inOneWrite(_ body: () -> Void)
     /// What is held for the client; nil for one in this process.
     var memory: MemoryAccount? { get }
+    /// Bytes that wait for the client to take them, also those that other connections share.
+    var pendingBytes: Int { get }
     /// The host at the other end; nil for this machine itself.
     var host: AddressKey? { get }
     /// The address at the other end; nil where that is not known.
@@ -33,6 +35,7 @@ protocol MessageLink: AnyObject {
 
 extension MessageLink {
     var remoteAddress: SocketAddress? { nil }
+    var pendingBytes: Int { 0 }
 }
 
 /// The link of a connection that is gone: nothing reaches anybody, and its host still has its share.

@@ -128,6 +128,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     public func resolve<Act: DistributedActor>(id: ActorID, as type: Act.Type) throws -> Act? where Act.ID == ActorID {
         // Whatever a client has called its actor, it is none of the actors here.
         if case .client = id.route { return nil }
+        tellReach(id)
         let name = ActorName(id.id)
         // One that was given is called on behalf of the caller, who may not be who may call others by name.
         if case .given = id.route {} else if heldHost?.mayGo(name) == true { return nil }
@@ -201,6 +202,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     private func call<Act: DistributedActor>(
         _ actor: Act, _ target: RemoteCallTarget, _ invocation: inout CallInvocationEncoder
     ) async throws -> [UInt8]? where Act.ID == ActorID {
+        tellReach(actor.id)
         if case .client(let actorThere) = actor.id.route {
             return try await actorThere.call(target, of: Act.self, &invocation, in: self)
         }
@@ -214,6 +216,13 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         } catch let error as TrebuchetError where error.code == .application {
             throw server.errors.typed(error, thrownBy: Act.self)
         }
+    }
+
+    /// Tells who listens for calls which other actors a method needs.
+    private func tellReach(_ id: ActorID) {
+        guard serverNumber != 0, let events = builtShards.first?.events, events.wants(.calls) else { return }
+        let call = ServerEvents.currentCall
+        if call != 0 { events.tell(.callReached(call: call, actor: id.id)) }
     }
 
     // MARK: References

@@ -11,6 +11,11 @@ package struct CallFailure {
     package let data: [UInt8]?
     /// Of a rate that was exceeded.
     package var retryAfterMilliseconds: Int?
+    /// What the method threw, as the program calls it; nil of an error of ours. Found out when it is asked for.
+    package var thrown: String? { error.map { ErrorDisclosure.name(of: $0) } }
+    private var error: (any Error)?
+    /// Under which the log has it.
+    package private(set) var number: String?
 
     /// - Parameter what: what has failed, `the method`.
     package init(_ error: any Error, of what: String, coder: ValueCoder, _ disclosure: ErrorDisclosure) {
@@ -28,11 +33,13 @@ package struct CallFailure {
             if (try? coder.encode(encodable, into: &buffer)) != nil {
                 let type = String(reflecting: Swift.type(of: error))
                 self.init(code: .application, message: "\(error)", type: type, data: Array(buffer.bytes))
+                self.error = error
                 return
             }
         }
-        let (message, type) = disclosure.tell(error, of: what)
-        self.init(code: .application, message: message, type: type, data: nil)
+        let told = disclosure.tell(error, of: what)
+        self.init(code: .application, message: told.message, type: told.type, data: nil)
+        (self.error, number) = (error, told.number)
     }
 
     /// The same, or what is said instead when it is too large for the client.
@@ -41,11 +48,13 @@ package struct CallFailure {
         let count =
             256 + 6 * (code.rawValue.utf8.count + message.utf8.count + (type?.utf8.count ?? 0)) + (data?.count ?? 0)
         guard count > largestMessage else { return self }
-        let start = String(message.prefix(200))
-        return CallFailure(
+        let start = message.prefix(bytes: 200)
+        var short = CallFailure(
             code: code.rawValue.utf8.count > 64 ? .application : code,
             message: "\(start)… (the whole error is larger than the messages that the client takes)",
             type: nil, data: nil)
+        (short.error, short.number) = (error, number)
+        return short
     }
 
     private init(code: ErrorCode, message: String, type: String?, data: [UInt8]?) {

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Synchronization
 
 /// Types that a caller may name for the generic parameters of a method.
@@ -32,7 +33,7 @@ package enum GenericTypes {
         if let type = known.withLock({ $0[name] }) { return type }
         throw TrebuchetError(
             .invalidArguments,
-            "type '\(name.prefix(128))' is not known to the server as one for generic parameters: it names its own with "
+            "type '\(name.prefix(bytes: 128))' is not known to the server as one for generic parameters: it names its own with "
                 + "server.register(genericTypes:)")
     }
 

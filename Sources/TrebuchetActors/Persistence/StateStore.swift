@@ -25,6 +25,12 @@ public protocol StateStore: Sendable {
     func write(_ writes: [StateWrite]) async throws(StateStoreError)
 }
 
+/// A store that can tell whether what it writes is still where who opens it next will look.
+package protocol PlacedStore: StateStore {
+    /// Throws when it is not: for the question whether a server is ready, and not for each write.
+    func checkPlace() async throws(StateStoreError)
+}
+
 /// A key with its value, as `StateStore.list` gives it.
 public struct StateEntry: Equatable, Sendable {
     /// The name of the value.

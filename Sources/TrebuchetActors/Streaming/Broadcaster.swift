@@ -39,6 +39,8 @@ package final class Broadcaster: @unchecked Sendable {
     private var changedMeanwhile = false
     /// Whether somebody could not be written to in the last pass.
     private var leftBehind = false
+    private var lookers = 0
+    private var users = 0
     /// Messages that its subscribers were sent so far.
     var messageCount = 0
     /// Whether the source was asked for a whole value that has not come yet.
@@ -183,6 +185,9 @@ package final class Broadcaster: @unchecked Sendable {
         leftBehind = true
         shard.counts.count(.subscribersBehind)
         subscription.subscriber.fellBehind(subscription)
+        guard shard.events.wants(.deliveries), let label else { return }
+        shard.events.tell(
+            .behind(label, connection: subscription.subscriber.connectionNumber, at: subscription.sent))
     }
 
     /// A subscriber was written to: what was kept for it may go.
@@ -261,8 +266,14 @@ package final class Broadcaster: @unchecked Sendable {
     }
 
     private func count(_ subscription: StreamSubscription, _ change: Int) {
+        let before = isLookedAtAlone
+        if subscription.subscriber.isLooking { lookers += change } else { users += change }
         if !subscription.subscriber.isLocal { hub.countSubscriber(change) }
+        if isLookedAtAlone != before { hub.countLookedAtAlone(before ? -1 : 1) }
     }
+
+    /// Whether it has subscribers, and none for whom the actor is to stay.
+    private var isLookedAtAlone: Bool { lookers > 0 && users == 0 }
 
     private func finish(_ reason: StreamEndReason, _ error: TrebuchetError?) {
         // What is to be written to them at the end of the turn they would never get.

@@ -40,6 +40,8 @@ package class StreamHub: @unchecked Sendable {
     /// How many these are. Written under their lock, read without.
     private let carriers = Atomic<Int>(0)
     private let subscribers = Atomic<Int>(0)
+    /// Broadcasters all of whose subscribers look from inside alone.
+    private let lookedAt = Atomic<Int>(0)
     private let encodes = Atomic<Int>(0)
     /// Of a filter that of the state, and not its own to prolong.
     private let memory: StreamMemory
@@ -149,8 +151,12 @@ package class StreamHub: @unchecked Sendable {
     /// How many versions were encoded so far.
     package final var encodeCount: Int { (origin ?? self).encodes.load(ordering: .relaxed) }
 
-    /// Whether somebody observes it over the network, or did and may come back.
-    final var isObserved: Bool { subscriberCount > 0 || broadcasterCount > 0 || memory.isKept(on: home) }
+    final func countLookedAtAlone(_ change: Int) { lookedAt.add(change, ordering: .relaxed) }
+
+    /// Whether somebody observes it, or did over the network and may come back. Who looks from inside does not count.
+    final var isObserved: Bool {
+        subscriberCount > 0 || broadcasterCount > lookedAt.load(ordering: .relaxed) || memory.isKept(on: home)
+    }
     /// Whether it goes on as if somebody observed: for who is about to, and, while the server has memory for that, for who lost a
     /// connection.
     final var isKept: Bool { expected.isAny || memory.isKept(on: home) && memoryBudget?.isExhausted != true }
@@ -173,6 +179,7 @@ package class StreamHub: @unchecked Sendable {
             .versionMade(
                 ServerEvent.Version(
                     stream: label, number: update.sequence, calls: causes.calls, moreCalls: causes.more,
+                    hasOtherCauses: causes.hasOthers,
                     bytes: update.byteCount, isPatch: update.patch != nil,
                     bytesForReaders: subscriberCount > 0 ? 0 : update.current?.count ?? update.byteCount)))
     }

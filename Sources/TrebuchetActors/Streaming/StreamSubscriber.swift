@@ -11,6 +11,8 @@ package protocol StreamSubscriber: AnyObject {
     var isWritable: Bool { get }
     /// Whether what it is sent counts as sent to somebody: not what another node hands on, which counts it there.
     var countsDeliveries: Bool { get }
+    /// Whether it looks at the stream from inside and is nobody that the actor is there for.
+    var isLooking: Bool { get }
     /// Whether answers wait for what streams show, here or for others of the same loop.
     var isAwaited: Bool { get }
 
@@ -28,4 +30,5 @@ package protocol StreamSubscriber: AnyObject {
 extension StreamSubscriber {
     package var connectionNumber: UInt64 { 0 }
     package var countsDeliveries: Bool { true }
+    package var isLooking: Bool { false }
 }

@@ -3,6 +3,8 @@
 /// What has one name with several labels stands together: `MetricList` says which names these have for who scrapes them.
 package enum Figure: Int, CaseIterable, Sendable {
     case connectionsOpened, connectionsClosed
+    // Why connections have ended.
+    case closedByClient, closedLost, closedSilent, closedViolation, closedLimit, closedByServer
     /// Calls that were not answered where they came in: those that have begun, and those that are answered.
     case callsBegun, callsEnded
     case callsForwarded

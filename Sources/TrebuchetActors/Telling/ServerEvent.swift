@@ -7,7 +7,7 @@ public enum ServerEvent: Sendable {
     /// A connection was let in.
     case connectionOpened(Peer)
     /// A connection has ended, after `lasted`.
-    case connectionClosed(Peer, lasted: Duration)
+    case connectionClosed(Peer, lasted: Duration, why: Closing)
     /// Somebody was not let in, or what he asked for by HTTP was refused: the status and the words that he was answered with. The address is nil
     /// where it is not known.
     case connectionRefused(address: SocketAddress?, status: Int, reason: String)
@@ -17,8 +17,12 @@ public enum ServerEvent: Sendable {
     case callBegan(Call)
     /// A call was answered, with an error of this code or none, after `took`; or nobody is there any more to be answered.
     case callEnded(Call, took: Duration, error: TrebuchetError.Code?)
+    /// A call is answered with an error that its method threw, or that says why its arguments do not fit.
+    case callFailed(Failure)
+    /// The method of a call, by its number, has named another actor of the server, or called it.
+    case callReached(call: UInt64, actor: String)
     /// A call, or a stream that was to begin, was refused before anything was done for it: with an error of this code, and these words. `target`
-    /// is the method or the stream that was asked for, `actor` the name; both are as the client has sent them, cut after 128 characters.
+    /// is the method or the stream that was asked for, `actor` the name; both are as the client has sent them, cut after 128 bytes.
     case callRefused(Peer, actor: String, target: String, error: TrebuchetError.Code, reason: String)
     /// A state has a new version that somebody is sent, or an event was sent.
     case versionMade(Version)
@@ -26,6 +30,8 @@ public enum ServerEvent: Sendable {
     case delivered(Delivery)
     /// A connection was sent a version without some of those before it: it is behind `from`, and gets `to`.
     case skipped(Stream, connection: UInt64, from: UInt64, to: UInt64)
+    /// A connection takes nothing now: it is behind the newest version, and was sent that of this number last.
+    case behind(Stream, connection: UInt64, at: UInt64)
     /// A stream begins, or goes on over another connection.
     case streamBegan(Stream, Peer, StreamBeginning)
     /// A stream has ended for a connection, for this reason (`clientUnsubscribed`, `actorTerminated`, `error`, …).
@@ -203,11 +209,13 @@ public enum ServerEvent: Sendable {
         /// The number of the version, which goes up, and may leave numbers out: each change has one, and changes that are sent together are one
         /// version with the number of the last.
         public let number: UInt64
-        /// The calls whose changes it has, by their numbers, in their order: several when they were merged. Empty when no call of a client made it,
-        /// or none that was told of. At most 1,000: `moreCalls` are not named.
+        /// The calls whose changes it has, by their numbers, each once, in their order: several when they were merged. Empty when no call of a client
+        /// made it, or none that was told of. At most 1,000: `moreCalls` are not named.
         public let calls: [UInt64]
-        /// So many calls have a part in it beside those that are named.
+        /// So many calls have a part in it beside those that are named: beyond 10,000 some may be counted more than once.
         public let moreCalls: Int
+        /// Whether something else has a part in it than calls that were told of, as code of the server, or a task that goes on behind its call.
+        public let hasOtherCauses: Bool
         /// Of what is sent of it, in bytes.
         public let bytes: Int
         /// Whether that is the difference from the one before.
@@ -216,14 +224,15 @@ public enum ServerEvent: Sendable {
         package let bytesForReaders: Int
 
         package init(
-            stream: Stream, number: UInt64, calls: [UInt64], moreCalls: Int, bytes: Int, isPatch: Bool,
-            bytesForReaders: Int = 0
+            stream: Stream, number: UInt64, calls: [UInt64], moreCalls: Int, hasOtherCauses: Bool = false, bytes: Int,
+            isPatch: Bool, bytesForReaders: Int = 0
         ) {
             self.bytesForReaders = bytesForReaders
             self.stream = stream
             self.number = number
             self.calls = calls
             self.moreCalls = moreCalls
+            self.hasOtherCauses = hasOtherCauses
             self.bytes = bytes
             self.isPatch = isPatch
         }
@@ -266,9 +275,9 @@ public enum ServerEvent: Sendable {
         switch self {
         case .connectionOpened, .connectionClosed, .authenticated: .connections
         case .connectionRefused: .refusals
-        case .callBegan, .callEnded, .callRefused: .calls
+        case .callBegan, .callEnded, .callRefused, .callReached, .callFailed: .calls
         case .versionMade: .versions
-        case .delivered, .skipped: .deliveries
+        case .delivered, .skipped, .behind: .deliveries
         case .streamBegan, .streamEnded: .streams
         case .actorMade, .actorLetGo: .actors
         case .stored: .store

@@ -11,8 +11,10 @@ package final class ServerEvents: Sendable {
     /// What is counted on other threads than those of reactors, and seldom.
     private let rare = Mutex<(refusals: [Int: UInt64], limits: [String: UInt64])>(([:], [:]))
 
-    /// The call that runs now, by its number; 0 for none. Set only while somebody listens.
-    @TaskLocal package static var currentCall: UInt64 = 0
+    /// The call whose method runs now. Set only while somebody listens.
+    @TaskLocal static var running: ToldCall?
+    /// The call that runs now, by its number; 0 for none, and for tasks that it has begun once it is answered.
+    package static var currentCall: UInt64 { running.map { $0.isOver ? 0 : $0.mark } ?? 0 }
 
     package init() {}
 
@@ -76,19 +78,41 @@ package final class ServerEvents: Sendable {
     package var rareCounts: (refusals: [Int: UInt64], limits: [String: UInt64]) { rare.withLock { $0 } }
 }
 
-/// The calls that have a part in the next version of a state.
+/// The calls that have a part in the next version of a state: each once, in the order in which they began to.
 struct VersionCauses {
     private static let most = 1_000
+    /// Calls that are told apart; of a version that still more have a part in, `more` may count some of them again.
+    private static let mostKnown = 10_000
+    /// So few are looked through one by one.
+    private static let few = 16
 
     private(set) var calls: [UInt64] = []
     private(set) var more = 0
+    /// Whether something else has a part in it than calls that were told of.
+    private(set) var hasOthers = false
     private var hasChanged = false
+    /// The one that came last, named or not.
+    private var last: UInt64 = 0
+    /// All of them, once there are more than a few.
+    private var known: Set<UInt64> = []
 
     /// - Parameter call: 0 for none.
     mutating func note(_ call: UInt64) {
         hasChanged = true
-        guard call != 0, calls.last != call else { return }
+        guard call != 0 else { return hasOthers = true }
+        guard call != last else { return }
+        last = call
+        guard isNew(call) else { return }
         if calls.count < Self.most { calls.append(call) } else { more += 1 }
+    }
+
+    private mutating func isNew(_ call: UInt64) -> Bool {
+        guard known.isEmpty else {
+            return known.count < Self.mostKnown ? known.insert(call).inserted : !known.contains(call)
+        }
+        guard !calls.contains(call) else { return false }
+        if calls.count == Self.few { known = Set(calls + [call]) }
+        return true
     }
 
     /// What was noted since; nil when that is nothing.

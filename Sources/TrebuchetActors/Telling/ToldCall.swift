@@ -17,6 +17,9 @@ package final class ToldCall: Sendable {
     /// When its method had run and its answer began to wait for the store; 0 when it does not.
     private let ran = Atomic<UInt64>(0)
 
+    /// Whether it is answered, or given up.
+    private let over = Atomic<Bool>(false)
+
     /// What marks its changes as its own; 0 where nobody is told of calls, nor of what they change.
     package let mark: UInt64
 
@@ -48,7 +51,22 @@ package final class ToldCall: Sendable {
         if trace?.isSampled == true { ran.store(MonotonicClock.now, ordering: .relaxed) }
     }
 
-    package func tell(endAt events: ServerEvents, _ error: TrebuchetError.Code?) {
+    /// Whether it has ended: what tasks do then that it has begun is no part of it, nor of its trace.
+    package var isOver: Bool { over.load(ordering: .relaxed) }
+
+    /// What goes on in tasks that it has begun is no part of it any more.
+    package func end() { over.store(true, ordering: .relaxed) }
+
+    /// Runs the method of the call: what it changes is its doing.
+    package func during<Result>(_ body: () throws -> Result) rethrows -> Result {
+        guard mark != 0 else { return try TraceContext.with(trace, until: self, body) }
+        guard trace != nil else { return try ServerEvents.$running.withValue(self, operation: body) }
+        return try TraceContext.with(trace, until: self) { try ServerEvents.$running.withValue(self, operation: body) }
+    }
+
+    /// - Parameter goesOn: whether its method runs all the same, for who asks again.
+    package func tell(endAt events: ServerEvents, _ error: TrebuchetError.Code?, goesOn: Bool = false) {
+        if !goesOn { end() }
         guard let call else { return }
         let now = MonotonicClock.now
         if events.wants(.calls) {

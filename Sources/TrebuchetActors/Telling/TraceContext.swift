@@ -108,7 +108,13 @@ public struct TraceContext: Sendable, Hashable {
 
     // MARK: The one of now
 
-    @TaskLocal private static var bound: TraceContext?
+    private struct Bound: Sendable {
+        let context: TraceContext?
+        /// It holds no longer than this call.
+        var call: ToldCall?
+    }
+
+    @TaskLocal private static var bound: Bound?
     /// Whether any was ever set: a program that does not trace never looks for one.
     private static let isUsed = Atomic<Bool>(false)
 
@@ -117,21 +123,33 @@ public struct TraceContext: Sendable, Hashable {
         if !isUsed.load(ordering: .relaxed) { isUsed.store(true, ordering: .relaxed) }
     }
 
-    /// That of the task: what calls made now are part of. Nil for none. In a method at a server that traces, that of its call.
-    public static var current: TraceContext? { isUsed.load(ordering: .relaxed) ? bound : nil }
+    /// That of the task: what calls made now are part of. Nil for none. In a method at a server that traces, that of its call, until it is
+    /// answered: what a task does that goes on behind it is no part of its trace.
+    public static var current: TraceContext? {
+        guard isUsed.load(ordering: .relaxed), let bound, bound.call?.isOver != true else { return nil }
+        return bound.context
+    }
 
     /// Makes what `body` does part of a trace; of none when it is nil.
     public static func with<Result>(
         _ context: TraceContext?, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {
         noteUse()
-        return try await $bound.withValue(context, operation: body, isolation: isolation)
+        return try await $bound.withValue(Bound(context: context), operation: body, isolation: isolation)
     }
 
     /// The same for what does not wait, and for tasks that it starts.
     public static func with<Result>(_ context: TraceContext?, _ body: () throws -> Result) rethrows -> Result {
         noteUse()
-        return try $bound.withValue(context, operation: body)
+        return try $bound.withValue(Bound(context: context), operation: body)
+    }
+
+    /// The same, no longer than a call: also for tasks that `body` starts.
+    static func with<Result>(
+        _ context: TraceContext?, until call: ToldCall, _ body: () throws -> Result
+    ) rethrows -> Result {
+        noteUse()
+        return try $bound.withValue(Bound(context: context, call: call), operation: body)
     }
 }
 

@@ -1,5 +1,6 @@
 import Commands
 import Glibc
+import Trebuchet
 import TrebuchetServices
 
 /// One list of an administrator's: asked for in pages, printed as a table or as a line of JSON for each entry.
@@ -36,7 +37,7 @@ struct AdminListing<Entry: Encodable> {
                 last = name(entry)
                 count += 1
                 if arguments.has("--json") {
-                    Swift.print(JSONArgument.text(try JSONValue(encoding: entry)))
+                    Swift.print(LogLine.ofJSON(JSONArgument.text(try JSONValue(encoding: entry))))
                 } else {
                     table.add(cells(entry))
                 }

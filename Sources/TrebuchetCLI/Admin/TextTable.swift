@@ -9,15 +9,26 @@ struct TextTable {
     mutating func add(_ cells: [String]) { rows.append(cells.map { LogLine.of($0) }) }
 
     var lines: [String] {
-        let widths = rows.reduce(into: [Int](repeating: 0, count: rows[0].count)) { widths, row in
-            for (index, cell) in row.enumerated() { widths[index] = max(widths[index], cell.count) }
+        var widths = [Int](repeating: 0, count: rows[0].count)
+        for row in rows { Self.widen(&widths, for: row) }
+        return rows.map { Self.line($0, widths) }
+    }
+
+    /// Its first row, in columns that are made as wide as it needs.
+    func line(widened widths: inout [Int]) -> String {
+        Self.widen(&widths, for: rows[0])
+        return Self.line(rows[0], widths)
+    }
+
+    private static func widen(_ widths: inout [Int], for row: [String]) {
+        for (index, cell) in row.enumerated() { widths[index] = max(widths[index], cell.count) }
+    }
+
+    private static func line(_ row: [String], _ widths: [Int]) -> String {
+        var line = ""
+        for (cell, width) in zip(row, widths) {
+            line += cell + String(repeating: " ", count: width - cell.count + 2)
         }
-        return rows.map { row in
-            var line = ""
-            for (cell, width) in zip(row, widths) {
-                line += cell + String(repeating: " ", count: width - cell.count + 2)
-            }
-            return String(line.reversed().drop { $0 == " " }.reversed())
-        }
+        return String(line.reversed().drop { $0 == " " }.reversed())
     }
 }

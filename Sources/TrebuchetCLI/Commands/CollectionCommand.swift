@@ -32,7 +32,7 @@ enum CollectionCommand {
                                 + "'collection get', and again with the --after that it prints, until it prints none"
                         )
                     }
-                    for document in value.items { print(JSONArgument.text(document.value)) }
+                    for document in value.items { print(LogLine.ofJSON(JSONArgument.text(document.value))) }
                     return
                 }
             }
@@ -53,7 +53,7 @@ enum CollectionCommand {
             let query = try QueryArguments.query(arguments)
             guard !arguments.has("--count") else { return try await printCount(arguments, query) }
             let page = try await getPage(arguments, query)
-            for document in page.items { print(JSONArgument.text(document.value)) }
+            for document in page.items { print(LogLine.ofJSON(JSONArgument.text(document.value))) }
             if let cursor = page.cursor { Console.error("--after \(cursor)") }
         })
 
@@ -277,7 +277,7 @@ enum CollectionCommand {
             lastError = error
             guard !value.isLoading, value.items.elements != shown else { continue }
             shown = value.items.elements
-            print(JSONArgument.text(.array(value.items.map(\.value))))
+            print(LogLine.ofJSON(JSONArgument.text(.array(value.items.map(\.value)))))
             printed += 1
             if printed == count { return }
         }

@@ -25,6 +25,9 @@ struct OperatorOptions: Sendable {
             "--otlp", "URL",
             "send spans of calls to this collector, as OTLP over HTTP in JSON: http://localhost:4318 (off)"),
         OptionSpec(
+            "--otlp-service", "NAME",
+            "what the program is called there, service.name (trebuchet); service.instance.id is the name of --node"),
+        OptionSpec(
             "--trace-sample", "RATIO",
             "which part of the calls that come without a trace begin one, 0 to 1 (0.01)"),
         OptionSpec(
@@ -84,9 +87,10 @@ struct OperatorOptions: Sendable {
         let ratio = try arguments.double("--trace-sample", in: 0...1)
         sampling = ratio ?? 0.01
         let log = log
+        let (service, node) = (arguments.string("--otlp-service"), arguments.string("--node"))
         spans = try arguments.string("--otlp").map { url throws(UsageError) in
             do throws(TransportError) {
-                return try OTLPExporter(url: url) { line in
+                return try OTLPExporter(url: url, service: service ?? "trebuchet", instance: node) { line in
                     if let log {
                         log.line(.warning, line)
                     } else {
@@ -98,6 +102,7 @@ struct OperatorOptions: Sendable {
             }
         }
         if ratio != nil, spans == nil { throw UsageError("--trace-sample belongs to --otlp") }
+        if service != nil, spans == nil { throw UsageError("--otlp-service belongs to --otlp") }
         inspector = try Self.inspector(arguments, tls: tls)
         inspectorWrites = arguments.has("--inspector-write")
     }

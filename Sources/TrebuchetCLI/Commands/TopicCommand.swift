@@ -78,7 +78,7 @@ enum TopicCommand {
                 return channel.events
             }
             for event in events {
-                print(#"{"peer":"\#(event.peerId)","data":\#(JSONArgument.text(event.data))}"#)
+                print(LogLine.ofJSON(#"{"peer":"\#(event.peerId)","data":\#(JSONArgument.text(event.data))}"#))
                 printed += 1
                 if printed == count { return }
             }

@@ -9,7 +9,8 @@ enum InspectCommand {
         summary: "show what a server that runs with --inspector has and does",
         subcommands: [overview, actors, actor, connections, calls, InspectLogs.spec, store, nodes],
         discussion: """
-            The server has to be one of this machine that was started with --inspector, which prints the link to it.
+            The server was started with --inspector, which prints the link to it, or with a token of its own at an address that others reach.
+            There its certificate has to be one that this machine trusts; SSL_CERT_FILE names a file with more.
               trebuchet inspect actors --url 'http://127.0.0.1:9465/#token=…'
             """,
         run: { _ in })
@@ -71,7 +72,10 @@ enum InspectCommand {
         name: "inspect connections", summary: "list the connections, the oldest first", options: options + pages,
         run: { arguments in
             try await print(arguments, "connections", query(arguments)) { shown in
-                var table = TextTable(["CONNECTION", "ADDRESS", "PRINCIPAL", "AGE", "STREAMS", "CALLS", "HELD", ""])
+                var table = TextTable([
+                    "CONNECTION", "ADDRESS", "PRINCIPAL", "PROTOCOL", "AGE", "STREAMS", "CALLS", "HELD", "LAST ERROR",
+                    "",
+                ])
                 for connection in shown["connections"].list {
                     let notes = [
                         connection["writable"].isTrue ? nil : "reads too slowly",
@@ -80,9 +84,10 @@ enum InspectCommand {
                     ]
                     table.add([
                         "\(connection["connection"].count)", connection["address"].text ?? "-",
-                        connection["principal"].text ?? "-", "\(connection["seconds"].count) s",
+                        connection["principal"].text ?? "-", "\(connection["protocol"].count)",
+                        "\(connection["seconds"].count) s",
                         "\(connection["streams"].count)", "\(connection["calls"].count)",
-                        TopFigures.bytes(connection["heldBytes"].number),
+                        TopFigures.bytes(connection["heldBytes"].number), error(of: connection["lastError"]),
                         notes.compactMap { $0 }.joined(separator: ", "),
                     ])
                 }
@@ -150,9 +155,9 @@ enum InspectCommand {
     ) async throws {
         let inspector = try InspectorClient(arguments)
         if arguments.has("--json") {
-            return Swift.print(String(decoding: try await inspector.get(path, query), as: UTF8.self))
+            return Swift.print(LogLine.ofJSON(String(decoding: try await inspector.get(path, query), as: UTF8.self)))
         }
-        for line in lines(try await inspector.shown(path, query)) { Swift.print(line) }
+        for line in lines(try await inspector.shown(path, query)) { Swift.print(LogLine.of(line)) }
     }
 
     private static func foot(_ shown: Shown, _ what: String, all: Int) -> String {
@@ -168,8 +173,16 @@ enum InspectCommand {
             call["call"].isThere ? "\(call["call"].count)" : "-", "\(call["connection"].count)",
             call["principal"].text ?? "-", call["actor"].text ?? "-", call["method"].text ?? "-",
             call["seconds"].isThere ? TopFigures.time(call["seconds"].number) : "-",
-            (call["error"].text ?? "") + (call["refused"].text.map { ": \($0)" } ?? ""),
+            error(of: call),
         ]
+    }
+
+    /// Its code, and why it was refused, or what its method threw and the number that the log has that under.
+    private static func error(of call: Shown) -> String {
+        guard let code = call["error"].text else { return "" }
+        let number = call["errorNumber"].text.map { ", error \($0) in the log" } ?? ""
+        let why = call["refused"].text ?? call["thrown"].text.map { $0 + number } ?? call["reason"].text
+        return code + (why.map { ": \($0)" } ?? "")
     }
 
     static func lines(ofActor shown: Shown) -> [String] {
@@ -190,7 +203,8 @@ enum InspectCommand {
             lines.append("")
             lines.append(
                 "version \(version["version"].count) of \(version["stream"].text ?? ""): \(version["bytes"].count) bytes, "
-                    + "to \(reached) subscribers, skipped by \(version["skipped"].count)")
+                    + "to \(reached) subscribers, skipped by \(version["skipped"].count)"
+                    + (version["behind"].count > 0 ? ", and \(version["behind"].count) have not got it yet" : ""))
             for call in version["calls"].list {
                 let who = call["principal"].text.map { LogLine.of($0) } ?? "nobody who is signed in"
                 lines.append(
@@ -209,21 +223,30 @@ enum InspectCommand {
     private static func follow(_ arguments: ParsedArguments) async throws {
         let inspector = try InspectorClient(arguments)
         let isRaw = arguments.has("--json")
-        if !isRaw { Swift.print(callTable.lines[0]) }
-        var last = 0
+        // What comes later is not known: columns grow as they have to.
+        var widths = [8, 10, 12, 20, 28, 8, 0]
+        if !isRaw { Swift.print(callTable.line(widened: &widths)) }
+        var (last, noted, pauses) = (0, 0, 0)
         while true {
             let shown = try await inspector.shown("calls", [("after", "\(last)"), ("limit", "2000")])
             let calls = shown["calls"].list
             // Nobody has looked for a while, or the server is another one: its numbers begin anew.
-            let now = shown["last"].count
-            let missed = now - last - calls.count
-            if last > 0, missed > 0 { Console.error("trebuchet inspect: \(missed) calls were too quick to be shown") }
-            last = now
+            let isNew = shown["last"].count < last
+            if last > 0, !isNew {
+                // Of what else is noted nobody asks here.
+                let missed = shown["noted"].count - noted - calls.count
+                if missed > 0 { Console.error("trebuchet inspect: \(missed) calls were too quick to be shown") }
+                if shown["pauses"].count > pauses {
+                    Console.error("trebuchet inspect: there were too many calls to note all of them")
+                }
+            }
+            (last, noted, pauses) = (shown["last"].count, shown["noted"].count, shown["pauses"].count)
             for call in calls.reversed() {
                 if isRaw {
-                    Swift.print(call.json)
+                    Swift.print(LogLine.ofJSON(call.json))
                 } else {
-                    Swift.print(cells(of: call).map { LogLine.of($0) }.joined(separator: "  "))
+                    let row = TextTable(cells(of: call).map { LogLine.of($0) })
+                    Swift.print(row.line(widened: &widths))
                 }
             }
             try await Task.sleep(for: .seconds(1))

@@ -43,7 +43,7 @@ enum InspectLogs {
                 (last, pauses) = (0, 0)
                 shown = try await inspector.shown("log", query + [("limit", "2000")])
             }
-            for line in shown["lines"].list.reversed() { print(isRaw ? line.json : text(of: line)) }
+            for line in shown["lines"].list.reversed() { print(isRaw ? LogLine.ofJSON(line.json) : text(of: line)) }
             if shown["pauses"].count > pauses {
                 Console.error("trebuchet inspect: there was too much to note all of it")
             }
@@ -52,7 +52,10 @@ enum InspectLogs {
         } while follows
     }
 
-    /// `2026-05-01T12:00:00.007Z debug call actor=lists/a connection=7 method=add(_:) seconds=0.00031`
+    /// The order in which the log has them, for JSON has none; others come behind.
+    private static let order = ["call", "connection", "address", "principal", "type", "actor", "method", "stream"]
+
+    /// `2026-05-01T12:00:00.007Z debug call connection=7 actor=lists/a method=add(_:) seconds=0.00031`
     static func text(of line: Shown) -> String {
         let time = Date(timeIntervalSince1970: line["time"].number / 1_000)
         var words = [
@@ -60,13 +63,19 @@ enum InspectLogs {
             plain(line["message"]),
         ]
         let fields = line["fields"]
-        words += fields.names.map { "\($0)=\(plain(fields[$0]))" }
+        let names = order.filter(fields.names.contains) + fields.names.filter { !order.contains($0) }
+        words += names.map { "\($0)=\(quoted(fields[$0]))" }
         return words.joined(separator: " ")
+    }
+
+    /// As the log has it: with quotes where it has spaces.
+    private static func quoted(_ value: Shown) -> String {
+        value.text?.contains(" ") == true ? value.json : plain(value)
     }
 
     private static func plain(_ value: Shown) -> String {
         guard let text = value.text else { return value.json }
         let plain = LogLine.of(text)
-        return plain.contains("\"") || plain.contains("=") ? value.json : plain
+        return plain.contains("\"") || plain.contains("=") ? LogLine.ofJSON(value.json) : plain
     }
 }

@@ -10,6 +10,8 @@ final class HostedCall: CallUnderWay, @unchecked Sendable {
     let machineDeadline: UInt64
     private let task = Mutex(TaskState())
     var timer: LoopTimer?
+    /// What it is part of, until it is answered.
+    var told: ToldCall?
 
     init(after limit: Duration) {
         machineDeadline = MonotonicClock.now &+ limit.nanoseconds

@@ -73,7 +73,8 @@ final class HostedCalls {
             core.handed.contains(ActorName(name)), let record = core.locals.referredRecord(name, in: system)
         else {
             throw TrebuchetError(
-                .actorNotFound, "the client has no actor '\(name.prefix(ActorName.longest))' that this server may call")
+                .actorNotFound,
+                "the client has no actor '\(name.prefix(bytes: ActorName.longest))' that this server may call")
         }
         guard message.kind == .invocation else { throw notForClients("repeated calls", message) }
         let operation: CallOperation
@@ -97,7 +98,7 @@ final class HostedCalls {
         case .unknown(let method):
             throw TrebuchetError(
                 .methodNotFound,
-                "actor '\(name.prefix(ActorName.longest))' has no method '\(method.prefix(128))'; it has "
+                "actor '\(name.prefix(bytes: ActorName.longest))' has no method '\(method.prefix(bytes: 128))'; it has "
                     + record.type.names.joined(separator: ", "))
         }
         running[key] = call
@@ -106,16 +107,16 @@ final class HostedCalls {
         guard let trace = message.trace else {
             return Caller.$current.withValue(server) { CallTask.start(record, operation, call, finish) }
         }
-        TraceContext.with(trace) {
-            Caller.$current.withValue(server) { CallTask.start(record, operation, call, finish) }
-        }
+        let told = ToldCall(passing: trace)
+        call.told = told
+        told.during { Caller.$current.withValue(server) { CallTask.start(record, operation, call, finish) } }
     }
 
     private func notForClients(_ what: String, _ message: borrowing Message) -> TrebuchetError {
         TrebuchetError(
             .methodNotFound,
-            "actor '\(message.actorName.prefix(ActorName.longest))' lives in a client, where there are no \(what): "
-                + "\(message.target.prefix(128))")
+            "actor '\(message.actorName.prefix(bytes: ActorName.longest))' lives in a client, where there are no \(what): "
+                + "\(message.target.prefix(bytes: 128))")
     }
 
     /// The server at the other end of a connection.
@@ -141,6 +142,7 @@ final class HostedCalls {
     func lost(_ number: Int) {
         for (key, call) in running where key.number == number {
             running[key] = nil
+            call.told?.end()
             call.cancel()
         }
         guard let caller, caller.number == number else { return }
@@ -151,6 +153,7 @@ final class HostedCalls {
     private func finish(_ key: Key, _ outcome: CallOutcome) {
         guard let call = running.removeValue(forKey: key) else { return }
         call.timer?.cancel()
+        call.told?.end()
         answer(key, outcome)
         core.hostedCallEnded(over: key.number)
     }

@@ -20,7 +20,9 @@ extension JSONValue: DirectJSON {
         var isFirst = true
         while let range = try json.name(&isFirst) {
             let name = json.text(range)
-            guard members[name] == nil else { throw ValueError("the member '\(name.prefix(64))' is there twice") }
+            guard members[name] == nil else {
+                throw ValueError("the member '\(name.prefix(bytes: 64))' is there twice")
+            }
             members[name] = try JSONValue(json: &json, depth: depth + 1)
         }
         return members
@@ -38,7 +40,7 @@ extension JSONValue: DirectJSON {
         let text = String(decoding: bytes, as: UTF8.self)
         if let long = Int64(text) { return .integer(long) }
         guard let number = Double(text), number.isFinite else {
-            throw ValueError("the number \(text.prefix(32)) is beyond what a double can be")
+            throw ValueError("the number \(text.prefix(bytes: 32)) is beyond what a double can be")
         }
         // 1.0 and 1 are one number, and so one value.
         if let whole = Int64(exactly: number), whole.magnitude < 1 << 53 { return .integer(whole) }

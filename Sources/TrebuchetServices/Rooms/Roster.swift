@@ -229,7 +229,9 @@ extension Roster: DirectJSON {
         try json.eachMember(depth: depth) { json, name in
             guard name == "members" else { return _ = try json.value(depth: depth + 1) }
             try json.eachMember(depth: depth + 1) { json, name in
-                guard let number = Int(name) else { throw ValueError("'\(name.prefix(32))' is no number of a member") }
+                guard let number = Int(name) else {
+                    throw ValueError("'\(name.prefix(bytes: 32))' is no number of a member")
+                }
                 let member = try Member(json: &json, depth: depth + 2)
                 roster.byNumber[number] = member
                 roster.numbers[member.id] = number

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Platform
 internal import Trebuchet
 
@@ -61,7 +62,7 @@ struct CollectionEntry: Sendable {
                 && fields?.contains { $0.name.isSameBytes(as: name) } != true
         }
         if let first = other.min(by: { $0.precedesInBytes($1) }) {
-            throw .invalidDocument("field '\(first.prefix(64))' is none of those that are allowed (\(closedBy))")
+            throw .invalidDocument("field '\(first.prefix(bytes: 64))' is none of those that are allowed (\(closedBy))")
         }
     }
 

@@ -1,3 +1,5 @@
+internal import Bytes
+
 extension ScannedEnvelope {
     /// Reads a message. It is checked to the last byte; ranges are into `message`.
     package mutating func scan(_ message: UnsafeRawBufferPointer) throws(EnvelopeError) {
@@ -189,7 +191,9 @@ extension ScannedEnvelope {
     ) throws(EnvelopeError) -> EnvelopeKind {
         if !name.isEscaped, let kind = EnvelopeKind(name.bytes(in: message)) { return kind }
         let text = JSONString.text(name.bytes(in: message), isEscaped: name.isEscaped)
-        guard let kind = EnvelopeKind(rawValue: text) else { throw EnvelopeError("unknown type '\(text.prefix(64))'") }
+        guard let kind = EnvelopeKind(rawValue: text) else {
+            throw EnvelopeError("unknown type '\(text.prefix(bytes: 64))'")
+        }
         return kind
     }
 

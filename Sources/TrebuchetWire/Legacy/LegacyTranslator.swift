@@ -58,7 +58,7 @@ package struct LegacyTranslator {
     private mutating func note(_ target: String, _ actor: String, _ callID: [UInt8]) {
         guard asked.count < AskedStream.most else { return }
         asked[callID] = AskedStream(
-            actor: String(actor.prefix(AskedStream.longestText)), target: String(target.prefix(AskedStream.longestText))
+            actor: actor.prefix(bytes: AskedStream.longestText), target: target.prefix(bytes: AskedStream.longestText)
         )
     }
 

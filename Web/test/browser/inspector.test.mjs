@@ -23,7 +23,12 @@ process.once("exit", () => {
 
 /** A server, where clients reach it, and the link to its inspector. */
 async function serve(...options) {
-    server = spawn(tool, ["serve", "--port", "0", "--inspector", ...options], { stdio: ["ignore", "pipe", "ignore"] })
+    return serveAt([], ...options)
+}
+
+/** - inspector: the port of its inspector, if it is not to be any. */
+async function serveAt(inspector, ...options) {
+    server = spawn(tool, ["serve", "--port", "0", "--inspector", ...inspector, ...options], { stdio: ["ignore", "pipe", "ignore"] })
     const found = {}
     for await (const line of createInterface(server.stdout)) {
         found.url ??= /ws:\/\/\S+/.exec(line)?.[0]
@@ -198,6 +203,18 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     }
     await window.until(versionIs(45))
     assert.ok(newest() > 2)
+    // That she has not got it stands there while she takes nothing.
+    await window.shows("1 behind", ".line tbody tr")
+    await window.type(".panel input[type=number]", "10")
+    await window.enter()
+    await window.shows("have not got it yet", ".detail")
+    await window.shows(`connection ${third} which take nothing now`, ".detail")
+    const isSeen = `{
+        const [row, list] = [".line tr[aria-selected]", ".line"].map((name) => document.querySelector(name).getBoundingClientRect())
+        return row.top >= list.top && row.bottom <= list.bottom
+    }`
+    await window.until(`(() => ${isSeen})()`)
+    await window.click(".step button:last-child")
     // She reads again, and gets the newest alone.
     sockets[0]._socket.resume()
     const row = `[...document.querySelectorAll(".line tbody tr")].find(({ cells }) => cells[0].innerText === "42")`
@@ -228,6 +245,33 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     await window.evaluate(`[...document.querySelectorAll("button")].find(({ innerText }) => innerText === "Copy as test").click()`)
     await window.shows("isShown(", "pre.answer")
     await window.shows("actor.join(player: recorded(", "pre.answer")
+    assert.deepEqual(window.thrown, [])
+    await window.close()
+})
+
+test("the link of a server that was started again is taken in the tab of the old one, and stands in the address no longer", async () => {
+    server?.kill("SIGTERM")
+    const { link } = await serve()
+    const window = await chromium.open(link)
+    await window.until(isLive)
+    // An address that nobody has made of a name.
+    await window.evaluate(`location.hash = "#/actors/100%"`)
+    await window.shows("100%", "h1")
+    await window.click("#pause")
+    await window.until(`document.querySelector("#pause").innerText === "Go on"`)
+    await window.click("#pause")
+    await window.until(`document.querySelector("#pause").innerText === "Pause"`)
+    const ended = new Promise((resolve) => server.once("exit", resolve))
+    server.kill("SIGKILL")
+    await ended
+    await window.shows("The server does not answer.")
+    const { link: next } = await serveAt([new URL(link).port])
+    assert.notEqual(next, link)
+    await window.evaluate(`location.href = ${JSON.stringify(next)}`)
+    await window.until(`${isLive} && location.hash === "#/"`)
+    await window.shows("Methods with the most calls")
+    const { entries } = await window.send("Page.getNavigationHistory")
+    assert.doesNotMatch(entries.map(({ url }) => url).join(" "), /token=/)
     assert.deepEqual(window.thrown, [])
     await window.close()
 })

@@ -10,6 +10,9 @@ enum CalledMethod: Sendable {
         }
     }
 
+    /// Whether no log is to have what its errors say.
+    func hidesErrors(_ type: ActorType) -> Bool { isRedacted || !type.isInspectable }
+
     var isRedacted: Bool {
         switch self {
         case .table(let method): method.isRedacted
@@ -50,4 +53,9 @@ enum CalledMethod: Sendable {
         case .program(let method): method.identifier
         }
     }
+}
+
+extension ActorMethod {
+    /// As `CalledMethod.hidesErrors`.
+    func hidesErrors(_ type: ActorType) -> Bool { isRedacted || !type.isInspectable }
 }

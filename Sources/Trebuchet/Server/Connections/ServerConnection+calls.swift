@@ -44,7 +44,7 @@ extension ServerConnection {
     }
 
     func notExposed(_ message: borrowing Message) -> TrebuchetError {
-        TrebuchetError(.actorNotFound, "no actor '\(message.actorName.prefix(ActorName.longest))' is exposed")
+        TrebuchetError(.actorNotFound, "no actor '\(message.actorName.prefix(bytes: ActorName.longest))' is exposed")
     }
 
     @inline(__always)
@@ -156,7 +156,7 @@ extension ServerConnection {
             try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) }
         } catch {
             shard.didCall(method.row)
-            return fail(callID, error)
+            return fail(callID, method.hidesErrors(record.type) ? SecretError.hiding(error) : error)
         }
         let result = shard.reply.pointee.bytes
         succeed(callID, result.isEmpty ? nil : result)
@@ -175,12 +175,13 @@ extension ServerConnection {
         } catch {
             shard.didCall(method.row)
             told?.tell(endAt: shard.events, code(of: error))
-            return fail(callID, error, told)
+            return fail(callID, method.hidesErrors(record.type) ? SecretError.hiding(error) : error, told)
         }
         let result = shard.reply.pointee.bytes
+        let code = code(callID, result)
         succeed(callID, result.isEmpty ? nil : result, told)
         shard.didCall(method.row)
-        told?.tell(endAt: shard.events, nil)
+        told?.tell(endAt: shard.events, code)
     }
 
     /// The same for an actor whose changes are written before the answer leaves. A call that waits for that alone takes nothing but
@@ -211,7 +212,7 @@ extension ServerConnection {
             outcome = .success(shard.reply.pointee.bytes)
             weight += countResult(shard.reply.pointee.count)
         } catch {
-            outcome = .failure(error)
+            outcome = .failure(method.hidesErrors(record.type) ? SecretError.hiding(error) : error)
         }
         let call = HeldCall(
             self, weight: weight, deadline: deadline, limit: limit, row: method.row, began: began, told: told)
@@ -340,7 +341,8 @@ extension ServerConnection {
     // MARK: Refusals
 
     private func failUnknownMethod(_ name: String, of type: ActorType, _ message: borrowing Message) {
-        var text = "actor '\(message.actorName.prefix(ActorName.longest))' has no method '\(name.prefix(128))'"
+        var text =
+            "actor '\(message.actorName.prefix(bytes: ActorName.longest))' has no method '\(name.prefix(bytes: 128))'"
         if !type.names.isEmpty { text += "; it has " + type.names.joined(separator: ", ") }
         fail(message, TrebuchetError(.methodNotFound, text))
     }
@@ -352,7 +354,7 @@ extension ServerConnection {
             ? "\(method.name) takes \(method.arguments) argument(s), got \(envelope.pointee.arguments.count)"
             : "\(method.name) takes \(method.generics) generic substitution(s), got "
                 + "\(envelope.pointee.genericSubstitutions.count)"
-        fail(message.callID, TrebuchetError(.invalidArguments, text))
+        fail(message, TrebuchetError(.invalidArguments, text))
     }
 }
 
@@ -365,7 +367,10 @@ extension ServerConnection: CallAnswerer {
         memory?.release(call.weight)
         shard.counts.count(.callsEnded)
         shard.counts.count(row: call.row, took: MonotonicClock.now &- call.began)
-        call.told?.tell(endAt: shard.events, code(of: outcome))
+        if let told = call.told {
+            let code = if case .success(let result) = outcome { code(callID, result) } else { code(of: outcome) }
+            told.tell(endAt: shard.events, code)
+        }
         guard isOpen else { return }
         switch outcome {
         case .success(let result): succeed(callID, result.isEmpty ? nil : result, call.told)

@@ -15,15 +15,15 @@ extension ServerConnection {
     func repeatEarlierCall(_ message: borrowing Message) {
         guard let writer = shard.stateWriter, let number = number(of: message) else {
             return fail(
-                message.callID, TrebuchetError(.invalidArguments, "the callID of a call with a session is a number"))
+                message, TrebuchetError(.invalidArguments, "the callID of a call with a session is a number"))
         }
         let (record, _, refusal) = repeatedPlace(of: message)
-        if let refusal { return fail(message.callID, refusal) }
+        if let refusal { return fail(message, refusal) }
         let session = message.text(message.envelope.pointee.session)
         // No other server gives such a name, and a store is not to look for it.
         guard session.utf8.count <= ConnectionNames.longest, let parts = SessionName(session),
             parts.instance != shard.answers.names.instance
-        else { return fail(message.callID, Self.ofEarlierServer) }
+        else { return fail(message, Self.ofEarlierServer) }
         guard let call = begin(message) else { return }
         call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
         // Of a call that changes an actor which its node alone may write, no trace means that it changed nothing and never will.

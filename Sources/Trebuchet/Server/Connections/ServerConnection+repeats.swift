@@ -113,7 +113,7 @@ extension ServerConnection {
         hasLookedUp: Bool = false
     ) {
         let (record, target, refusal) = repeatedPlace(of: message)
-        if let refusal { return finish(call, .failure(refusal)) }
+        if let refusal { return refuse(call, message, refusal) }
         let isRepeat = name.connection != self.name
         if isRepeat {
             call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
@@ -126,14 +126,18 @@ extension ServerConnection {
         switch shard.answers.join(name, request, waiting, at: now) {
         case nil: break
         case .forgotten?:
-            guard let writer else { return take(.forgotten, call) }
-            return lookUp(name, message, writer, call)
+            if let writer { return lookUp(name, message, writer, call) }
+            tellRefusal(of: message, RememberedAnswers.Memory.forgotten)
+            return take(.forgotten, call)
+        case .refused(let error)?:
+            tellRefusal(of: message, error)
+            return take(.refused(error), call)
         case let outcome?: return take(outcome, call)
         }
-        guard let target else { return finish(call, .failure(notExposed(message))) }
+        guard let target else { return refuse(call, message, notExposed(message)) }
         guard case .method(let unmanaged) = target, unmanaged._withUnsafeGuaranteedRef({ $0.isIdempotent }) else {
-            let text = "'\(target.name.prefix(128))' is not marked @Idempotent at this server: it may have run"
-            return finish(call, .failure(TrebuchetError(.unknownOutcome, text)))
+            let text = "'\(target.name.prefix(bytes: 128))' is not marked @Idempotent at this server: it may have run"
+            return refuse(call, message, TrebuchetError(.unknownOutcome, text))
         }
         let method = unmanaged.takeUnretainedValue()
         guard hasCounts(method, message) else {
@@ -142,7 +146,7 @@ extension ServerConnection {
         }
         if let writer { return lookUp(name, message, writer, call) }
         if mayBeForgotten(name.number, message, of: request.party) {
-            return finish(call, .failure(RememberedAnswers.Memory.forgotten))
+            return refuse(call, message, RememberedAnswers.Memory.forgotten)
         }
         note(.table(method), of: record?.type, message, in: call)
         callOnce(name, method, of: record, message, call, hasLookedUp: hasLookedUp)
@@ -271,7 +275,13 @@ extension ServerConnection {
         return shard.answers.names.carried.name(text).map { ($0.name, $0) }
     }
 
-    private func refuse(_ error: TrebuchetError, _ message: borrowing Message) { fail(message.callID, error) }
+    private func refuse(_ error: TrebuchetError, _ message: borrowing Message) { fail(message, error) }
+
+    /// A call that was noted, and is not made.
+    private func refuse(_ call: RunningCall, _ message: borrowing Message, _ error: TrebuchetError) {
+        tellRefusal(of: message, error)
+        finish(call, .failure(error))
+    }
 
     private func request(
         _ message: borrowing Message, isRepeat: Bool
@@ -286,6 +296,7 @@ extension ServerShard {
     /// A kept call has its answer: from its method, or from its deadline. On this reactor.
     func end(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ outcome: CallOutcome) {
         guard run.end() else { return }
+        run.told?.end()
         let answer = answer(of: outcome)
         for waiting in answers.end(name, answer, at: reactor.now) {
             waiting.connection.deliver(answer, to: waiting.call)

@@ -15,6 +15,7 @@ extension ServerConnection {
     func begin(_ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false) -> RunningCall? {
         guard running[callID] == nil else {
             let text = "callID '\(String(decoding: callID, as: UTF8.self))' is in use by a call under way"
+            tellRefusal(of: message, TrebuchetError(.init(.malformedEnvelope), text))
             tell(.malformedEnvelope, text)
             return nil
         }
@@ -194,16 +195,19 @@ extension ServerConnection {
 
     func finish(_ call: RunningCall, _ outcome: CallOutcome) {
         guard call.end() else { return }
-        didEnd(call, outcome)
         if running.removeValue(forKey: call.callID) != nil { leave(call) }
-        guard isOpen else { return }
+        guard isOpen else { return didEnd(call, code(of: outcome)) }
         do {
             let result = try outcome.get()
             shard.reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
             try result.write(with: shard.coder(writing: dates), into: &shard.reply.pointee)
             let bytes = shard.reply.pointee.bytes
-            call.callID.withUnsafeBytes { succeed($0, result.isVoid ? nil : bytes, call.told) }
+            call.callID.withUnsafeBytes {
+                didEnd(call, code($0, bytes))
+                succeed($0, result.isVoid ? nil : bytes, call.told)
+            }
         } catch {
+            didEnd(call, code(of: error))
             guard let stream = call.stream else {
                 return call.callID.withUnsafeBytes { fail($0, error, call.told) }
             }

@@ -45,7 +45,7 @@ extension ServerConnection {
             guard case .stream(let stream) = target else {
                 throw TrebuchetError(
                     .methodNotFound,
-                    "actor '\(message.actorName.prefix(128))' has no stream '\(target.name.prefix(128))'")
+                    "actor '\(message.actorName.prefix(bytes: 128))' has no stream '\(target.name.prefix(bytes: 128))'")
             }
             let epoch = envelope.pointee.epoch
             let seen = StreamRequest.Seen(
@@ -75,7 +75,7 @@ extension ServerConnection {
 
     /// Says that what a message asks for does not begin: a call, or a stream, as far as its name tells.
     func fail(_ message: borrowing Message, _ error: any Error) {
-        if shard.events.wants(.calls) { tellRefusal(of: message, error) }
+        tellRefusal(of: message, error)
         if message.kind == .streamResume, let name = ownName(in: message) { return failStream(name, error) }
         fail(message.callID, error)
     }
@@ -84,9 +84,13 @@ extension ServerConnection {
 
     /// Says that a stream does not begin, or does not go on.
     func refuse(_ name: AskedStream, _ callID: [UInt8], _ error: any Error) {
-        guard let streamID = name.resumed ?? name.knownAs else { return fail(callID, error) }
+        guard let streamID = name.resumed ?? name.knownAs else {
+            tellRefusal(of: name.actor.text, name.target, error)
+            return fail(callID, error)
+        }
         // It has done nothing to end it: it goes on with the next connection, which says so if it may not.
         if isDraining, name.knownAs != nil { return tellDeparture(of: streamID) }
+        tellRefusal(of: name.actor.text, name.target, error)
         failStream(streamID, error)
     }
 

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Networking
 internal import Platform
 internal import TrebuchetActors
@@ -33,12 +34,14 @@ extension ServerConnection {
         }
     }
 
-    func didClose() {
+    func didClose(_ why: ServerEvent.Closing) {
         guard upstream == nil, !isServer else { return }
         shard.counts.count(.connectionsClosed)
+        shard.counts.count(why.cause.figure)
         guard events.wants(.connections) else { return }
         events.tell(
-            .connectionClosed(peer, lasted: .nanoseconds(Int64(clamping: MonotonicClock.now &- opened))))
+            .connectionClosed(
+                peer, lasted: .nanoseconds(Int64(clamping: MonotonicClock.now &- opened)), why: why))
     }
 
     /// Something of its was refused because of a limit.
@@ -119,21 +122,30 @@ extension ServerConnection {
             method.shownName, isRedacted: method.isRedacted, type, message, begins: beginsTrace(message))
     }
 
+    /// Whatever a client is refused, and whyever, who listens is told.
+    @inline(never)
     func tellRefusal(of message: borrowing Message, _ error: any Error) {
-        events.tell(
-            .callRefused(
-                peer, actor: String(message.actorName.prefix(128)), target: String(message.target.prefix(128)),
-                error: code(of: error), reason: (error as? TrebuchetError)?.message ?? ""))
+        guard events.wants(.calls) else { return }
+        tellRefusal(of: message.actorName, message.target, error)
     }
 
-    func didEnd(_ call: RunningCall, _ outcome: CallOutcome) {
+    func tellRefusal(of actor: String, _ target: String, _ error: any Error) {
+        guard events.wants(.calls) else { return }
+        events.tell(
+            .callRefused(
+                peer, actor: actor.prefix(bytes: 128), target: target.prefix(bytes: 128), error: code(of: error),
+                reason: (error as? TrebuchetError)?.message.prefix(bytes: 2_048) ?? ""))
+    }
+
+    /// - Parameter code: of the error that its client is told; nil for none.
+    func didEnd(_ call: RunningCall, _ code: TrebuchetError.Code?) {
         if let row = call.row { shard.counts.count(row: row, took: MonotonicClock.now &- call.began) }
-        call.told?.tell(endAt: events, code(of: outcome))
+        call.told?.tell(endAt: events, code)
     }
 
     /// Nobody is there any more to be answered.
     func didAbandon(_ call: RunningCall) {
-        if !call.isAnswered { call.told?.tell(endAt: events, .cancelled) }
+        if !call.isAnswered { call.told?.tell(endAt: events, .cancelled, goesOn: call.run != nil) }
     }
 
     /// The same as without `told`; who has sent a trace along is told the span of its call.
@@ -159,6 +171,7 @@ extension ServerConnection {
         guard isOpen else { return }
         if shard.states.hasMarked { catchUpStreams() }
         let failure = failure(error, of: "the method")
+        if let call = told?.call, events.wants(.calls) { tell(failure, of: call) }
         let traceparent = told?.traceparent
         link.send {
             EnvelopeWriter.failure(
@@ -168,12 +181,30 @@ extension ServerConnection {
         }
     }
 
+    @inline(never)
+    private func tell(_ failure: CallFailure, of call: ServerEvent.Call) {
+        // It may have of the arguments in it.
+        let isShown = failure.code == .invalidArguments && call.arguments.map { $0 != .redacted } == true
+        let thrown = failure.thrown
+        guard thrown != nil || isShown else { return }
+        events.tell(
+            .callFailed(
+                ServerEvent.Failure(
+                    call: call.number, thrown: thrown, number: failure.number,
+                    reason: isShown ? failure.message : nil)))
+    }
+
     /// What a client is told of an error that a call or stream has ended with.
     func failure(_ error: any Error, of what: String) -> CallFailure {
         let failure = CallFailure(error, of: what, coder: shard.coder(writing: dates), shard.parts.disclosure)
             .fitting(Int(largestMessage))
         if !isServer { shard.counts.count(.error(failure.code.rawValue)) }
         return failure
+    }
+
+    /// What a call ends with whose result lies there: with an error where its client does not take so much.
+    func code(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer) -> TrebuchetError.Code? {
+        EnvelopeWriter.responseCount(callID: callID.count, result: result.count) > largestMessage ? .internal : nil
     }
 
     func code<Success>(of outcome: Result<Success, any Error>) -> TrebuchetError.Code? {
@@ -215,15 +246,6 @@ extension ServerConnection {
 
     /// The type of an actor, as those who listen know it.
     func typeName(of actor: ActorName) -> String { shard.directory.type(of: actor)?.name ?? "other" }
-}
-
-extension ToldCall {
-    /// Runs the method of the call: what it changes is its doing.
-    func during<Result>(_ body: () throws -> Result) rethrows -> Result {
-        guard mark != 0 else { return try TraceContext.with(trace, body) }
-        guard let trace else { return try ServerEvents.$currentCall.withValue(mark, operation: body) }
-        return try TraceContext.with(trace) { try ServerEvents.$currentCall.withValue(mark, operation: body) }
-    }
 }
 
 extension ToldCall? {

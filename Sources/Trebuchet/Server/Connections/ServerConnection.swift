@@ -162,6 +162,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Answers a message that makes no sense.
     func refuse(_ error: EnvelopeError) {
         malformedInRow += 1
+        // Whatever it was about.
+        tellRefusal(of: "", "", TrebuchetError(.init(error.code), error.message))
         if let callID = error.callID {
             fail(Array(callID.utf8), TrebuchetError(.invalidArguments, error.message))
         } else {
@@ -225,7 +227,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         if let mayCall = shard.mayCall, !mayCall(caller, actorID, target) {
             let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
             return TrebuchetError(
-                code, "'\(target.prefix(128))' of actor '\(actorID.prefix(128))' is not allowed")
+                code, "'\(target.prefix(bytes: 128))' of actor '\(actorID.prefix(bytes: 128))' is not allowed")
         }
         return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
     }
@@ -358,11 +360,13 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     func close(_ code: WebSocketCloseCode, reason: String) { link.close(code, reason: reason) }
 
+    func linkDidClose() { linkDidClose(.lost) }
+
     /// The connection is gone: nothing of it stays with any actor.
-    func linkDidClose() {
+    func linkDidClose(_ why: ServerEvent.Closing) {
         guard isOpen else { return }
         isOpen = false
-        didClose()
+        didClose(why)
         let ended = running.values
         running = [:]
         for call in ended {

@@ -64,8 +64,10 @@ extension ServerShard {
             return true
         }
         let told = call.told
+        let hidesErrors = method.hidesErrors(record.type)
         let completion: CallCompletion = { outcome in
             life.leave()
+            let outcome = hidesErrors ? outcome.mapError { SecretError.hiding($0) } : outcome
             guard let kept else { return record.whenWritten(outcome, told, completion) }
             record.whenWritten(outcome, of: kept, told, { self.answer(of: $0) }, completion)
         }

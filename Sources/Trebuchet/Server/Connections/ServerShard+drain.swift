@@ -20,7 +20,7 @@ extension ServerShard {
         parts.locals.writer(on: states)?.abandon()
         for connection in connections.values {
             connection.link.abort()
-            connection.linkDidClose()
+            connection.linkDidClose(.server)
         }
     }
 

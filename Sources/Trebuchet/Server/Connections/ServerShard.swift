@@ -199,7 +199,7 @@ final class ServerShard: @unchecked Sendable {
             throw ActorMoved.error
         }
         guard let activation = try directory.activate(name, for: queue.parties) else {
-            throw TrebuchetError(.actorNotFound, "no actor '\(name.text.prefix(ActorName.longest))' is exposed")
+            throw TrebuchetError(.actorNotFound, "no actor '\(name.text.prefix(bytes: ActorName.longest))' is exposed")
         }
         let reactor = reactor
         Task {

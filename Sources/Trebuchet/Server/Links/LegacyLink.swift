@@ -69,6 +69,7 @@ final class LegacyLink: MessageLink, @unchecked Sendable {
     var isWritable: Bool { link.isWritable }
     func inOneWrite(_ body: () -> Void) { link.inOneWrite(body) }
     var memory: MemoryAccount? { link.memory }
+    var pendingBytes: Int { link.pendingBytes }
     var host: AddressKey? { link.host }
     func askWhetherHeard() { link.askWhetherHeard() }
     func close(_ code: WebSocketCloseCode, reason: String) { link.close(code, reason: reason) }

@@ -2,6 +2,7 @@ internal import Bytes
 internal import Networking
 internal import Synchronization
 internal import Transports
+internal import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets
 
@@ -44,7 +45,7 @@ final class LocalConnection: @unchecked Sendable {
     /// On the server's reactor.
     fileprivate func abort() {
         connection = nil
-        close("the server has ended the connection")
+        close("the server has ended the connection", .server)
     }
 
     fileprivate func sendToServer(_ message: [UInt8]) {
@@ -70,9 +71,9 @@ final class LocalConnection: @unchecked Sendable {
 
     fileprivate var isWritable: Bool { pending.load(ordering: .relaxed) <= Self.highWatermark }
 
-    fileprivate func close(_ reason: String) {
+    fileprivate func close(_ reason: String, _ cause: ServerEvent.Closing.Cause) {
         serverReactor.execute {
-            self.connection?.linkDidClose()
+            self.connection?.linkDidClose(ServerEvent.Closing(cause, reason: reason))
             self.connection = nil
         }
         clientLoop.execute {
@@ -112,7 +113,7 @@ private final class ServerEnd: MessageLink {
     var host: AddressKey? { nil }
 
     func askWhetherHeard() { connection.askWhetherHeard() }
-    func close(_ code: WebSocketCloseCode, reason: String) { connection.close(reason) }
+    func close(_ code: WebSocketCloseCode, reason: String) { connection.close(reason, .server) }
     func abort() { connection.abort() }
 }
 
@@ -125,5 +126,5 @@ private final class ClientEnd: ClientLink, @unchecked Sendable {
     var session: String? { connection.sessionText }
 
     func send(_ message: [UInt8]) { connection.sendToServer(message) }
-    func close() { connection.close("the connection was closed") }
+    func close() { connection.close("the connection was closed", .client) }
 }

@@ -169,9 +169,22 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
     func webSocketDidBecomeWritable(_ socket: WebSocket) { connection.linkDidBecomeWritable() }
 
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
-        connection.linkDidClose()
+        connection.linkDidClose(Self.why(socket.end(code, reason)))
         connection = nil
         legacy = nil
+    }
+
+    private static func why(_ end: WebSocketEnd) -> ServerEvent.Closing {
+        let cause: ServerEvent.Closing.Cause =
+            switch end.cause {
+            case .peer: .client
+            case .lost: .lost
+            case .silent: .silent
+            case .violation: .violation
+            case .limit: .limit
+            case .here: .server
+            }
+        return ServerEvent.Closing(cause, code: end.code.rawValue, reason: end.reason)
     }
 
     // MARK: MessageLink
@@ -201,6 +214,8 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
     func close(_ code: WebSocketCloseCode, reason: String) {
         socket._withUnsafeGuaranteedRef { $0.close(code: code, reason: reason) }
     }
+
+    var pendingBytes: Int { socket._withUnsafeGuaranteedRef { $0.pendingBytes } }
 
     var memory: MemoryAccount? { socket._withUnsafeGuaranteedRef { $0.memoryAccount } }
 

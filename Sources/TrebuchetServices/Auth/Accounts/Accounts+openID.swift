@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Platform
 internal import Trebuchet
 
@@ -8,7 +9,7 @@ extension Accounts {
     func signIn(
         idToken: String, provider name: String, nonce: String?, on connection: CallerConnection
     ) async throws(AuthError) -> SessionGrant {
-        try await noting("to sign in with a token of '\(name.prefix(64))'", connection) { () throws(AuthError) in
+        try await noting("to sign in with a token of '\(name.prefix(bytes: 64))'", connection) { () throws(AuthError) in
             try await takeAttempt(connection)
             guard let keys = providers[ByteText(name)] else { throw .unknownProvider }
             let identity = try await keys.identity(of: idToken, nonce: nonce)

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Outbound
 
 /// The client's side of SMTP (RFC 5321) for one mail. Pure: replies go in line by line, what to send comes out.
@@ -17,12 +18,12 @@ struct SMTPDialogue: LineDialogue {
         let bytes = Array(line.utf8.prefix(4))
         guard bytes.count >= 3, let code = Int(String(decoding: bytes[..<3], as: UTF8.self)),
             (200...599).contains(code)
-        else { return fail("it answered '\(line.prefix(80))', which is no reply of SMTP") }
+        else { return fail("it answered '\(line.prefix(bytes: 80))', which is no reply of SMTP") }
         lines += 1
         guard lines <= Self.longestReply else { return fail("its reply has more than \(Self.longestReply) lines") }
         if bytes.count == 4, bytes[3] == UInt8(ascii: "-") { return .wait }
         lines = 0
-        guard expected.contains(code) else { return fail("it answered '\(line.prefix(200))' \(occasion)") }
+        guard expected.contains(code) else { return fail("it answered '\(line.prefix(bytes: 200))' \(occasion)") }
         return next()
     }
 

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Platform
 internal import Outbound
 internal import Trebuchet
@@ -87,7 +88,7 @@ actor ProviderKeys {
                 throw FetchError("\(address) has no issuer and jwks_uri")
             }
             guard found.issuer.isSameBytes(as: provider.issuer) else {
-                throw FetchError("\(address) is of the issuer '\(found.issuer.prefix(256))'")
+                throw FetchError("\(address) is of the issuer '\(found.issuer.prefix(bytes: 256))'")
             }
             return try HTTPAddress(found.jwks_uri)
         }

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// The JSON of commands, for clients in all languages: an object with one member, which says what is to be done.
 ///
 ///     {"update":{"id":"1","fields":{"done":true},"if":{"owner":"ada"}}}
@@ -25,7 +27,7 @@ extension DocumentWrite {
             command = .unlink(id: id, field: try members.text("field"), target: try members.value("target"))
         case "expire": command = .expire(id: id, expiresIn: try members.duration())
         case "check": command = .check(id: id)
-        default: throw .invalidDocument("there is no command '\(name.prefix(32))'")
+        default: throw .invalidDocument("there is no command '\(name.prefix(bytes: 32))'")
         }
         self.init(command, if: try members.condition())
         try members.expectEnd()
@@ -66,7 +68,7 @@ private struct CommandMembers {
 
     init(_ command: String, _ value: JSONValue) throws(CollectionError) {
         guard case .object(let members) = value else {
-            throw .invalidDocument("the command '\(command.prefix(32))' has an object")
+            throw .invalidDocument("the command '\(command.prefix(bytes: 32))' has an object")
         }
         self.command = command
         self.members = members
@@ -151,7 +153,7 @@ private struct CommandMembers {
     }
 
     func expectEnd() throws(CollectionError) {
-        if let other = members.sorted.first { throw error("no member '\(other.name.prefix(32))'") }
+        if let other = members.sorted.first { throw error("no member '\(other.name.prefix(bytes: 32))'") }
     }
 }
 

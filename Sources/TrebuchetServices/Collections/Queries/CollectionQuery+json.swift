@@ -58,7 +58,7 @@ extension QueryCondition: Codable {
         }
         let name = try members.text("comparison")
         guard let comparison = Comparison(rawValue: name) else {
-            throw ValueError("there is no comparison '\(name.prefix(32))'")
+            throw ValueError("there is no comparison '\(name.prefix(bytes: 32))'")
         }
         self.init(.field(FieldPath(try members.text("field")), comparison, members["value"] ?? .null))
     }
@@ -80,7 +80,7 @@ extension JSONValue {
     fileprivate func members(_ what: String, _ names: Set<String>) throws -> JSONObject {
         guard case .object(let members) = self else { throw ValueError("\(what) is an object") }
         for name in members.names where !names.contains(name) {
-            throw ValueError("\(what) has no member '\(name.prefix(32))'")
+            throw ValueError("\(what) has no member '\(name.prefix(bytes: 32))'")
         }
         return members
     }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Platform
 
 /// Where in a document a condition or an order looks.
@@ -88,7 +89,7 @@ struct FieldPath: Sendable {
     func check() throws(CollectionError) {
         guard place == nil else { return }
         throw .invalidQuery(
-            "'\(text.prefix(64))' is no field: names are parted by dots, \(Self.deepest) at most, and a dot, a backslash or a $ at "
+            "'\(text.prefix(bytes: 64))' is no field: names are parted by dots, \(Self.deepest) at most, and a dot, a backslash or a $ at "
                 + "the beginning that is part of one has a backslash before it")
     }
 

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Platform
 internal import TrebuchetWire
 
@@ -22,7 +23,7 @@ struct QueryCursor: Hashable, Sendable {
             case .array(let parts)? = try? JSONValue(json: bytes), parts.count == order.count + 2,
             case .integer(let created) = parts[0], case .string(let id)? = Self.unpacked(parts[1]),
             case let values = parts.dropFirst(2).compactMap({ Self.unpacked($0) }), values.count == order.count
-        else { throw .invalidQuery("'\(text.prefix(32))' is no cursor of a result in this order") }
+        else { throw .invalidQuery("'\(text.prefix(bytes: 32))' is no cursor of a result in this order") }
         self.created = Int(created)
         self.id = DocumentID(id)
         self.values = values

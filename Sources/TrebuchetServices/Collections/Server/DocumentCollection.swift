@@ -75,6 +75,7 @@ distributed actor DocumentCollection: ServicePart {
     ///   - mutations: each a `DocumentMutation`.
     ///   - client: a secret of the client's making, 16 to 128 bytes; its commands are numbered upwards from 1.
     /// - Returns: what became of them. Of the first ones alone, when the connection may not make as many writes now.
+    @Redacted
     distributed func commit(
         _ mutations: [EncodedJSON], from client: String
     ) async throws(CollectionError) -> [MutationOutcome] {
@@ -149,6 +150,7 @@ distributed actor DocumentCollection: ServicePart {
     /// The same, unless the connection is signed in as somebody else: then nothing is done.
     ///
     /// - Parameter account: the id of the principal whose commands these are; empty for somebody who is not signed in.
+    @Redacted
     distributed func commit(
         _ mutations: [EncodedJSON], from client: String, as account: String
     ) async throws(CollectionError) -> [MutationOutcome] {

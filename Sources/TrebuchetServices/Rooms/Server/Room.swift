@@ -56,6 +56,7 @@ distributed actor Room {
     ///   - token: of the stay that it had over another connection, which loses it at once.
     ///   - attempt: a secret of the caller's making, at least 16 bytes, the same each time it tries: a join whose answer was
     ///     lost made a stay of which it has no token. Nil for none.
+    @Redacted
     distributed func join(
         presence: EncodedJSON?, token: String?, attempt: String?
     ) throws(RoomError) -> RoomTicket {
@@ -111,6 +112,7 @@ distributed actor Room {
     }
 
     /// Ends a stay at once: the caller's, or the one of the token.
+    @Redacted
     distributed func leave(token: String?) throws(RoomError) {
         let guest = try host.guest()
         defer { closeIfEmpty() }

@@ -1,0 +1,200 @@
+import Foundation
+import TestSupport
+import Testing
+import TrebuchetTesting
+
+@testable import Trebuchet
+
+/// Sells what is on a shelf, or says why not.
+@Trebuchet
+distributed actor Till {
+    enum Problem: Error {
+        case soldOut
+        case notYours(String)
+    }
+
+    distributed func sell(_ book: String, at shelf: String) async throws -> Int {
+        try await actorSystem.resolve(Shelf.self, id: shelf).put(book)
+    }
+
+    distributed func refuse(_ secret: String) throws {
+        throw secret.isEmpty ? Problem.soldOut : Problem.notYours(secret)
+    }
+
+    @Redacted distributed func open(with code: String) {}
+}
+
+/// What is sent as differences.
+@Trebuchet
+distributed actor Slate {
+    @StreamedState var lines: [String] = ["", "", "", ""]
+
+    distributed func write(_ line: String, at place: Int) { lines[place] = line }
+}
+
+/// What the inspector says of why something is not as somebody had thought.
+@Suite(.timeLimit(.minutes(2))) struct InspectorReasonTests {
+    private static func upgrade(_ protocols: String = "trebuchet.v3") -> String {
+        "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            + "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: \(protocols)\r\n\r\n"
+    }
+
+    /// The line of the log in which it says that a connection has ended.
+    private static func ending(of connection: Int, _ rig: InspectorRig) async throws -> Looked {
+        var found: Looked?
+        #expect(
+            try await eventually {
+                let lines = try await rig.json("/inspect/log?connection=\(connection)")["lines"].list
+                found = lines.first { $0["message"].text == "connection closed" }
+                return found != nil
+            })
+        return try #require(found)["fields"]
+    }
+
+    private static func newest(_ rig: InspectorRig) async throws -> Looked {
+        try await rig.json("/inspect/actors/slate")["recorded"]["versions"].list.first ?? Looked(value: nil)
+    }
+
+    @Test("who takes nothing is named at each version that he has not got, and has skipped them when he is gone")
+    func behind() async throws {
+        try await InspectorRig.with { server in
+            await server.expose(Slate(actorSystem: server.actorSystem), as: "slate")
+        } _: { client, server, rig async throws in
+            _ = try await rig.json("/inspect/connections")
+            var peer: RawPeer? = try RawPeer(try #require(server.address), receiveBuffer: 4_096)
+            peer?.say(Self.upgrade())
+            _ = await peer?.readHead()
+            let observes = #"{"callID":"1","actorID":"slate","targetIdentifier":"observeLines"}"#
+            peer?.say(message: #"{"type":"invocation","payload":\#(observes)}"#)
+            var connection: Looked?
+            #expect(
+                try await eventually {
+                    let all = try await rig.json("/inspect/connections")["connections"].list
+                    connection = all.first { $0["streams"].count == 1 }
+                    return connection != nil
+                })
+            let number = try #require(connection?["connection"].count)
+            try await rig.follow("slate")
+            let slate = try client.resolve(Slate.self, id: "slate")
+            func connected() async throws -> Looked? {
+                try await rig.json("/inspect/connections")["connections"].list.first {
+                    $0["connection"].count == number
+                }
+            }
+            func write(_ time: Int) async throws {
+                try await slate.write(String(repeating: "\(time % 10)", count: 20_000), at: time % 4)
+            }
+            // Until the sockets between the two are full.
+            var times = 0
+            while try await connected()?["writable"].flag == true, times < 2_000 {
+                for time in times..<times + 10 { try await write(time) }
+                times += 10
+            }
+            try await write(times)
+            let version = try await Self.newest(rig)
+            #expect(version["behind"].count == 1 && version["behindBy"].list.map(\.count) == [number])
+            #expect(version["skipped"].count == 0)
+            let stuck = try await connected()
+            #expect(stuck?["writable"].flag == false && stuck?["heldBytes"].count ?? 0 > 100_000)
+            // It goes without having read any of that.
+            peer = nil
+            let fields = try await Self.ending(of: number, rig)
+            #expect(fields["cause"].text == "lost" && fields["code"].count == 1006)
+            let last = try await Self.newest(rig)
+            #expect(last["behind"].count == 0 && last["skippedBy"].list.map(\.count) == [number])
+        }
+    }
+
+    @Test("why the server has closed a connection is said in the log, and counted")
+    func endings() async throws {
+        try await InspectorRig.with(writes: true) { client, server, rig async throws in
+            _ = try await rig.json("/inspect/connections")
+            let peer = try RawPeer(try #require(server.address))
+            peer.say(Self.upgrade())
+            _ = await peer.readHead()
+            // A length that fits in less.
+            peer.say([0x81, 0xFE, 0, 1, 0, 0, 0, 0, 0x20])
+            _ = await peer.readAll()
+            let other = TrebuchetClient(
+                transport: .webSocket(host: "127.0.0.1", port: try #require(server.address).port))
+            try await other.connect()
+            var numbers: [Int] = []
+            #expect(
+                try await eventually {
+                    let lines = try await rig.json("/inspect/log")["lines"].list
+                    numbers = lines.filter { $0["message"].text == "connection opened" }.compactMap {
+                        $0["fields"]["connection"].count
+                    }
+                    return numbers.count == 2
+                })
+            let broken = try await Self.ending(of: numbers[1], rig)
+            #expect(broken["cause"].text == "violation" && broken["code"].count == 1002)
+            #expect(broken["reason"].text == "payload length is not in its shortest form")
+            await other.close()
+            let closed = try await Self.ending(of: numbers[0], rig)
+            #expect(closed["cause"].text == "client")
+            let text = try await server.metrics()
+            for line in ["violation\"} 1", "client\"} 1", "lost\"} 0", "silent\"} 0", "limit\"} 0", "server\"} 0"] {
+                #expect(text.contains("trebuchet_connection_ends_total{cause=\"\(line)\n"))
+            }
+        }
+    }
+
+    @Test("of an error that a method throws is said what it is called and its number, and why arguments do not fit")
+    func errors() async throws {
+        try await InspectorRig.with { server in
+            await server.expose(Till(actorSystem: server.actorSystem), as: "till")
+        } _: { client, server, rig async throws in
+            _ = try await rig.json("/inspect/calls")
+            let listener = Listener([.server, .calls])
+            server.addListener(listener)
+            let till = try client.resolve(Till.self, id: "till")
+            for secret in ["", "swordfish"] {
+                await #expect(throws: TrebuchetError.self) { try await till.refuse(secret) }
+            }
+            let shelf = try client.resolve(Shelf.self, id: "shelf")
+            await #expect(throws: TrebuchetError.self) { try await shelf.refuse("swordfish") }
+            for (actor, target) in [("shelf", "put(_:)"), ("till", "open(with:)")] {
+                _ = try? await client.call(actor: actor, target: target, arguments: [Array("171819202122".utf8)])
+            }
+            let answer = try await rig.answer("/inspect/calls")
+            let calls = try await rig.json("/inspect/calls")["calls"].list
+            let problem = "ObservabilityTests.Till.Problem"
+            #expect(
+                calls.map { $0["thrown"].text } == [
+                    nil, nil, "ObservabilityTests.Shelf.Refused", "\(problem).notYours", "\(problem).soldOut",
+                ])
+            #expect(calls[1]["reason"].text?.contains("String") == true)
+            // What it was called with is nobody's business, so neither is why that does not fit.
+            #expect(calls[0]["error"].text == "invalidArguments" && calls[0]["reason"].text == nil)
+            #expect(!InspectorRig.body(answer).contains("notYours(\\\"swordfish"))
+            // The number leads to the line that has the text, for which there is none where the client got it.
+            let lines = listener.events.compactMap { if case .line(_, let text) = $0 { text } else { nil } }
+            for call in calls.suffix(2) {
+                let number = try #require(call["errorNumber"].text)
+                #expect(lines.contains { $0.contains("error \(number): ") })
+            }
+            #expect(calls[2]["errorNumber"].text == nil)
+            let logged = try await rig.answer("/inspect/log")
+            #expect(!InspectorRig.body(logged).contains("171819202122"))
+        }
+    }
+
+    @Test("which other actors a call needs is said")
+    func others() async throws {
+        try await InspectorRig.with { server in
+            await server.expose(Till(actorSystem: server.actorSystem), as: "till")
+            let system = server.actorSystem
+            server.expose(Shelf.self, as: "made/*") { _ in Shelf(actorSystem: system) }
+        } _: { client, server, rig async throws in
+            _ = try await rig.json("/inspect/calls")
+            let till = try client.resolve(Till.self, id: "till")
+            // One that is called in place, and one that is made when it is called.
+            for name in ["shelf", "made/one"] { _ = try await till.sell("a", at: name) }
+            let calls = try await rig.json("/inspect/actors/till")["calls"].list
+            #expect(calls.map { $0["others"].texts } == [["made/one"], ["shelf"]])
+            let shelves = try await rig.json("/inspect/actors/made%2Fone")["calls"].list
+            #expect(shelves.map { $0["others"].value == nil } == [true])
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Synchronization
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetActors
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// What the services are called with that gives a right to whoever has it is shown to nobody who looks inside.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct SecretArgumentTests {
+    private static let secret = "a-secret-of-28-bytes-4711-xy"
+
+    private final class Calls: ServerListener {
+        let kinds: ServerEvent.Kinds = [.calls, .arguments]
+        let ended = Mutex<[ServerEvent.Call]>([])
+
+        func hear(_ event: ServerEvent) {
+            if case .callEnded(let call, _, _) = event { ended.withLock { $0.append(call) } }
+        }
+    }
+
+    private func expectRedacted(_ calls: Calls, _ methods: [String]) {
+        let ended = calls.ended.withLock { $0 }
+        #expect(ended.map(\.method) == methods)
+        #expect(ended.allSatisfy { $0.arguments == .redacted }, "\(ended)")
+    }
+
+    @Test("neither the tokens of stays in rooms nor what a join is tried under")
+    func rooms() async throws {
+        try await RoomWorld.run { world in
+            let calls = Calls()
+            world.server.addListener(calls)
+            let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: world.address.port))
+            try await client.connect()
+            let room = try Guest(client).room()
+            let ticket = try await room.join(presence: nil, token: nil, attempt: Self.secret)
+            try await room.leave(token: ticket.token)
+            await client.close()
+            expectRedacted(calls, ["join(presence:token:attempt:)", "leave(token:)"])
+        }
+    }
+
+    @Test("nor the secrets of clients of collections")
+    func collections() async throws {
+        try await CollectionWorld.run { world in
+            let calls = Calls()
+            world.server.addListener(calls)
+            let ada = world.guest("ada")
+            try await ada.client.connect()
+            _ = try await ada.collection().commit([] as [EncodedJSON], from: Self.secret)
+            _ = try await ada.collection().commit([] as [EncodedJSON], from: Self.secret, as: "ada")
+            expectRedacted(calls, ["commit(_:from:)", "commit(_:from:as:)"])
+        }
+    }
+}
