@@ -257,6 +257,10 @@ test("the link of a server that was started again is taken in the tab of the old
     // An address that nobody has made of a name.
     await window.evaluate(`location.hash = "#/actors/100%"`)
     await window.shows("100%", "h1")
+    // There the state of things changes, and moves the button.
+    await window.evaluate(`location.hash = "#/"`)
+    await window.shows("Methods with the most calls")
+    await window.until(isLive)
     await window.click("#pause")
     await window.until(`document.querySelector("#pause").innerText === "Go on"`)
     await window.click("#pause")
