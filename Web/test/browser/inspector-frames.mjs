@@ -3,35 +3,12 @@
 //     TREBUCHET_BROWSER=/usr/bin/chromium TREBUCHET_PROGRAMS=.build/release node Web/test/browser/inspector-frames.mjs [ACTORS [SUBSCRIBERS [SECONDS]]]
 //
 // It prints for each view how many frames there were, the longest, and the longest task of the page, and ends with 1 when one took more than 100 ms.
-import { spawn } from "node:child_process"
-import { createInterface } from "node:readline"
-import { join } from "node:path"
-import { connect } from "../../dist/trebuchet.js"
-import { WebSocket } from "../sockets.mjs"
-import { Chromium } from "./chromium.mjs"
+import { inspected, isLive, wait } from "./inspected.mjs"
 
 const [actors = 100_000, subscribers = 1_000, seconds = 10] = process.argv.slice(2).map(Number)
 const most = 100
-const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-const server = spawn(
-    join(process.env.TREBUCHET_PROGRAMS, "trebuchet"), ["serve", "--port", "0", "--services", "none", "--demo", "--inspector"],
-    { stdio: ["ignore", "pipe", "ignore"] })
-const chromium = await Chromium.start(process.env.TREBUCHET_BROWSER)
-for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => process.exit(1))
-process.once("exit", () => {
-    server.kill("SIGKILL")
-    chromium.kill()
-})
-
-let url
-let link
-for await (const line of createInterface(server.stdout)) {
-    url ??= /ws:\/\/\S+/.exec(line)?.[0]
-    link ??= /^inspector: (\S+)/.exec(line)?.[1]
-    if (line.startsWith("try: ")) break
-}
-const client = () => connect(url, { WebSocket })
+const { chromium, link, client } = await inspected("--services", "none")
 
 // As many as a connection may make, over one each.
 const part = 900
@@ -53,7 +30,7 @@ while (seen < subscribers) await wait(100)
 console.log(`${actors} actors, ${subscribers} subscribers of one that changes 20 times a second`)
 
 const window = await chromium.open(link, { width: 1280, height: 860 })
-await window.until(`document.querySelector("#status").dataset.is === "live"`)
+await window.until(isLive)
 await window.evaluate(`{
     window.frames_ = []
     window.tasks_ = []

@@ -4,42 +4,20 @@
 //         node Web/test/browser/inspector-pictures.mjs [VIEW,… [OPTIONS OF serve]]
 //
 // `nodes` shows something with '--cluster redis://… --node NAME' alone, `store` with '--data FILE'.
-import { spawn } from "node:child_process"
-import { createInterface } from "node:readline"
-import { join } from "node:path"
-import { connect } from "../../dist/trebuchet.js"
-import { WebSocket } from "../sockets.mjs"
-import { Chromium } from "./chromium.mjs"
+import { inspected, isLive, wait } from "./inspected.mjs"
 
 const [views = "overview,actors,actor,connections,calls,log,errors", ...options] = process.argv.slice(2)
-const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
-const server = spawn(
-    join(process.env.TREBUCHET_PROGRAMS, "trebuchet"), ["serve", "--port", "0", "--demo", "--inspector", ...options],
-    { stdio: ["ignore", "pipe", "ignore"] })
-const chromium = await Chromium.start(process.env.TREBUCHET_BROWSER)
-for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => process.exit(1))
-process.once("exit", () => {
-    server.kill("SIGKILL")
-    chromium.kill()
-})
-
-let url
-let link
-for await (const line of createInterface(server.stdout)) {
-    url ??= /ws:\/\/\S+/.exec(line)?.[0]
-    link ??= /^inspector: (\S+)/.exec(line)?.[1]
-    if (line.startsWith("try: ")) break
-}
+const { chromium, link, client } = await inspected(...options)
 const windows = []
 for (const [name, dark] of [["light", false], ["dark", true]]) {
     const window = await chromium.open(link, { width: 1280, height: 860, dark, beside: windows[0]?.window })
-    await window.until(`document.querySelector("#status").dataset.is === "live"`)
+    await window.until(isLive)
     windows.push({ name, window })
     await window.evaluate(`location.hash = "#/actors/game"`)
 }
 
 // Two play, one goes wrong.
-const [ada, bob, wrong] = [1, 2, 3].map(() => connect(url, { WebSocket }))
+const [ada, bob, wrong] = [1, 2, 3].map(client)
 for (const each of [ada, bob]) each.actor("game").state("observeGameState").subscribe(() => {})
 await ada.actor("game").call("join(player:)", ["ada"])
 await bob.actor("game").call("join(player:)", ["bob"])
