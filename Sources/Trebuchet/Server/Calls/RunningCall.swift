@@ -29,6 +29,8 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     var isAtWork = false
     /// Whether it was answered while that ran: it counts until that has ended.
     var isOutlived = false
+    /// What its client has sent, where its actor may go to another node before it is begun. Nobody holds it longer than the client waits.
+    var message: KeptMessage?
     /// The call of an `@Idempotent` method that this one waits for; it outlives the connection.
     var run: RunningCall?
     /// Whether it runs in place on another reactor, and so ends soon.
@@ -90,7 +92,7 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
         isAnswered = true
         timer?.cancel()
         stopWaiting()
-        (didStopWaiting, goesElsewhere) = (nil, nil)
+        (didStopWaiting, goesElsewhere, message) = (nil, nil, nil)
         return true
     }
 
@@ -112,7 +114,7 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     func abandon() {
         timer?.cancel()
         stopWaiting()
-        relayed = nil
+        (relayed, message) = (nil, nil)
         if run == nil { task.cancel() }
     }
 

@@ -86,6 +86,4 @@ final class RememberedAnswers: Sendable {
 struct WaitingCall: Sendable {
     let connection: ServerConnection
     let call: RunningCall
-    /// Its own, where its actor may go to another node before it is begun.
-    let message: KeptMessage?
 }

@@ -50,7 +50,7 @@ extension ServerConnection {
                 key, digest: request.digest, principal: request.principal,
                 in: shard.answers.storedRoom(of: name.connection, request))
         }
-        let isPlaced = waiting.message != nil
+        let isPlaced = call.message != nil
         start(.table(method), of: record, message, run) { outcome in
             if isPlaced, case .failure(let error) = outcome {
                 if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run, name) } }
@@ -170,9 +170,8 @@ extension ServerConnection {
     // MARK: Parts
 
     private func waiting(_ call: RunningCall, _ message: borrowing Message) -> WaitingCall {
-        WaitingCall(
-            connection: self, call: call,
-            message: isPlaced(ActorName(message.actorName)) ? KeptMessage(message) : nil)
+        if isPlaced(ActorName(message.actorName)) { call.message = KeptMessage(message) }
+        return WaitingCall(connection: self, call: call)
     }
 
     /// What a repeated call's name and target lead to here, and why it may not be made.
@@ -324,9 +323,9 @@ extension ServerShard {
         for waiting in answers.withdraw(name) {
             let (connection, call) = (waiting.connection, waiting.call)
             connection.shard.reactor.run {
-                guard connection.isOpen, !call.isAnswered else { return }
+                guard connection.isOpen, !call.isAnswered, let message = call.message else { return }
                 connection.withdraw(call)
-                waiting.message?.withMessage { body(connection, $0) }
+                message.withMessage { body(connection, $0) }
             }
         }
     }
