@@ -35,6 +35,8 @@ final class BareLoad: @unchecked Sendable {
             }
         }
         await reactor.perform { for connection in self.connections { connection.send(self.inFlight * self.size) } }
+        let awake = reactor.keptAwake()
+        defer { awake.cancel() }
         try await Task.sleep(for: .seconds(0.5))
         let start = MonotonicClock.now
         let before = answers.load(ordering: .relaxed)

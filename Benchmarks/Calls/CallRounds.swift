@@ -94,7 +94,8 @@ package struct CallRounds {
         defer { server.stop() }
         let process = try server.knownProcess()
         let answers = AnswerCheck()
-        let load = RequestLoad(messages: (0..<inFlight).map { Array(call.message($0).utf8) }, script: answers)
+        let load = RequestLoad(
+            messages: (0..<inFlight).map { Array(call.message($0).utf8) }, script: answers, isAwake: true)
         let before = try process.processorTime()
         let report = try await load.run(
             url: server.url, subprotocol: Invocation.subprotocol, connections: connections, seconds: seconds)

@@ -1,10 +1,56 @@
 package import Bytes
 
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
+
 /// Strings of JSON: out of a message, and into one.
 package enum JSONString {
     /// The text of a string whose escapes have been checked; `bytes` are what stands between its quotes.
     package static func text(_ bytes: UnsafeRawBufferPointer, isEscaped: Bool) -> String {
         isEscaped ? String(decoding: unescaped(bytes), as: UTF8.self) : String(decoding: bytes, as: UTF8.self)
+    }
+
+    @inline(__always)
+    static func isASCII(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var at = 0
+        while at &+ 8 <= bytes.count {
+            guard bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 else {
+                return false
+            }
+            at &+= 8
+        }
+        var rest: UInt8 = 0
+        while at < bytes.count {
+            rest |= bytes[at]
+            at &+= 1
+        }
+        return rest < 0x80
+    }
+
+    /// Whether some bytes are the same, of which there is one at least. Names are short, and a call to `memcmp` is not.
+    @inline(__always)
+    static func isSame(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, _ count: Int) -> Bool {
+        if count >= 8 {
+            guard count <= 16 else { return memcmp(left, right, count) == 0 }
+            let end = count &- 8
+            return left.loadUnaligned(as: UInt64.self) == right.loadUnaligned(as: UInt64.self)
+                && left.loadUnaligned(fromByteOffset: end, as: UInt64.self)
+                    == right.loadUnaligned(fromByteOffset: end, as: UInt64.self)
+        }
+        if count >= 4 {
+            let end = count &- 4
+            return left.loadUnaligned(as: UInt32.self) == right.loadUnaligned(as: UInt32.self)
+                && left.loadUnaligned(fromByteOffset: end, as: UInt32.self)
+                    == right.loadUnaligned(fromByteOffset: end, as: UInt32.self)
+        }
+        for at in 0..<count
+        where left.load(fromByteOffset: at, as: UInt8.self) != right.load(fromByteOffset: at, as: UInt8.self) {
+            return false
+        }
+        return true
     }
 
     /// The bytes that a string with checked escapes stands for.

@@ -28,6 +28,7 @@ extension JSONReader {
             if type == Int64.self { return Same.cast(try integer(Int64.self, mark), to: type) }
             if type == UInt64.self { return Same.cast(try integer(UInt64.self, mark), to: type) }
             if type == UInt.self { return Same.cast(try integer(UInt.self, mark), to: type) }
+            if let array = arrays.array(type) { return try readArray(array, mark) }
         case 16:
             if type == String.self { return Same.cast(try string(mark), to: type) }
             if type == UUID.self { return Same.cast(try uuid(mark), to: type) }
@@ -38,6 +39,14 @@ extension JSONReader {
         if type == Data.self { return Same.cast(try data(mark), to: type) }
         if type == Decimal.self { return Same.cast(try decimal(mark), to: type) }
         return try decodeScope(type, mark, in: container, step)
+    }
+
+    private func readArray<Value>(_ array: any ReadableArray.Type, _ mark: Int) throws -> Value {
+        // Room for a word, which an array is.
+        try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 8) { memory in
+            try array.read(self, mark, into: memory.baseAddress!)
+            return memory.baseAddress!.assumingMemoryBound(to: Value.self).move()
+        }
     }
 
     /// Whether values of a type are read here in another way than they would decode themselves.
@@ -58,6 +67,12 @@ extension JSONReader {
 
     func string(_ mark: Int) throws -> String {
         guard first(mark) == 0x22 else { throw mismatch(String.self, mark) }
+        let bytes = inner(mark)
+        if !self.mark(mark).isEscaped, JSONString.isASCII(bytes) { return String(decoding: bytes, as: UTF8.self) }
+        return try validated(mark)
+    }
+
+    private func validated(_ mark: Int) throws -> String {
         let text =
             self.mark(mark).isEscaped
             ? String(validating: JSONString.unescaped(inner(mark)), as: UTF8.self)

@@ -23,6 +23,8 @@ final class JSONReader {
     @exclusivity(unchecked) private var unknownAt = -1
     /// The values that are being decoded, each within the one before it.
     @exclusivity(unchecked) private var scopes: [Scope] = []
+    let arrays = KnownArrays()
+    @exclusivity(unchecked) var keyed = KeyedPool()
     /// By the marks of the objects that they are of.
     private var tables: [Int: NameTable] = [:]
 
@@ -179,7 +181,7 @@ final class JSONReader {
     private func isName(_ mark: Int, _ name: UnsafeRawBufferPointer) -> Bool {
         let own = tape.marks[mark]
         guard own.count == name.count else { return false }
-        return name.isEmpty || memcmp(self.name(mark).baseAddress!, name.baseAddress!, name.count) == 0
+        return name.isEmpty || JSONString.isSame(self.name(mark).baseAddress!, name.baseAddress!, name.count)
     }
 
     /// Objects with more members are searched by a table.

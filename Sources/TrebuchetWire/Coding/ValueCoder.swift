@@ -100,6 +100,7 @@ package final class ValueCoder: @unchecked Sendable {
         var reader = reader ?? JSONReader(userInfo: userInfo)
         self.reader = nil
         defer {
+            reader.keyed.end()
             // Somebody who kept a decoder must not read what is decoded next.
             let isHeld = !isKnownUniquelyReferenced(&reader)
             reader.close(isHeld: isHeld)

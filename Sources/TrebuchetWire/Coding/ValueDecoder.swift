@@ -9,7 +9,7 @@ struct ValueDecoder: Decoder {
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         try reader.scan()
         guard reader.first(mark) == 0x7B else { throw reader.mismatch([String: Any].self, mark) }
-        return KeyedDecodingContainer(KeyedValueDecoder(reader: reader, mark: mark))
+        return reader.keyed.container(type, reader, mark)
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
@@ -26,8 +26,10 @@ struct ValueDecoder: Decoder {
 
 /// An object that is being decoded.
 struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
-    let reader: JSONReader
-    let mark: Int
+    let place: KeyedPlace
+
+    @inline(__always) private var reader: JSONReader { place.reader }
+    @inline(__always) private var mark: Int { place.mark }
 
     var codingPath: [any CodingKey] { reader.path(to: mark) }
     var allKeys: [Key] { reader.names(of: mark).compactMap { Key(stringValue: $0) } }
