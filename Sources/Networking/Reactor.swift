@@ -157,8 +157,14 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     /// Runs `work` after a delay; keep the timer to cancel it.
     @discardableResult
     package func schedule(after delay: Duration, _ work: @escaping () -> Void) -> LoopTimer {
+        schedule(at: now &+ delay.nanoseconds, work)
+    }
+
+    /// The same at a moment of its clock, in nanoseconds.
+    @discardableResult
+    package func schedule(at deadline: UInt64, _ work: @escaping () -> Void) -> LoopTimer {
         assertCurrent()
-        let timer = LoopTimer(deadline: now &+ delay.nanoseconds, work: work)
+        let timer = LoopTimer(deadline: deadline, work: work)
         timers.add(timer)
         return timer
     }

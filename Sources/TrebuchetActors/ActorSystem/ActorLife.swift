@@ -2,12 +2,14 @@ internal import Synchronization
 
 /// What all records of one actor share: it may be exposed under several names.
 ///
-/// `@unchecked Sendable`: `starting`, `wasCalled` and `isUnwatched` are touched on the reactor that the actor lives on, or not at all; the
+/// `@unchecked Sendable`: `starting`, `apart`, `wasCalled` and `isUnwatched` are touched on the reactor that the actor lives on, or not at all; the
 /// rest is atomic.
 package final class ActorLife: @unchecked Sendable {
     /// Calls that have been started in a task and have not begun to run. Until they have, later ones must not run in
     /// place, or they would overtake.
     package var starting = 0
+    /// So many calls yet have tasks of their own, since one has suspended.
+    package var apart: UInt8 = 0
     /// Whether a call has run in place since `takeUse`.
     package var wasCalled = false
     /// Whether nobody looks yet after its rest. On the reactor that is to.

@@ -66,6 +66,15 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
         self.byteCount = byteCount
     }
 
+    /// One that has stood in line.
+    init(_ call: borrowing QueuedCall, on reactor: Reactor) {
+        timeAhead = reactor.timeAhead
+        deadline = call.deadline &+ timeAhead
+        began = call.deadline &- call.limit.nanoseconds
+        callID = call.callID
+        byteCount = call.bytes
+    }
+
     /// What a call runs that outlives its connection: until the same moment.
     init(of call: RunningCall) {
         callID = call.callID

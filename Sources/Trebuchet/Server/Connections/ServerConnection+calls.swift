@@ -106,6 +106,7 @@ extension ServerConnection {
             guard let persisted = record.persisted else { return callInPlace(record, method, message) }
             if callInPlace(record, persisted, method, message) { return }
         }
+        if let record, standsInLine(method, record, message) { return }
         call(.table(method), of: record, message)
     }
 

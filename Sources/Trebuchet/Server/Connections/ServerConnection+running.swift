@@ -29,12 +29,7 @@ extension ServerConnection {
         let limit = timeLimit(of: message)
         let call = RunningCall(callID: callID, after: limit, on: shard.reactor, byteCount: bytes)
         call.isInTransit = isInTransit
-        // It holds both, until it is cancelled as the call ends or is abandoned: a weak reference would have each of them counted
-        // more slowly from then on.
-        call.timer = shard.reactor.schedule(after: limit) {
-            call.cancel()
-            self.finish(call, .failure(TrebuchetError(.timeout, "the call took longer than \(limit)")))
-        }
+        time(call, within: limit)
         running[callID] = call
         if isInTransit {
             load.inTransit += 1
@@ -49,6 +44,16 @@ extension ServerConnection {
         }
         shard.counts.count(.callsBegun)
         return call
+    }
+
+    /// Ends a call at its deadline.
+    func time(_ call: RunningCall, within limit: Duration) {
+        // It holds both, until it is cancelled as the call ends or is abandoned: a weak reference would have each of them counted
+        // more slowly from then on.
+        call.timer = shard.reactor.schedule(at: call.deadline) {
+            call.cancel()
+            self.finish(call, .failure(TrebuchetError(.timeout, "the call took longer than \(limit)")))
+        }
     }
 
     /// How long a call may take.
@@ -217,6 +222,7 @@ extension ServerConnection {
 
     /// The client does not want the answer any more.
     func cancel(_ message: borrowing Message) {
+        shard.calls.flush()
         guard let call = running[Array(message.callID)] else {
             if let relays { _ = postpones(message, relays) }
             return

@@ -365,6 +365,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// The connection is gone: nothing of it stays with any actor.
     func linkDidClose(_ why: ServerEvent.Closing) {
         guard isOpen else { return }
+        shard.calls.flush()
         isOpen = false
         didClose(why)
         let ended = running.values

@@ -77,8 +77,10 @@ extension ServerShard {
                 try callInPlace(record, method, message, dates)
                 completion(.success(_CallResult(encoded: Array(reply.pointee.bytes))))
             case .table(let method):
+                calls.flush()
                 CallTask.start(record, try states.operation(record, method, message, dates), call, completion)
             case .program(let method):
+                calls.flush()
                 let decoder = states.decoder(message, dates)
                 CallTask.start(record, try record.operation(method, decoder, in: system), call, completion)
             }

@@ -54,6 +54,8 @@ final class ServerShard: @unchecked Sendable {
     private(set) var placedUntil: UInt64 = 0
     /// Calls that wait for an actor to be made.
     private var waiting: [ActorName: ActorQueue] = [:]
+    /// Calls of methods that may suspend, as long as they have not.
+    let calls: CallQueue
     /// Answers of repeated calls that wait for streams, by the numbers of their connections.
     var answersBehindStreams: [UInt64: AnswerQueue] = [:]
     /// At one of several nodes.
@@ -82,6 +84,7 @@ final class ServerShard: @unchecked Sendable {
         self.parts = parts
         self.states = states
         self.reactor = reactor
+        calls = CallQueue(states)
         isGuarded = parts.limits.hasRates
         self.system = system
         coder = states.coder

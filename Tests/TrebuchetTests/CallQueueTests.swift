@@ -1,0 +1,124 @@
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Looks at the task that it runs in.
+@Trebuchet
+distributed actor Onlooker {
+    private let journal: Journal
+
+    init(journal: Journal, actorSystem: TrebuchetActorSystem) {
+        self.journal = journal
+        self.actorSystem = actorSystem
+    }
+
+    distributed func isCancelled() async -> Bool { Task.isCancelled }
+    distributed func cancelOwnTask() async -> Bool {
+        withUnsafeCurrentTask { $0?.cancel() }
+        return Task.isCancelled
+    }
+    distributed func hold() async -> Bool {
+        journal.note("held")
+        await journal.wait(for: "go")
+        return Task.isCancelled
+    }
+    distributed func go() async { journal.note("go") }
+    distributed func caller() async -> String? { Caller.current?.principal?.id }
+    /// Of a task that goes on behind the call.
+    distributed func callerBehind() async -> String? {
+        let task = Task {
+            await journal.wait(for: "go")
+            return Caller.current?.principal?.id
+        }
+        return await task.value
+    }
+}
+
+/// Calls of methods that may suspend share tasks, and notice nothing of it.
+@Suite(.timeLimit(.minutes(1))) struct CallQueueTests {
+    private func calls<Result: Sendable>(
+        _ count: Int, _ call: @escaping @Sendable (Int) async throws -> Result
+    ) async throws -> [Result] {
+        // `immediate`: all are on their way before the first is answered.
+        let calls = (0..<count).map { number in Task.immediate { try await call(number) } }
+        var results: [Result] = []
+        for call in calls { results.append(try await call.value) }
+        return results
+    }
+
+    @Test("one that suspends holds up none behind it", arguments: TestLink.allCases)
+    func suspends(link: TestLink) async throws {
+        let journal = Journal()
+        try await withTestServer(link: link, reactors: 1) { server in
+            await server.expose(Onlooker(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
+        } body: { client, _ in
+            let onlooker = try client.resolve(Onlooker.self, id: "onlooker")
+            // The last lets the others go.
+            let results = try await calls(100) { number in
+                guard number < 99 else {
+                    try await onlooker.go()
+                    return false
+                }
+                return number.isMultiple(of: 3) ? try await onlooker.hold() : try await onlooker.isCancelled()
+            }
+            #expect(results == Array(repeating: false, count: 100))
+        }
+    }
+
+    @Test("one that cancels its task cancels no other's", arguments: TestLink.allCases)
+    func cancelsItself(link: TestLink) async throws {
+        let journal = Journal()
+        try await withTestServer(link: link, reactors: 1) { server in
+            await server.expose(Onlooker(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
+        } body: { client, _ in
+            let onlooker = try client.resolve(Onlooker.self, id: "onlooker")
+            let results = try await calls(100) { number in
+                number.isMultiple(of: 3) ? try await onlooker.cancelOwnTask() : try await onlooker.isCancelled()
+            }
+            #expect(results == (0..<100).map { $0.isMultiple(of: 3) })
+        }
+    }
+
+    @Test("one that is cancelled by its caller cancels no other", arguments: TestLink.allCases)
+    func cancelledByCaller(link: TestLink) async throws {
+        let journal = Journal()
+        try await withTestServer(link: link, reactors: 1) { server in
+            await server.expose(Onlooker(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
+        } body: { client, _ in
+            let onlooker = try client.resolve(Onlooker.self, id: "onlooker")
+            let held = Task.immediate { try await onlooker.hold() }
+            await journal.wait(for: "held")
+            held.cancel()
+            let results = try await calls(100) { _ in try await onlooker.isCancelled() }
+            #expect(results == Array(repeating: false, count: 100))
+            await #expect(throws: CancellationError.self) { try await held.value }
+            try await onlooker.go()
+        }
+    }
+
+    @Test("each has its own caller, in its task and in those that it begins")
+    func callers() async throws {
+        let journal = Journal()
+        let names = (0..<8).map { "caller-\($0)" }
+        let keys = Dictionary(uniqueKeysWithValues: names.map { ($0, Principal(id: $0)) })
+        try await withTestServer(reactors: 1, access: AccessPolicy(authenticate: AccessPolicy.apiKeys(keys))) {
+            server in
+            await server.expose(Onlooker(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
+        } body: { server in
+            var onlookers: [Onlooker] = []
+            for name in names {
+                var options = TrebuchetClient.Options()
+                options.token = { name }
+                onlookers.append(try await server.connect(options).resolve(Onlooker.self, id: "onlooker"))
+            }
+            let all = onlookers
+            let results = try await calls(160) { number in
+                let onlooker = all[number % 8]
+                if number == 159 { try await onlooker.go() }
+                return number.isMultiple(of: 3) ? try await onlooker.callerBehind() : try await onlooker.caller()
+            }
+            #expect(results == (0..<160).map { names[$0 % 8] })
+        }
+    }
+}
