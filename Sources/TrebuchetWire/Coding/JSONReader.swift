@@ -24,7 +24,9 @@ final class JSONReader {
     /// The values that are being decoded, each within the one before it.
     @exclusivity(unchecked) private var scopes: [Scope] = []
     let arrays = KnownArrays()
-    @exclusivity(unchecked) var keyed = KeyedPool()
+    @exclusivity(unchecked) var keyed = KeyedPool<KeyedPlace>()
+    /// Whether its containers are given out again: not once somebody holds it who does not say when he lets it go.
+    private(set) var isPooling = true
     /// By the marks of the objects that they are of.
     private var tables: [Int: NameTable] = [:]
 
@@ -82,6 +84,7 @@ final class JSONReader {
         tables = [:]
         if isHeld { tape.erase() } else { tape.clear() }
         isScanned = isHeld
+        isPooling = !isHeld
         text = JSONCursor(UnsafeRawBufferPointer(start: Self.unread.utf8Start, count: 1))
     }
 

@@ -30,6 +30,7 @@ final class JSONWriter {
     private var names: UnsafeMutablePointer<WrittenName>
     private var nameCapacity = 64
     private var lastSerial: UInt64 = 0
+    @exclusivity(unchecked) var keyed = KeyedPool<KeyedWritingPlace>()
 
     /// Whether an object may have a name twice, so that the text must be gone through in the end.
     var hasRepeatedNames = false
@@ -46,7 +47,11 @@ final class JSONWriter {
     /// What the rest of a paused frame belongs to.
     var parent: (writer: JSONWriter, serial: UInt64)?
 
-    init(dates: DateForm, userInfo: [CodingUserInfoKey: any Sendable]) {
+    /// Whether its containers are given out again: it says when it has ended.
+    let isPooling: Bool
+
+    init(dates: DateForm, userInfo: [CodingUserInfoKey: any Sendable], isPooling: Bool = false) {
+        self.isPooling = isPooling
         self.dates = dates
         self.userInfo = userInfo
         frames = .allocate(capacity: frameCapacity)
@@ -92,6 +97,7 @@ final class JSONWriter {
     }
 
     private func reset() {
+        keyed.end()
         top = -1
         hasRepeatedNames = false
         isTooDeep = false

@@ -1,34 +1,25 @@
-/// Where a container of an object stands: shared by the container and the pool that gave it out.
-final class KeyedPlace {
-    /// Alive while it decodes: who decodes holds it, and `ended` whoever keeps the container.
-    unowned(unsafe) var reader: JSONReader
-    var mark: Int
-    private var kept: JSONReader?
-
-    init(_ reader: JSONReader, _ mark: Int) {
-        self.reader = reader
-        self.mark = mark
-    }
-
-    /// Holds the reader from now on.
-    func keep() { kept = reader }
+/// Where a container of an object stands: shared by the container and the pool that gives it out.
+protocol PooledPlace: AnyObject {
+    /// Holds what it belongs to from now on, as somebody keeps its container.
+    func keep()
 }
 
 /// Containers of objects that are given out again and again, one for each type of keys: making one takes two lookups of the runtime
 /// and memory, which is more than most members cost.
 ///
 /// It owns its memory, behind a pointer, as the tape does.
-struct KeyedPool: ~Copyable {
+struct KeyedPool<Place: PooledPlace>: ~Copyable {
     private struct Entry {
         var keys: ObjectIdentifier?
         /// What the container is: the standard library's box.
         var box: AnyObject?
-        var place: KeyedPlace?
+        var place: Place?
     }
 
-    private static let bits = 4
+    private static var bits: Int { 5 }
+
     private let entries: UnsafeMutablePointer<Entry>
-    /// A bit for each entry that was given out in this decoding.
+    /// A bit for each entry that was given out since `end`.
     private var used: UInt32 = 0
 
     init() {
@@ -41,51 +32,110 @@ struct KeyedPool: ~Copyable {
         entries.deallocate()
     }
 
+    /// A container of such keys that nobody has, with its place, which is the caller's to set; nil when there is none. One that somebody
+    /// has is not given to another: an object within an object of the same type has its own.
     @inline(__always)
-    mutating func container<Key: CodingKey>(
-        _ keys: Key.Type, _ reader: JSONReader, _ mark: Int
-    ) -> KeyedDecodingContainer<Key> {
-        let name = ObjectIdentifier(keys)
-        let index = name.shortHash(bits: Self.bits)
+    mutating func take(_ keys: ObjectIdentifier) -> (box: AnyObject, place: Place)? {
+        let index = keys.shortHash(bits: Self.bits)
         let entry = entries + index
-        // One that somebody has is not given to another: an object within an object of the same type has one of its own.
-        if entry.pointee.keys == name, isKnownUniquelyReferenced(&entry.pointee.box) {
-            let place = entry.pointee.place.unsafelyUnwrapped
-            place.reader = reader
-            place.mark = mark
-            used |= 1 << UInt32(truncatingIfNeeded: index)
-            return unsafeBitCast(entry.pointee.box.unsafelyUnwrapped, to: KeyedDecodingContainer<Key>.self)
-        }
-        return make(keys, reader, mark, index)
+        guard entry.pointee.keys == keys, isKnownUniquelyReferenced(&entry.pointee.box) else { return nil }
+        used |= 1 << UInt32(truncatingIfNeeded: index)
+        return (entry.pointee.box.unsafelyUnwrapped, entry.pointee.place.unsafelyUnwrapped)
     }
 
-    @inline(never)
-    private mutating func make<Key: CodingKey>(
-        _ keys: Key.Type, _ reader: JSONReader, _ mark: Int, _ index: Int
-    ) -> KeyedDecodingContainer<Key> {
-        let place = KeyedPlace(reader, mark)
-        let container = KeyedDecodingContainer(KeyedValueDecoder<Key>(place: place))
-        let bit = UInt32(1) << UInt32(truncatingIfNeeded: index)
-        // The standard library's container is a reference to a box, and nothing else. Would it ever be more, none would be kept.
-        guard MemoryLayout<KeyedDecodingContainer<Key>>.size == MemoryLayout<AnyObject>.size, used & bit == 0 else {
-            place.keep()
-            return container
-        }
-        entries[index] = Entry(
-            keys: ObjectIdentifier(keys), box: unsafeBitCast(container, to: AnyObject.self), place: place)
-        used |= bit
-        return container
+    /// Keeps a container that was made for its caller, when there is room.
+    mutating func add(_ box: AnyObject, _ place: Place, _ keys: ObjectIdentifier) {
+        let index = keys.shortHash(bits: Self.bits)
+        let entry = entries + index
+        guard entry.pointee.box == nil || isKnownUniquelyReferenced(&entry.pointee.box) else { return place.keep() }
+        entry.pointee = Entry(keys: keys, box: box, place: place)
+        used |= 1 << UInt32(truncatingIfNeeded: index)
     }
 
-    /// Ends a decoding: who still has a container has the reader too.
+    /// Ends a coding: who still has a container keeps it.
     mutating func end() {
         while used != 0 {
             let entry = entries + used.trailingZeroBitCount
             used &= used &- 1
-            if !isKnownUniquelyReferenced(&entry.pointee.box) {
-                entry.pointee.place?.keep()
-                entry.pointee = Entry()
-            }
+            guard !isKnownUniquelyReferenced(&entry.pointee.box) else { continue }
+            entry.pointee.place?.keep()
+            entry.pointee = Entry()
         }
+    }
+}
+
+/// Where an object is that is being decoded.
+final class KeyedPlace: PooledPlace {
+    /// Alive while it decodes: who decodes holds it, and later on whoever keeps the container.
+    unowned(unsafe) var reader: JSONReader
+    var mark: Int
+    private var kept: JSONReader?
+
+    init(_ reader: JSONReader, _ mark: Int) {
+        self.reader = reader
+        self.mark = mark
+    }
+
+    func keep() { kept = reader }
+}
+
+extension JSONReader {
+    @inline(__always)
+    func container<Key: CodingKey>(_ type: Key.Type, _ mark: Int) -> KeyedDecodingContainer<Key> {
+        guard let (box, place) = keyed.take(ObjectIdentifier(type)) else { return newContainer(type, mark) }
+        place.reader = self
+        place.mark = mark
+        return unsafeBitCast(box, to: KeyedDecodingContainer<Key>.self)
+    }
+
+    @inline(never)
+    private func newContainer<Key: CodingKey>(_ type: Key.Type, _ mark: Int) -> KeyedDecodingContainer<Key> {
+        let place = KeyedPlace(self, mark)
+        let container = KeyedDecodingContainer(KeyedValueDecoder<Key>(place: place))
+        // The standard library's container is a reference to a box, and nothing else. Would it ever be more, none would be kept.
+        if isPooling, MemoryLayout<KeyedDecodingContainer<Key>>.size == MemoryLayout<AnyObject>.size {
+            keyed.add(unsafeBitCast(container, to: AnyObject.self), place, ObjectIdentifier(type))
+        } else {
+            place.keep()
+        }
+        return container
+    }
+}
+
+/// Where an object is that is being encoded.
+final class KeyedWritingPlace: PooledPlace {
+    /// Alive while it encodes, as the reader of a `KeyedPlace` is.
+    unowned(unsafe) var writer: JSONWriter
+    var depth: Int
+    var serial: UInt64
+    private var kept: JSONWriter?
+
+    init(_ place: JSONPlace) { (writer, depth, serial) = (place.writer, place.depth, place.serial) }
+
+    func keep() { kept = writer }
+}
+
+extension JSONPlace {
+    /// A container of the object that was opened here.
+    @inline(__always)
+    func container<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
+        guard let (box, place) = writer.keyed.take(ObjectIdentifier(type)) else { return newContainer(type) }
+        place.writer = writer
+        place.depth = depth
+        place.serial = serial
+        return unsafeBitCast(box, to: KeyedEncodingContainer<Key>.self)
+    }
+
+    @inline(never)
+    private func newContainer<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
+        let place = KeyedWritingPlace(self)
+        let container = KeyedEncodingContainer(KeyedValueEncoder<Key>(at: place))
+        // As with those of a reader. Others than the coder's writer end before somebody could be told.
+        if writer.isPooling, MemoryLayout<KeyedEncodingContainer<Key>>.size == MemoryLayout<AnyObject>.size {
+            writer.keyed.add(unsafeBitCast(container, to: AnyObject.self), place, ObjectIdentifier(type))
+        } else {
+            place.keep()
+        }
+        return container
     }
 }

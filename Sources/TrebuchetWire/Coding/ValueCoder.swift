@@ -34,7 +34,7 @@ package final class ValueCoder: @unchecked Sendable {
         if Value.self == String.self { return encode(value as! String, into: &buffer) }
         if Value.self == Bool.self { return encode(value as! Bool, into: &buffer) }
         if Value.self == Double.self { return try encode(value as! Double, into: &buffer) }
-        let writer = writer ?? JSONWriter(dates: dates, userInfo: userInfo)
+        let writer = writer ?? JSONWriter(dates: dates, userInfo: userInfo, isPooling: true)
         self.writer = nil
         defer { self.writer = writer }
         try writer.encode(value, into: &buffer)

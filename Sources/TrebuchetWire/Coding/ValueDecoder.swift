@@ -9,7 +9,7 @@ struct ValueDecoder: Decoder {
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         try reader.scan()
         guard reader.first(mark) == 0x7B else { throw reader.mismatch([String: Any].self, mark) }
-        return reader.keyed.container(type, reader, mark)
+        return reader.container(type, mark)
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {

@@ -8,7 +8,7 @@ struct ValueEncoder: Encoder {
     var userInfo: [CodingUserInfoKey: Any] { place.writer.userInfo }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        KeyedEncodingContainer(KeyedValueEncoder(place: place.opened(.object)))
+        place.opened(.object).container(type)
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer { UnkeyedValueEncoder(place: place.opened(.array)) }
@@ -26,7 +26,10 @@ struct ValueEncoder: Encoder {
 
 /// An object that is being encoded.
 struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
-    let place: JSONPlace
+    let at: KeyedWritingPlace
+
+    @inline(__always)
+    private var place: JSONPlace { JSONPlace(writer: at.writer, depth: at.depth, serial: at.serial) }
 
     var codingPath: [any CodingKey] { place.codingPath }
 
@@ -66,9 +69,9 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws { try write(value, key) }
 
     func nestedContainer<NestedKey: CodingKey>(
-        keyedBy type: NestedKey.Type, forKey key: Key
+        keyedBy keyType: NestedKey.Type, forKey key: Key
     ) -> KeyedEncodingContainer<NestedKey> {
-        KeyedEncodingContainer(KeyedValueEncoder<NestedKey>(place: place.nested(begun(key), .object)))
+        place.nested(begun(key), .object).container(keyType)
     }
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
@@ -126,7 +129,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     func nestedContainer<NestedKey: CodingKey>(
         keyedBy keyType: NestedKey.Type
     ) -> KeyedEncodingContainer<NestedKey> {
-        KeyedEncodingContainer(KeyedValueEncoder<NestedKey>(place: place.nested(begun(), .object)))
+        place.nested(begun(), .object).container(keyType)
     }
 
     func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
