@@ -252,7 +252,8 @@ import WebSockets
             await rig.clock.advance(by: .seconds(seconds))
         }
         #expect(await rig.waitFor(failure(1, "timeout", "the call took longer than \(Duration.seconds(seconds))")))
-        await rig.journal.wait(for: "a was cancelled")
+        // One whose time is over before its turn comes does not begin.
+        if seconds > 0 { await rig.journal.wait(for: "a was cancelled") }
         #expect(await rig.on { $0.load.count } == 0)
     }
 

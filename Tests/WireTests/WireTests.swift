@@ -37,9 +37,16 @@ import TrebuchetActors
         try Array(text.utf8).withUnsafeBytes { try coder.decode(wire: type, from: $0) }
     }
 
-    /// The value as it is written, or the error, without the names of the types.
+    /// The value as it is written, or the error, without the names of the types. Members are sorted: in which order a dictionary gives
+    /// its own depends on where it lies.
     private func outcome(_ body: () throws -> String) -> String {
-        do { return try body() } catch { return "\(error)".replacing("Wire", with: "").replacing("Plain", with: "") }
+        do {
+            let value = try JSONSerialization.jsonObject(with: Data(try body().utf8), options: .fragmentsAllowed)
+            let options: JSONSerialization.WritingOptions = [.sortedKeys, .fragmentsAllowed]
+            return String(decoding: try JSONSerialization.data(withJSONObject: value, options: options), as: UTF8.self)
+        } catch {
+            return "\(error)".replacing("Wire", with: "").replacing("Plain", with: "")
+        }
     }
 
     @Test("values are the same JSON, by code that is made for them, within others, and as Codable")
@@ -164,7 +171,7 @@ import TrebuchetActors
     func shared() throws {
         let text = #"{"name":"a","children":[],"extra":7}"#
         let one = outcome { try plain(read(Wider<PlainTree>.self, text)) }
-        #expect(one == text)
+        #expect(try plain(read(Wider<PlainTree>.self, text)) == text)
         #expect(outcome { try plain(read(Wider<WireTree>.self, text)) } == one)
         let names = Wider(inner: WireTree(name: "a", children: []), extra: 7, name: "twice")
         let plainNames = Wider(inner: PlainTree(name: "a", children: []), extra: 7, name: "twice")
