@@ -1,6 +1,5 @@
 import Bytes
 import Commands
-
 import Networking
 import Platform
 import Synchronization

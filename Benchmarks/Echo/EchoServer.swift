@@ -31,6 +31,6 @@ enum EchoServer {
 
 private final class Echo: WebSocketHandler {
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
-        socket.send(opcode, UnsafeRawBufferPointer(message))
+        socket.send(opcode, received: message)
     }
 }
