@@ -209,7 +209,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     private func forgetOutput() {
         reactor.output.pointee.removeAll()
-        reactor.borrowed.pointee.removeAll()
+        if !reactor.borrowed.pointee.isEmpty { reactor.borrowed.pointee.removeAll() }
     }
 
     /// Hands the turn's output to the socket; the rest waits in the queue.

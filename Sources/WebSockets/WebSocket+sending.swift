@@ -56,8 +56,8 @@ extension WebSocket {
     /// handler returns; nobody may change them any more then. Large ones leave from where they lie, without a copy, where that can be.
     public func send(_ opcode: WebSocketOpcode, received bytes: UnsafeMutableRawBufferPointer) {
         let bytes = UnsafeRawBufferPointer(bytes)
-        guard maskingKeys == nil, fragmentBytes == 0, compression == nil, bytes.count >= ByteChannel.smallestLent else {
-            return send(opcode, bytes)
+        guard bytes.count >= ByteChannel.smallestLent, maskingKeys == nil, fragmentBytes == 0, compression == nil else {
+            return send(opcode, expecting: bytes.count) { $0.append(bytes) }
         }
         guard machine.phase == .open else { return }
         channel.write { buffer in
