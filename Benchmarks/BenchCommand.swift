@@ -36,18 +36,6 @@ package enum BenchCommand {
         try arguments.double("--seconds", in: 0.1...3600) ?? least
     }
 
-    private static let echo = measure(
-        "echo", "WebSocket echo, against bench echo-server",
-        [
-            OptionSpec("--url", "URL", "the echo server (ws://127.0.0.1:9001)"),
-            OptionSpec("--size", "BYTES", "of each message (64)"), connections, inFlight, seconds,
-        ]
-    ) { arguments in
-        let size = try arguments.int("--size", in: 1...(16 << 20)) ?? 64
-        let url = arguments.string("--url") ?? "ws://127.0.0.1:9001"
-        return try await requests(arguments, Array(repeating: 0x61, count: size), url, subprotocol: nil)
-    }
-
     static func requests(
         _ arguments: ParsedArguments, _ message: [UInt8], _ url: String, subprotocol: String?
     ) async throws -> BenchReport {
@@ -133,18 +121,6 @@ package enum BenchCommand {
         await OperatorLoad(values: values).run(&report)
         return report
     }
-
-    private static let echoServer = CommandSpec(
-        name: "bench echo-server", summary: "a bare WebSocket echo, until SIGINT or SIGTERM",
-        options: [
-            OptionSpec("--host", "HOST", "address to listen on (127.0.0.1)"),
-            OptionSpec("--port", "PORT", "port to listen on; 0 takes a free one (9001)"),
-            OptionSpec("--reactors", "N", "threads that serve (1)"),
-            OptionSpec("--tls-cert", "FILE", "serve wss with this certificate chain (PEM)"),
-            OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
-            OptionSpec("--compression", nil, "compress all messages with clients that offer it"),
-        ],
-        run: EchoServer.run)
 
     private static let autobahnClient = CommandSpec(
         name: "bench autobahn-client", summary: "echo the cases of the Autobahn suite's fuzzing server",

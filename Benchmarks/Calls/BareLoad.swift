@@ -5,56 +5,99 @@ import Platform
 import Synchronization
 import Transports
 
-/// Bytes sent over and over to a bare echo, on many connections with many messages in flight on each, as `RequestLoad` sends calls.
+/// Bytes sent over and over to an echo, bare or with a protocol, on many connections with many messages in flight on each, as
+/// `RequestLoad` sends calls. Messages are made once, and of answers only the first is looked at: so the load costs the same whatever
+/// speaks at the other end.
 ///
 /// `@unchecked Sendable`: its state is touched on the client's reactor alone; `answers` is atomic.
 final class BareLoad: @unchecked Sendable {
-    private let answers = Atomic<Int>(0)
-    private let size: Int
-    private let inFlight: Int
-    private var connections: [Connection] = []
+    /// What goes over each connection.
+    struct Exchange {
+        var message: [UInt8]
+        var answer: [UInt8]
+        /// What is said first, answered with a head that an empty line ends; nil where messages begin at once.
+        var opening: String?
+        /// nil for plain text.
+        var tls: TLSContext?
 
-    /// Echoes so far.
-    var count: Int { answers.load(ordering: .relaxed) }
-
-    /// - Parameter size: bytes of a message.
-    init(size: Int, inFlight: Int) {
-        self.size = size
-        self.inFlight = inFlight
+        /// Bytes that come back as they are.
+        init(size: Int) {
+            message = Array(repeating: 0x61, count: size)
+            answer = message
+        }
     }
 
-    /// Echoes per second, after half a second of warming up.
-    func run(port: Int, connections count: Int, seconds: Double) async throws -> Double {
+    struct Outcome {
+        /// Echoes per second.
+        let rate: Double
+        /// Nanoseconds of the server's processor time for each.
+        let cost: Double
+    }
+
+    /// Messages of so many bytes are shared by all connections; smaller ones are copied, all that leave at once together.
+    private static let smallestShared = 8 << 10
+
+    private let answers = Atomic<Int>(0)
+    private let exchange: Exchange
+    private let inFlight: Int
+    private let messages: [UInt8]
+    private let shared: SharedBytes?
+    private var connections: [Connection] = []
+    private var failure: String?
+
+    init(_ exchange: Exchange, inFlight: Int) {
+        self.exchange = exchange
+        self.inFlight = inFlight
+        let isShared = exchange.message.count >= Self.smallestShared
+        messages = isShared ? [] : Array(repeatElement(exchange.message, count: inFlight).joined())
+        shared = isShared ? exchange.message.withUnsafeBytes { SharedBytes($0) } : nil
+    }
+
+    /// Runs for `seconds` after half a second of warming up.
+    func run(at server: MeasuredServer, connections count: Int, seconds: Double) async throws -> Outcome {
+        guard let port = server.url.split(separator: ":").last.flatMap({ Int($0) }) else {
+            throw UsageError("the echo listens at \(server.url)")
+        }
+        let process = try server.knownProcess()
         let reactor = try ReactorGroup.clients().reactors[0]
         for _ in 0..<count {
             let channel = try await Connector.connect(host: "127.0.0.1", port: port, on: reactor)
+            if let tls = exchange.tls { try channel.secure(with: tls, host: "127.0.0.1") }
             await reactor.perform {
                 let connection = Connection(self, channel)
                 // One that does not start is missed below.
                 if (try? channel.start(connection)) != nil { self.connections.append(connection) }
             }
         }
-        await reactor.perform { for connection in self.connections { connection.send(self.inFlight * self.size) } }
+        await reactor.perform { for connection in self.connections { connection.begin() } }
         let awake = reactor.keptAwake()
         defer { awake.cancel() }
         try await Task.sleep(for: .seconds(0.5))
+        let time = try process.processorTime()
         let start = MonotonicClock.now
         let before = answers.load(ordering: .relaxed)
         try await Task.sleep(for: .seconds(seconds))
-        let rate =
-            Double(answers.load(ordering: .relaxed) - before) / MonotonicClock.seconds(since: start)
-        await reactor.perform {
+        let echoes = answers.load(ordering: .relaxed) - before
+        let took = MonotonicClock.seconds(since: start)
+        let spent = try process.processorTime() - time
+        let failure = await reactor.perform {
             let ended = self.connections
             self.connections = []
             for connection in ended { connection.channel.reset() }
+            return self.failure
         }
-        guard rate > 0 else { throw UsageError("the bare echo did not answer") }
-        return rate
+        if let failure { throw UsageError("the echo at \(server.url): \(failure)") }
+        guard echoes > 0 else { throw UsageError("the echo at \(server.url) did not answer") }
+        return Outcome(rate: Double(echoes) / took, cost: Double(spent) / Double(echoes))
     }
 
     private final class Connection: ByteChannelDelegate {
         private let load: BareLoad
         let channel: ByteChannel
+        /// What has come of the answer to the opening; nil once that is whole.
+        private var head: [UInt8]?
+        /// The first answer, until it is whole.
+        private var first: [UInt8]? = []
         /// Bytes that have come of a message that is not all there.
         private var rest = 0
 
@@ -63,19 +106,59 @@ final class BareLoad: @unchecked Sendable {
             self.channel = channel
         }
 
-        func send(_ count: Int) {
-            channel.write { $0.append(count: count) { $0.update(repeating: 0x61, count: count) } }
+        func begin() {
+            guard let opening = load.exchange.opening else { return send(load.inFlight) }
+            head = []
+            channel.write { $0.append(utf8: opening) }
+        }
+
+        private func send(_ count: Int) {
+            if let shared = load.shared {
+                for _ in 0..<count { channel.write(shared: shared) }
+            } else {
+                load.messages.withUnsafeBytes { messages in
+                    let some = UnsafeRawBufferPointer(rebasing: messages[..<(count * load.exchange.message.count)])
+                    channel.write { $0.append(some) }
+                }
+            }
         }
 
         func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
-            let (messages, left) = (rest + bytes.count).quotientAndRemainder(dividingBy: load.size)
+            guard head == nil else { return takeHead(bytes) }
+            if first != nil { check(bytes) }
+            let (messages, left) = (rest + bytes.count).quotientAndRemainder(dividingBy: load.exchange.answer.count)
             rest = left
             load.answers.add(messages, ordering: .relaxed)
-            if messages > 0 { channel.corked { send(messages * load.size) } }
+            if messages > 0 { channel.corked { send(messages) } }
+        }
+
+        /// Nothing follows the head before a message was sent.
+        private func takeHead(_ bytes: UnsafeMutableRawBufferPointer) {
+            head?.append(contentsOf: bytes)
+            guard let text = head.map({ String(decoding: $0, as: UTF8.self) }), text.hasSuffix("\r\n\r\n") else {
+                return
+            }
+            guard text.hasPrefix("HTTP/1.1 101 ") else { return fail("it answers \(text.prefix { $0 != "\r\n" })") }
+            head = nil
+            send(load.inFlight)
+        }
+
+        private func check(_ bytes: UnsafeMutableRawBufferPointer) {
+            first?.append(contentsOf: bytes)
+            guard let came = first, came.count >= load.exchange.answer.count else { return }
+            first = nil
+            if !came.starts(with: load.exchange.answer) { fail("its first answer is no echo") }
+        }
+
+        private func fail(_ reason: String) {
+            load.failure = reason
+            channel.close()
         }
 
         func channelDidBecomeWritable(_ channel: ByteChannel) {}
 
-        func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
+        func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
+            if let error, load.failure == nil { load.failure = "\(error)" }
+        }
     }
 }

@@ -73,17 +73,11 @@ package struct CallRounds {
         return report
     }
 
-    private func echo(_ cores: [Int]?) async throws -> (rate: Double, cost: Double) {
+    private func echo(_ cores: [Int]?) async throws -> BareLoad.Outcome {
         let server = try MeasuredServer(command: ["bench", "bare-echo", "--port", "0"], cores: cores)
         defer { server.stop() }
-        guard let port = server.url.split(separator: ":").last.flatMap({ Int($0) }) else {
-            throw UsageError("the bare echo listens at \(server.url)")
-        }
-        let process = try server.knownProcess()
-        let load = BareLoad(size: 64, inFlight: inFlight)
-        let before = try process.processorTime()
-        let rate = try await load.run(port: port, connections: connections, seconds: seconds)
-        return (rate, Double(try process.processorTime() - before) / Double(load.count))
+        return try await BareLoad(BareLoad.Exchange(size: 64), inFlight: inFlight).run(
+            at: server, connections: connections, seconds: seconds)
     }
 
     /// - Returns: calls per second, and nanoseconds of the server's processor time for each.

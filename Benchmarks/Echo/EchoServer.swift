@@ -23,7 +23,7 @@ enum EchoServer {
             host: host, port: port, reactors: try ReactorGroup.servers(count: reactors), limits: .wide,
             tls: try TLSOptions.server(arguments), compression: arguments.has("--compression") ? compression : nil
         ) { _ in .accept(Echo()) }
-        print("echoes on \(arguments.has("--tls-cert") ? "wss" : "ws")://\(server.address)")
+        print("echoes on \(arguments.has("--tls-cert") ? "wss" : "ws")://\(server.address) (WebSocket)")
         await signals.first()
         await server.shutdown()
     }
@@ -31,6 +31,6 @@ enum EchoServer {
 
 private final class Echo: WebSocketHandler {
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
-        socket.send(opcode, UnsafeRawBufferPointer(message))
+        socket.send(opcode, received: message)
     }
 }

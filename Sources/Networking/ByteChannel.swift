@@ -18,6 +18,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     /// Shared bytes below this many are copied: that is cheaper than one more piece in the system call.
     private static let smallestShared = 8 << 10
+    /// The same of bytes that are sent from where they were read.
+    package static let smallestLent = 4 << 10
     /// Less than this is not counted as held.
     package static let smallestHeld = 4 << 10
     /// Of a peer that is behind with reading, less is read at once: what it asks for may have to be kept.
@@ -127,7 +129,9 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     package var isOpen: Bool { state == .open }
 
     /// Bytes that wait for the socket to take them.
-    package var pendingBytes: Int { waitingBytes + (isCorked ? reactor.output.pointee.count : 0) }
+    package var pendingBytes: Int {
+        waitingBytes + (isCorked ? reactor.output.pointee.count + reactor.borrowed.pointee.count : 0)
+    }
 
     /// The same without what this turn has gathered so far.
     var waitingBytes: Int { queue.count + (tls?.unsentBytes ?? 0) }
@@ -199,28 +203,33 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     }
 
     private func moveOutputToQueue() {
-        guard !reactor.output.pointee.isEmpty else { return }
-        queue.append(reactor.output.pointee.bytes)
+        reactor.borrowed.pointee.copy(with: reactor.output.pointee.bytes, to: &queue)
+        forgetOutput()
+    }
+
+    private func forgetOutput() {
         reactor.output.pointee.removeAll()
+        if !reactor.borrowed.pointee.isEmpty { reactor.borrowed.pointee.removeAll() }
     }
 
     /// Hands the turn's output to the socket; the rest waits in the queue.
-    private func sendOutput() {
-        guard state == .open || state == .flushing else { return reactor.output.pointee.removeAll() }
+    func sendOutput() {
+        guard state == .open || state == .flushing else { return forgetOutput() }
         if queue.isEmpty {
             let bytes = reactor.output.pointee.bytes
-            if bytes.count > 0 {
+            let count = bytes.count + reactor.borrowed.pointee.count
+            if count > 0 {
                 var sent = transmit(bytes)
                 if sent == -Int(EINTR) { sent = transmit(bytes) }
                 if sent < 0 {
                     if sent != -Int(EAGAIN) {
-                        reactor.output.pointee.removeAll()
+                        forgetOutput()
                         return fail("send", Int32(-sent))
                     }
                     sent = 0
                 }
-                if sent < bytes.count { queue.append(UnsafeRawBufferPointer(rebasing: bytes[sent...])) }
-                reactor.output.pointee.removeAll()
+                if sent < count { reactor.borrowed.pointee.copy(with: bytes, from: sent, to: &queue) }
+                forgetOutput()
             }
             if queue.isEmpty && !isAboveHigh && state == .open && tls?.unsentBytes ?? 0 == 0 { return }
         } else {
@@ -232,7 +241,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     @inline(__always)
     private func transmit(_ bytes: UnsafeRawBufferPointer) -> Int {
         if let tls { return tls.send(bytes, to: socket) }
-        return socket.send(bytes)
+        return reactor.borrowed.pointee.isEmpty
+            ? socket.send(bytes) : reactor.borrowed.pointee.send(with: bytes, to: socket)
     }
 
     func queueForFlush() {

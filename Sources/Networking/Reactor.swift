@@ -76,6 +76,8 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     let output = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
     /// Takes what is written to a connection that is closed. Behind a pointer as `output` is.
     let nowhere = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
+    /// What leaves between it from where it was read. Behind a pointer as `output` is.
+    let borrowed = UnsafeMutablePointer<BorrowedBytes>.allocate(capacity: 1)
     /// Made when the first TLS connection comes.
     private(set) lazy var tlsBuffers = TLSBuffers()
     /// The connection that writes into `output` now.
@@ -97,6 +99,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         guard wakeUp >= 0 else { throw .system("eventfd", errno, "starting \(name)") }
         output.initialize(to: ByteBuffer(capacity: 64 << 10))
         nowhere.initialize(to: ByteBuffer())
+        borrowed.initialize(to: BorrowedBytes())
         var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: 0))
         epoll_ctl(epoll, EPOLL_CTL_ADD, wakeUp, &event)
         tasks = ReactorTasks(self)

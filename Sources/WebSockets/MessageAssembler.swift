@@ -44,12 +44,22 @@ struct MessageAssembler: ~Copyable {
         return nil
     }
 
-    /// Unmasked bytes of the frame in progress. `isASCII` when the caller has seen that they are.
-    mutating func append(_ piece: UnsafeRawBufferPointer, isASCII: Bool) -> ProtocolViolation? {
-        if opcode == .text, !isCompressed, !isASCII || !validator.isComplete {
-            guard validator.validate(piece) else { return .invalidUTF8 }
+    /// Bytes of the frame in progress, which are unmasked on their way when there is a key; `offset` of the frame's came before.
+    mutating func append(_ piece: UnsafeRawBufferPointer, maskingKey: UInt32?, offset: Int) -> ProtocolViolation? {
+        let before = buffer.count
+        var isASCII = false
+        if let maskingKey {
+            buffer.append(count: piece.count) { target in
+                isASCII = !Masking.apply(maskingKey, offset: offset, piece, to: target)
+            }
+        } else {
+            buffer.append(piece)
         }
-        buffer.append(piece)
+        if opcode == .text, !isCompressed, !isASCII || !validator.isComplete {
+            guard validator.validate(UnsafeRawBufferPointer(rebasing: buffer.bytes[before...])) else {
+                return .invalidUTF8
+            }
+        }
         return nil
     }
 

@@ -96,7 +96,10 @@ package struct MessageReader: ~Copyable {
                 scratch.reset(keepingAtMost: 0)
                 if !frame.opcode.isControl { assembler.reset() }
                 stage = .header
-                if assembler.isIdle { wasSeen = false }
+                guard assembler.isIdle else { continue }
+                wasSeen = false
+                // What follows a message that was cut lies whole in the bytes more often than not.
+                return next(&bytes)
             case .header, .partOfHeader:
                 switch readHeader(&bytes) {
                 case .incomplete: return .needsMore
@@ -141,11 +144,12 @@ package struct MessageReader: ~Copyable {
     /// Takes what has come of the payload; nil when the next frame follows at once.
     private mutating func readPayload(_ bytes: inout UnsafeMutableRawBufferPointer) -> Event? {
         let piece = take(min(bytes.count, frame.payloadLength - received), from: &bytes)
-        let isASCII = frame.isMasked && !Masking.apply(frame.maskingKey, offset: received, to: piece)
+        let before = received
         received += piece.count
         let isWhole = received == frame.payloadLength
 
         if frame.opcode.isControl {
+            if frame.isMasked { Masking.apply(frame.maskingKey, offset: before, to: piece) }
             if isWhole && scratch.isEmpty {
                 stage = .header
                 if assembler.isIdle { wasSeen = false }
@@ -157,7 +161,8 @@ package struct MessageReader: ~Copyable {
             return .control(frame.opcode, scratch.mutableBytes)
         }
 
-        if let violation = assembler.append(UnsafeRawBufferPointer(piece), isASCII: isASCII) {
+        let key = frame.isMasked ? frame.maskingKey : nil
+        if let violation = assembler.append(UnsafeRawBufferPointer(piece), maskingKey: key, offset: before) {
             return .violation(violation)
         }
         guard isWhole else { return .needsMore }

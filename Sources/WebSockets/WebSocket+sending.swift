@@ -52,6 +52,21 @@ extension WebSocket {
         send(opcode, expecting: bytes.count) { $0.append(bytes) }
     }
 
+    /// Sends bytes of the message that the handler is being given, changed or not: `text` must be UTF-8. On the reactor, before the
+    /// handler returns; nobody may change them any more then. Large ones leave from where they lie, without a copy, where that can be.
+    public func send(_ opcode: WebSocketOpcode, received bytes: UnsafeMutableRawBufferPointer) {
+        let bytes = UnsafeRawBufferPointer(bytes)
+        guard bytes.count >= ByteChannel.smallestLent, maskingKeys == nil, fragmentBytes == 0, compression == nil else {
+            return send(opcode, expecting: bytes.count) { $0.append(bytes) }
+        }
+        guard machine.phase == .open else { return }
+        channel.write { buffer in
+            let opening = FrameEncoder.open(&buffer, expecting: bytes.count, isMasked: false)
+            FrameEncoder.close(opening, in: &buffer, opcode: opcode, following: bytes.count)
+        }
+        channel.write(read: bytes)
+    }
+
     /// Sends a text message; may be called from anywhere. Does nothing when the connection is closing.
     public func send(text: String) {
         guard reactor.isCurrent else { return reactor.execute { self.send(text: text) } }

@@ -117,11 +117,13 @@ final class Ears: ByteChannelDelegate, @unchecked Sendable {
     var ends: [TransportError?] = []
     var excesses: [MemoryExcess] = []
     var onRead: ((ByteChannel) -> Void)?
+    var onBytes: ((ByteChannel, UnsafeMutableRawBufferPointer) -> Void)?
 
     func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
         reads.append(bytes.count)
         received += bytes
         onRead?(channel)
+        onBytes?(channel, bytes)
     }
     func channelDidBecomeWritable(_ channel: ByteChannel) { becameWritable += 1 }
     func channel(_ channel: ByteChannel, exceeds excess: MemoryExcess) { excesses.append(excess) }

@@ -26,7 +26,7 @@ final class EchoHandler: WebSocketHandler {
                 socket.resumeReading()
             }
         case "64 KiB": socket.send(.binary, expecting: 65_536) { $0.append([UInt8](repeating: 7, count: 65_536)) }
-        default: socket.send(opcode, UnsafeRawBufferPointer(message))
+        default: socket.send(opcode, received: message)
         }
     }
 

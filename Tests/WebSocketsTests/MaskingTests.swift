@@ -14,7 +14,7 @@ struct MaskingTests {
 
     @Test("every alignment, length and offset gives what the RFC's formula gives, and leaves the neighbours alone")
     func agreesWithFormula() {
-        for length in Array(0...100) + [127, 128, 1000] {
+        for length in Array(0...200) + [255, 256, 257, 1000] {
             for alignment in 0..<8 {
                 for offset in [0, 1, 2, 3, 4, 7, 1021] {
                     let plain = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ alignment) }
@@ -32,9 +32,33 @@ struct MaskingTests {
         }
     }
 
+    @Test("from one place to another it gives the same, and leaves what it comes from as it is")
+    func elsewhere() {
+        for length in Array(0...200) + [255, 256, 257, 1000] {
+            let plain = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 5) & 0x7F }
+            for (from, to) in [(0, 0), (1, 0), (0, 3), (5, 2), (7, 7)] {
+                for offset in [0, 1, 2, 3, 1021] {
+                    let masked = [UInt8](repeating: 0xEE, count: from) + naive(plain, offset: offset)
+                    var memory = [UInt8](repeating: 0xEE, count: to + length + 2)
+                    let isOther = masked.withUnsafeBytes { source in
+                        memory.withUnsafeMutableBytes {
+                            Masking.apply(
+                                word, offset: offset, UnsafeRawBufferPointer(rebasing: source[from...]),
+                                to: $0.baseAddress! + to)
+                        }
+                    }
+                    let around = [UInt8](repeating: 0xEE, count: to)
+                    #expect(
+                        memory == around + plain + [0xEE, 0xEE], "length \(length), \(from) to \(to), offset \(offset)")
+                    #expect(!isOther)
+                }
+            }
+        }
+    }
+
     @Test("the result tells a byte that is not ASCII at any place")
     func tellsNonASCII() {
-        for length in [1, 7, 8, 9, 31, 32, 33, 64, 75] {
+        for length in [1, 7, 8, 9, 31, 32, 33, 64, 75, 96, 97, 128] {
             var plain = naive([UInt8](repeating: 0x61, count: length), offset: 0)
             #expect(!plain.withUnsafeMutableBytes { Masking.apply(word, to: $0) })
             for place in 0..<length {

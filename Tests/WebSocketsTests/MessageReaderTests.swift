@@ -56,6 +56,38 @@ struct MessageReaderTests {
         }
     }
 
+    @Test("what lies whole behind a message that was cut is handed out where it lies")
+    func inPlaceBehindPieces() {
+        var reader = MessageReader(role: .server, limits: WebSocketLimits())
+        let payload = [UInt8](repeating: 0x61, count: 5_000)
+        /// Of each message in a piece, whether it lies there.
+        func read(_ piece: [UInt8]) -> [Bool] {
+            var piece = piece
+            return piece.withUnsafeMutableBytes { bytes in
+                var (rest, seen) = (bytes, [Bool]())
+                let end = bytes.baseAddress! + bytes.count
+                while true {
+                    switch reader.next(&rest) {
+                    case .message(_, let message):
+                        #expect(message.elementsEqual(payload))
+                        seen.append((bytes.baseAddress!..<end).contains(message.baseAddress!))
+                    case .control: break
+                    case .needsMore: return seen
+                    case .violation(let violation):
+                        Issue.record("\(violation)")
+                        return seen
+                    }
+                }
+            }
+        }
+        let one = frame(1, payload)
+        for cut in [1, 5, 10, 4_000] {
+            #expect(read(Array(one[..<cut])) == [])
+            #expect(read(one[cut...] + one + frame(9, [1]) + one + one[..<3]) == [false, true, true], "cut at \(cut)")
+            #expect(read(Array(one[3...])) == [false])
+        }
+    }
+
     private func message(_ string: String) -> Seen { .message(.text, Array(string.utf8)) }
 
     /// Messages of every length class, fragments, and control frames between them.

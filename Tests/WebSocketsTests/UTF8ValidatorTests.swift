@@ -66,4 +66,48 @@ struct UTF8ValidatorTests {
             }
         }
     }
+
+    /// As the standard library judges.
+    private func agrees(_ bytes: [UInt8]) -> Bool {
+        let result = feed([bytes])
+        return (result.isValid && result.isComplete) == (String(validating: bytes, as: UTF8.self) != nil)
+    }
+
+    @Test(
+        "all words of four bytes behind F0 to FF that differ in their second byte or end early are judged as the standard library does"
+    )
+    func words() {
+        for first in UInt8(0xF0)...0xFF {
+            for second in UInt8.min...0xFF {
+                for rest: [UInt8] in [
+                    [0x80, 0x80], [0xBF, 0xBF], [0x80, 0x41], [0xC2, 0x80], [0xBF, 0xC0], [0x7F, 0xBF],
+                ] {
+                    #expect(agrees([first, second] + rest + Array("behind it".utf8)))
+                }
+            }
+        }
+    }
+
+    @Test("a byte that is wrong is found at each place of a text of any length, whatever stands around it")
+    func everyPlace() {
+        let characters = [
+            "a", "é", "漢", "🚀", "\u{7FF}", "\u{800}", "\u{D7FF}", "\u{FFFF}", "\u{10000}", "\u{10FFFF}", "plain text, ",
+        ]
+        var random = SystemRandomNumberGenerator()
+        for length in 0...200 {
+            var text: [UInt8] = []
+            while text.count < length { text += Array(characters.randomElement(using: &random)!.utf8) }
+            #expect(feed([text]) == (true, true))
+            for place in text.indices {
+                var bytes = text
+                for wrong: UInt8 in [0x80, 0xBF, 0xC0, 0xC1, 0xE0, 0xED, 0xF0, 0xF4, 0xF5, 0xFF, 0x61] {
+                    bytes[place] = wrong
+                    #expect(agrees(bytes), "\(wrong) at \(place) of \(text)")
+                }
+                #expect(agrees(Array(text[..<place])), "the first \(place) of \(text)")
+                #expect(
+                    feed([Array(text[..<place]), Array(text[place...])]) == (true, true), "cut at \(place): \(text)")
+            }
+        }
+    }
 }

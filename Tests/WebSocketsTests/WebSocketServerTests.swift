@@ -17,7 +17,7 @@ struct WebSocketServerTests {
     func echo() throws {
         let server = try EchoServer()
         let peer = try RawPeer.upgraded(port: server.port)
-        let payloads = [0, 1, 125, 126, 65_535, 65_536, 300_000].map { length in
+        let payloads = [0, 1, 125, 126, 4_095, 4_096, 9_000, 65_535, 65_536, 300_000].map { length in
             (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 13) }
         }
         for payload in payloads {

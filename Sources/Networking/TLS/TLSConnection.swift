@@ -128,6 +128,8 @@ final class TLSConnection {
                 break
             }
             filled += Int(read)
+            // Asked once more it would only say, at some length, that there is no more.
+            if input.isEmpty, SSL_has_pending(ssl) == 0 { break }
         }
         if !input.isEmpty, failure == nil, !isEnded {
             // Would be a hole in the stream; what cannot be, must not go unseen.

@@ -21,9 +21,16 @@ package struct UTF8Validator: Sendable {
         while at < count {
             if needed == 0 {
                 at += Self.countASCII(base + at, count - at)
+                while count - at >= 4 {
+                    let length = Self.lengthOfCharacter(base.loadUnaligned(fromByteOffset: at, as: UInt32.self))
+                    if length == 0 { break }
+                    at += length
+                }
                 guard at < count else { return true }
             }
-            guard take(base.load(fromByteOffset: at, as: UInt8.self)) else { return false }
+            let byte = base.load(fromByteOffset: at, as: UInt8.self)
+            if needed == 0, byte < 0x80 { continue }
+            guard take(byte) else { return false }
             at += 1
         }
         return true
@@ -58,6 +65,22 @@ package struct UTF8Validator: Sendable {
         default: return false
         }
         return true
+    }
+
+    /// Bytes of the character that begins a word as it lies in memory: two to four; 0 for ASCII, and for what is none.
+    @inline(__always)
+    private static func lengthOfCharacter(_ word: UInt32) -> Int {
+        let word = word.littleEndian
+        if word & 0xC0_C0F0 == 0x80_80E0 {
+            // Not E0 before less than A0, nor ED before more than 9F.
+            let range = word & 0x200F
+            return range == 0 || range == 0x200D ? 0 : 3
+        }
+        if word & 0xC0E0 == 0x80C0 { return word & 0x1E == 0 ? 0 : 2 }
+        guard word & 0xC0C0_C0F8 == 0x8080_80F0 else { return 0 }
+        // The first five bits of what it means: from U+10000, and not beyond U+10FFFF.
+        let first = (word & 0x07) << 2 | (word >> 12) & 0x03
+        return first &- 1 < 16 ? 4 : 0
     }
 
     /// Number of ASCII bytes at the start, looked at 32 at a time.
