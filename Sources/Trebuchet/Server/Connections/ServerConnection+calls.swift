@@ -106,6 +106,7 @@ extension ServerConnection {
             guard let persisted = record.persisted else { return callInPlace(record, method, message) }
             if callInPlace(record, persisted, method, message) { return }
         }
+        if let record, cross(method, of: record, message) { return }
         call(.table(method), of: record, message)
     }
 
@@ -259,7 +260,7 @@ extension ServerConnection {
         wait(for: message.actorName, method, kept, call, completion)
     }
 
-    private func wait(
+    func wait(
         for name: String, _ method: CalledMethod, _ kept: KeptMessage, _ call: RunningCall,
         _ completion: @escaping CallCompletion
     ) {
@@ -331,7 +332,7 @@ extension ServerConnection {
         }
     }
 
-    private func crossing(to reactor: Reactor) -> CrossingCalls {
+    func crossing(to reactor: Reactor) -> CrossingCalls {
         if let crossing = crossings.first(where: { $0.reactor === reactor }) { return crossing }
         let crossing = CrossingCalls(on: reactor)
         crossings.append(crossing)

@@ -218,6 +218,7 @@ extension ServerConnection {
     /// The client does not want the answer any more.
     func cancel(_ message: borrowing Message) {
         guard let call = running[Array(message.callID)] else {
+            if cancelCrossing(message.callID) { return }
             if let relays { _ = postpones(message, relays) }
             return
         }
