@@ -37,6 +37,8 @@ package final class Broadcaster: @unchecked Sendable {
     /// nobody is passed over.
     private var written: Int?
     private var changedMeanwhile = false
+    /// The newest when the pass began: at its end all have that, but for those who could not be written to.
+    private var passBegan: UInt64 = 0
     /// Whether somebody could not be written to in the last pass.
     private var leftBehind = false
     private var lookers = 0
@@ -152,6 +154,7 @@ package final class Broadcaster: @unchecked Sendable {
         if written == nil {
             changedMeanwhile = false
             leftBehind = false
+            passBegan = newestSequence
         }
         written = place
         while place > 0 {
@@ -172,7 +175,10 @@ package final class Broadcaster: @unchecked Sendable {
         if let made = recent.newest?.made, made > 0 {
             shard.counts.count(.deliveries, took: MonotonicClock.now &- made)
         }
-        if changedMeanwhile { return .changedMeanwhile }
+        if changedMeanwhile {
+            fresh.removeAll(upTo: passBegan)
+            return .changedMeanwhile
+        }
         isMarked = false
         fresh.removeAll()
         whole = nil

@@ -19,6 +19,8 @@ final class CrossingBatch: GatheredWork, @unchecked Sendable {
     /// Memory that is kept for the next calls.
     private static let keptBytes = 16 << 10
 
+    typealias Runner = (CrossingBatch, inout TimeSlice, _ room: Int) -> Bool
+
     struct Call {
         let offset: Int32
         let count: Int32
@@ -41,12 +43,11 @@ final class CrossingBatch: GatheredWork, @unchecked Sendable {
     private(set) var count = 0
     private(set) var targets: [Target] = []
     private var messages = ByteBuffer()
-    /// Whose calls they are; nil while they are nobody's.
-    private(set) var connection: ServerConnection?
+    /// Nil while they are nobody's calls.
     private(set) var crossing: CrossingCalls?
     private(set) var hosting: HostingConnection?
-    /// Where the actors are.
-    private(set) var there: ServerShard?
+    /// Runs some of them where their actors are; whether all have been.
+    private var runner: Runner?
     /// By the monotonic clock.
     private(set) var began: UInt64 = 0
     /// By that of the connection's reactor.
@@ -67,11 +68,13 @@ final class CrossingBatch: GatheredWork, @unchecked Sendable {
 
     deinit { calls.deallocate() }
 
-    func begin(_ connection: ServerConnection, _ crossing: CrossingCalls, to there: ServerShard) {
-        (self.connection, self.crossing, self.there) = (connection, crossing, there)
-        hosting = connection.hosting
+    /// - Parameter timeAhead: how far the clock of the connection's reactor is ahead.
+    func begin(
+        _ crossing: CrossingCalls, _ hosting: HostingConnection?, timeAhead: UInt64, _ runner: @escaping Runner
+    ) {
+        (self.crossing, self.hosting, self.runner) = (crossing, hosting, runner)
         began = MonotonicClock.now
-        beganByReactor = began &+ connection.shard.reactor.timeAhead
+        beganByReactor = began &+ timeAhead
     }
 
     func hasRoom(for bytes: Int) -> Bool {
@@ -146,7 +149,7 @@ final class CrossingBatch: GatheredWork, @unchecked Sendable {
 
     /// Makes it ready for other calls. Nobody has it in hand.
     func reset() {
-        (connection, crossing, hosting, there) = (nil, nil, nil, nil)
+        (crossing, hosting, runner) = (nil, nil, nil)
         targets.removeAll(keepingCapacity: true)
         messages.reset(keepingAtMost: Self.keptBytes)
         (count, next, answered, unanswered) = (0, 0, 0, 0)
@@ -158,10 +161,7 @@ final class CrossingBatch: GatheredWork, @unchecked Sendable {
     func arrive() { crossing?.add(self) }
 
     /// Runs those that have not been run, as far as they may; whether all have been.
-    func run(_ slice: inout TimeSlice, room: Int) -> Bool {
-        guard let there else { return true }
-        return there.run(self, &slice, room: room)
-    }
+    func run(_ slice: inout TimeSlice, room: Int) -> Bool { runner?(self, &slice, room) ?? true }
 
     /// Whether nobody waits for a call any more.
     @inline(__always)

@@ -22,7 +22,9 @@ extension ServerConnection {
             batch = open
         } else {
             batch = shard.takeBatch()
-            batch.begin(self, crossing, to: there)
+            batch.begin(crossing, hosting, timeAhead: shard.reactor.timeAhead) { batch, slice, room in
+                there.run(batch, of: self, &slice, room: room)
+            }
             crossing.open = batch
             crossing.away.append(batch)
             shard.reactor.gather(batch, for: there.reactor)
@@ -247,10 +249,8 @@ extension ServerShard {
     ///
     /// - Parameter room: bytes of answers that may still be made.
     /// - Returns: whether all have been run.
-    func run(_ batch: CrossingBatch, _ slice: inout TimeSlice, room: Int) -> Bool {
-        guard let connection = batch.connection, let crossing = batch.crossing, let place = scans.take() else {
-            return false
-        }
+    func run(_ batch: CrossingBatch, of connection: ServerConnection, _ slice: inout TimeSlice, room: Int) -> Bool {
+        guard let crossing = batch.crossing, let place = scans.take() else { return false }
         defer { scans.giveBack() }
         let answers = batch.answers
         connection.asCaller(batch.hosting) {
