@@ -46,7 +46,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     var tls: TLSConnection?
     var queue = WriteQueue()
     var state = State.open
-    private var isAboveHigh = false
+    var isAboveHigh = false
     var isReadingPaused = false
     /// Whether this is the connection that writes into the reactor's buffer.
     var isCorked = false
@@ -189,12 +189,23 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         uncork()
     }
 
-    private func cork() {
+    /// How much of it the socket takes; nil when the connection is lost.
+    @inline(__always)
+    func hand(_ bytes: UnsafeRawBufferPointer) -> Int? {
+        var sent = transmit(bytes)
+        if sent == -Int(EINTR) { sent = transmit(bytes) }
+        guard sent < 0 else { return sent }
+        if sent == -Int(EAGAIN) { return 0 }
+        fail("send", Int32(-sent))
+        return nil
+    }
+
+    func cork() {
         reactor.corked = self
         isCorked = true
     }
 
-    private func uncork() {
+    func uncork() {
         sendOutput()
         assert(reactor.output.pointee.isEmpty, "what was written is on its way or in the queue")
         isCorked = false
@@ -219,15 +230,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
             let bytes = reactor.output.pointee.bytes
             let count = bytes.count + reactor.borrowed.pointee.count
             if count > 0 {
-                var sent = transmit(bytes)
-                if sent == -Int(EINTR) { sent = transmit(bytes) }
-                if sent < 0 {
-                    if sent != -Int(EAGAIN) {
-                        forgetOutput()
-                        return fail("send", Int32(-sent))
-                    }
-                    sent = 0
-                }
+                guard let sent = hand(bytes) else { return forgetOutput() }
                 if sent < count { reactor.borrowed.pointee.copy(with: bytes, from: sent, to: &queue) }
                 forgetOutput()
             }
@@ -274,7 +277,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         if state == .open, !isAboveHigh { delegate.channelDidBecomeWritable(self) }
     }
 
-    private func flush() {
+    func flush() {
         guard state == .open || state == .flushing else { return }
         let before = queue.count
         let error = flushQueue()

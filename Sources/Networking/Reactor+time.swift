@@ -1,6 +1,6 @@
 internal import Platform
 internal import Synchronization
-internal import Transports
+package import Transports
 
 /// The clock that a reactor's timers go by.
 extension Reactor {
@@ -23,6 +23,35 @@ extension Reactor {
     package func releaseTime() { timeHolds.subtract(1, ordering: .relaxed) }
 
     package var isTimeHeld: Bool { timeHolds.load(ordering: .relaxed) > 0 }
+
+    /// Runs `work` after a delay; keep the timer to cancel it.
+    @discardableResult
+    package func schedule(after delay: Duration, _ work: @escaping () -> Void) -> LoopTimer {
+        schedule(at: now &+ delay.nanoseconds, work)
+    }
+
+    /// The same at a moment of its clock, in nanoseconds.
+    @discardableResult
+    package func schedule(at deadline: UInt64, _ work: @escaping () -> Void) -> LoopTimer {
+        assertCurrent()
+        let timer = LoopTimer(deadline: deadline, work: work)
+        timers.add(timer)
+        return timer
+    }
+
+    /// The same for an owner whom the timer does not hold: nothing happens when it has gone.
+    @discardableResult
+    package func schedule<Owner: AnyObject>(
+        after delay: Duration, for owner: Owner, _ work: @escaping (Owner) -> Void
+    ) -> LoopTimer {
+        schedule(after: delay) { [weak owner] in if let owner { work(owner) } }
+    }
+
+    /// Timers that are still to fire; on the reactor. It looks at each of them.
+    package var liveTimerCount: Int {
+        assertCurrent()
+        return timers.liveCount
+    }
 
     /// When the next timer fires; on the reactor.
     package var nextDeadline: UInt64? {

@@ -30,6 +30,8 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         /// Of a task that prefers `tasks`.
         case task(UnownedJob)
         case closure(@Sendable () -> Void)
+        /// Of another reactor.
+        case gathered(any GatheredWork)
     }
 
     /// The size of the buffer into which every connection is read, in bytes.
@@ -52,6 +54,8 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     private var sent = WorkQueue<@Sendable () -> Void>()
     private var jobs = WorkQueue<Work>()
     private var line = WorkQueue<any InLine>()
+    /// What is gathered here for other reactors.
+    var outboxes = Outboxes()
     /// When the clock was last looked at by work that is measured.
     package var lastLook: UInt64 = 0
     /// When the work in hand began, by the monotonic clock, as far as that is known without looking: when its part of the turn did, or later,
@@ -137,12 +141,28 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     }
 
     private func keep(_ work: Work) {
-        if case .closure(let closure) = work { sent.append(closure) } else { jobs.append(work) }
+        switch work {
+        case .closure(let closure): sent.append(closure)
+        case .gathered(let gathered): sent.append { gathered.arrive() }
+        case .job, .task: jobs.append(work)
+        }
     }
 
     private func send(_ work: Work) {
+        // Nothing that a reactor sends overtakes what was gathered there before.
+        Self.ofThread?.handOver(to: self)
         let mustWake = inbox.withLock { inbox in
             inbox.work.append(work)
+            defer { inbox.isAwake = true }
+            return !inbox.isAwake
+        }
+        if mustWake { eventfd_write(wakeUp, 1) }
+    }
+
+    /// Takes what another reactor has gathered: all of it with one lock and one wake-up.
+    func receive(_ gathered: [any GatheredWork]) {
+        let mustWake = inbox.withLock { inbox in
+            for work in gathered { inbox.work.append(.gathered(work)) }
             defer { inbox.isAwake = true }
             return !inbox.isAwake
         }
@@ -156,35 +176,6 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
     // MARK: Work from the reactor's thread
-
-    /// Runs `work` after a delay; keep the timer to cancel it.
-    @discardableResult
-    package func schedule(after delay: Duration, _ work: @escaping () -> Void) -> LoopTimer {
-        schedule(at: now &+ delay.nanoseconds, work)
-    }
-
-    /// The same at a moment of its clock, in nanoseconds.
-    @discardableResult
-    package func schedule(at deadline: UInt64, _ work: @escaping () -> Void) -> LoopTimer {
-        assertCurrent()
-        let timer = LoopTimer(deadline: deadline, work: work)
-        timers.add(timer)
-        return timer
-    }
-
-    /// The same for an owner whom the timer does not hold: nothing happens when it has gone.
-    @discardableResult
-    package func schedule<Owner: AnyObject>(
-        after delay: Duration, for owner: Owner, _ work: @escaping (Owner) -> Void
-    ) -> LoopTimer {
-        schedule(after: delay) { [weak owner] in if let owner { work(owner) } }
-    }
-
-    /// Timers that are still to fire; on the reactor. It looks at each of them.
-    package var liveTimerCount: Int {
-        assertCurrent()
-        return timers.liveCount
-    }
 
     /// Calls `task` when this turn ends, before connections are flushed. The caller sees to it that it is added once.
     package func atEndOfTurn(_ task: any EndOfTurn) { endOfTurn.append(task) }
@@ -240,6 +231,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     }
 
     private func loop() -> Never {
+        beOfThread()
         // As many as leave a turn short when each uses its share of it.
         let capacity = 128
         let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: capacity)
@@ -287,7 +279,9 @@ public final class Reactor: EventLoop, @unchecked Sendable {
                 eventfd_read(wakeUp, &value)
                 takeInbox()
             }
+            if !outboxes.isEmpty { handOverWhenDue() }
         }
+        handOver()
     }
 
     private func timeoutMilliseconds() -> Int32 {
@@ -314,8 +308,10 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
         for _ in 0..<line.count {
             line.removeFirst().goOn()
+            if !outboxes.isEmpty { handOverWhenDue() }
             if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
         }
+        handOver()
     }
 
     /// Runs what is queued now; what that queues runs in the next turn, so that sockets have their share. What was left from an
@@ -329,8 +325,10 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         var slice = slice(turnBegan)
         for _ in 0..<sent.count {
             sent.removeFirst()()
+            if !outboxes.isEmpty { handOverWhenDue() }
             if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
         }
+        handOver()
     }
 
     private func slice(_ turnBegan: UInt64) -> TimeSlice {
@@ -353,7 +351,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             // from one actor of the reactor to another.
             case .job(let job): job.runSynchronously(on: serial)
             case .task(let job): job.runSynchronously(on: task)
-            case .closure: preconditionFailure("among what was sent")
+            case .closure, .gathered: preconditionFailure("among what was sent")
             }
             if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
         }
@@ -386,6 +384,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             swap(&channels, &unflushed)
             for channel in channels { channel.flushAtEndOfTurn() }
         }
+        handOver()
         guard !removed.isEmpty else { return }
         for handler in removed { handler.release() }
         removed.removeAll(keepingCapacity: true)

@@ -133,6 +133,20 @@ extension WebSocket {
     /// Sends all that `body` sends on this socket in one system call. On the reactor.
     package func inOneWrite(_ body: () -> Void) { channel.corked(body) }
 
+    /// The same, and shows `look` the frames before they are sent, for other sockets to send them too; not always.
+    package func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) {
+        channel.corked(body, showing: look)
+    }
+
+    /// Whether messages are framed here as they are at others of which this is so.
+    package var framesAlike: Bool { maskingKeys == nil && fragmentBytes == 0 && compression == nil }
+
+    /// Sends frames that were shown of another socket. Does nothing when the connection is closing.
+    package func sendAgain(_ frames: UnsafeRawBufferPointer) {
+        guard machine.phase == .open else { return }
+        channel.writeAgain(frames)
+    }
+
     /// Sends a ping of at most 125 bytes; may be called from anywhere. The answer is `didReceivePong`.
     public func ping(_ payload: [UInt8] = []) {
         precondition(payload.count <= FrameHeader.shortPayload, "a ping carries at most 125 bytes")

@@ -136,4 +136,48 @@ import TrebuchetTesting
             caller.close()
         }
     }
+
+    @Test(
+        "many subscribers, who know the stream by names of their own and begin at different versions, each get all in order"
+    )
+    func namesOfTheirOwn() async throws {
+        try await withTestServer(reactors: 1) { server in
+            for name in ["board", "other"] { await server.expose(Board(actorSystem: server.actorSystem), as: name) }
+        } body: { _, server in
+            let address = try #require(server.address)
+            let caller = try await RawPeer.connect(address)
+            var peers: [(peer: RawPeer, name: String?, count: Int)] = []
+            var count = 0
+            for round in 0..<4 {
+                for number in 0..<12 {
+                    let peer = try await RawPeer.connect(address)
+                    // Every third one has another stream first.
+                    if number % 3 == 0 {
+                        peer.invoke("x", "other", "observeState")
+                        #expect(try await [peer.next()?.type, peer.next()?.type] == ["streamStart", "streamData"])
+                    }
+                    peer.invoke("o", "board", "observeState")
+                    let name = try await peer.next()?.payload.streamID
+                    #expect(try await peer.next()?.payload.data?.count == count)
+                    peers.append((peer, name, count))
+                }
+                let calls = 3 + 10 * round
+                await caller.together { for _ in 0..<calls { caller.invoke("c", "board", "add()") } }
+                count += calls
+                for _ in 0..<calls { #expect(try await caller.next()?.type == "response") }
+            }
+            for (peer, name, first) in peers {
+                var last = first
+                while last < count {
+                    let update = try #require(await peer.next()).payload
+                    #expect(update.streamID == name)
+                    last += 1
+                    #expect((update.patch?.last?.value ?? update.data?.count) == last)
+                }
+                #expect(peer.waitingCount == 0)
+                peer.abort()
+            }
+            caller.close()
+        }
+    }
 }

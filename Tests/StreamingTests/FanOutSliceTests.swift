@@ -140,6 +140,31 @@ import TrebuchetTesting
         await reactor.perform { scene.stop() }
     }
 
+    @Test(
+        "while each round over the subscribers finds new versions, each that was encoded reaches everybody, however long that goes on"
+    )
+    func noneLeftOut() async {
+        let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 300) }
+        #expect(await eventually { await reactor.perform { scene.newest == [1] } })
+        await reactor.perform {
+            var changes = 0
+            scene.inTurn = {
+                guard changes < 300 else { return }
+                changes += 1
+                scene.state.set("version \(changes)")
+                scene.rig.shard.callDidEnd()
+            }
+        }
+        #expect(await eventually { await reactor.perform { scene.newest == [301] } })
+        let (sent, encoded) = await reactor.perform {
+            (Set(scene.audience.map(\.link.versions)), scene.state.source.encodeCount)
+        }
+        // Where a round takes many turns some are merged before they are encoded.
+        #expect(sent.count == 1 && sent.first?.count == encoded, "\(encoded) versions, \(sent.map(\.count)) sent")
+        #expect(encoded > 70, "more than are kept for who is behind")
+        await reactor.perform { scene.stop() }
+    }
+
     @Test("subscribers who leave while an update is being sent take nobody's place")
     func leaving() async {
         let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 1_000) }

@@ -75,6 +75,20 @@ import TrebuchetWire
         #expect(fresh.updates.count == 4)
     }
 
+    @Test("of a turn's updates those are forgotten that all have, and as many more find room")
+    func freshOnes() {
+        var fresh = FreshUpdates()
+        for number in 1...200 as ClosedRange<UInt64> {
+            fresh.append(update(number, whole: 1 << 10))
+            if number.isMultiple(of: 20) { fresh.removeAll(upTo: number - 20) }
+            #expect(fresh.updates.first.map { Int($0.sequence) } == max(1, Int(number) / 20 * 20 - 19))
+        }
+        fresh.removeAll(upTo: 190)
+        #expect(fresh.updates.map(\.sequence) == Array(191...200))
+        fresh.removeAll(upTo: 300)
+        #expect(fresh.updates.isEmpty)
+    }
+
     @Test("an update counts what is sent of it, and is large when its value is not to be kept with each difference")
     func sizes() {
         #expect(update(1, whole: 500).byteCount == 500)

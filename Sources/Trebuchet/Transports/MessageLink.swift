@@ -14,6 +14,12 @@ protocol MessageLink: AnyObject {
     func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void)
     /// Sends all that `body` writes in one system call.
     func inOneWrite(_ body: () -> Void)
+    /// The same, and shows `look` what is sent, as far as links of the same `framing` would send the same; not always.
+    func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void)
+    /// Links that have the same turn messages into the same bytes; 0 for one that shows none.
+    var framing: UInt8 { get }
+    /// Sends what was shown of another link of the same framing.
+    func sendAgain(_ frames: UnsafeRawBufferPointer)
     /// What is held for the client; nil for one in this process.
     var memory: MemoryAccount? { get }
     /// Bytes that wait for the client to take them, also those that other connections share.
@@ -36,6 +42,9 @@ protocol MessageLink: AnyObject {
 extension MessageLink {
     var remoteAddress: SocketAddress? { nil }
     var pendingBytes: Int { 0 }
+    func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) { inOneWrite(body) }
+    var framing: UInt8 { 0 }
+    func sendAgain(_ frames: UnsafeRawBufferPointer) {}
 }
 
 /// The link of a connection that is gone: nothing reaches anybody, and its host still has its share.

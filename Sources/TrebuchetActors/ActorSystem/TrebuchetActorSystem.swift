@@ -95,7 +95,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     // MARK: Life of actors
 
     public func assignID<Act: DistributedActor>(_ type: Act.Type) -> ActorID where Act.ID == ActorID {
-        let home = Self.neighbour?.home ?? nextHome
+        let home = shard(of: Self.chosenHome)?.reactor ?? nextHome
         // Unguessable: whoever has the name can call the actor.
         var random = SystemRandomNumberGenerator()
         let name = [random.next(), random.next()].map { String($0 as UInt64, radix: 36) }.joined()
@@ -107,12 +107,18 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         return builtShards[Int(UInt(bitPattern: index) % UInt(builtShards.count))].reactor
     }
 
-    @TaskLocal private static var neighbour: ActorID?
+    @TaskLocal private static var chosenHome: (any EventLoop)?
 
     /// Has actors that are made in a closure live on the reactor of another one that lives here: what that changes in them without
     /// waiting leaves before its answers do.
     package func living<Made>(with actor: ActorID, _ make: () throws -> Made) rethrows -> Made {
-        try Self.$neighbour.withValue(actor) { try make() }
+        try Self.$chosenHome.withValue(actor.home) { try make() }
+    }
+
+    /// Has actors that are made in a closure live on a loop, where it is one of this system's.
+    package static func living<Made>(on loop: (any EventLoop)?, _ make: () async throws -> Made) async rethrows -> Made
+    {
+        try await $chosenHome.withValue(loop) { try await make() }
     }
 
     public func actorReady<Act: DistributedActor>(_ actor: Act) where Act.ID == ActorID {

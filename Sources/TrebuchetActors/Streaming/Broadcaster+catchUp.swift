@@ -47,6 +47,7 @@ extension Broadcaster {
         let behind = subscription.sent
         guard behind > 0, update.sequence > behind + 1, update.patch?.base != behind else { return }
         shard.counts.count(.versionsSkipped, update.sequence - behind - 1)
+        sends.skipped &+= update.sequence - behind - 1
         guard shard.events.wants(.deliveries), let label else { return }
         shard.events.tell(
             .skipped(
@@ -97,7 +98,7 @@ extension Broadcaster {
         if hub.kind != .events { skipTo(update, for: subscription) }
         let isPatch = update.patch.map { $0.suffix === suffix } ?? false
         subscription.didSend(update.sequence)
-        messageCount &+= 1
+        sends.add(isPatch: isPatch, isEvent: hub.kind == .events, suffix.count)
         count(update.sequence, isPatch: isPatch, suffix.count, to: subscription)
         subscription.subscriber.sendStreamData(subscription, suffix: suffix)
     }

@@ -37,12 +37,14 @@ package final class Broadcaster: @unchecked Sendable {
     /// nobody is passed over.
     private var written: Int?
     private var changedMeanwhile = false
+    /// The newest when the pass began: at its end all have that, but for those who could not be written to.
+    private var passBegan: UInt64 = 0
     /// Whether somebody could not be written to in the last pass.
     private var leftBehind = false
     private var lookers = 0
     private var users = 0
-    /// Messages that its subscribers were sent so far.
-    var messageCount = 0
+    /// What its subscribers were sent so far.
+    var sends = CommonFrames.Sends()
     /// Whether the source was asked for a whole value that has not come yet.
     var awaitsWhole = false
     /// Whether the source has sent anything so far.
@@ -152,6 +154,7 @@ package final class Broadcaster: @unchecked Sendable {
         if written == nil {
             changedMeanwhile = false
             leftBehind = false
+            passBegan = newestSequence
         }
         written = place
         while place > 0 {
@@ -161,23 +164,59 @@ package final class Broadcaster: @unchecked Sendable {
             }
             place -= 1
             let subscription = subscriptions[place]
-            let before = messageCount
-            subscription.subscriber.inOneWrite { catchUp(subscription) }
-            slice.didSend(messageCount &- before)
+            let before = sends.messages
+            write(to: subscription)
+            slice.didSend(Int(truncatingIfNeeded: sends.messages &- before))
             // It may have gone, and others with it.
             place = min(place, subscriptions.count)
         }
         written = nil
+        shard.commonFrames.clear()
         if let made = recent.newest?.made, made > 0 {
             shard.counts.count(.deliveries, took: MonotonicClock.now &- made)
         }
-        if changedMeanwhile { return .changedMeanwhile }
+        if changedMeanwhile {
+            fresh.removeAll(upTo: passBegan)
+            return .changedMeanwhile
+        }
         isMarked = false
         fresh.removeAll()
         whole = nil
         // Who is new is not sent it, and nobody else needs it any more.
         if hub.asksForFirst, !leftBehind { recent.newest = recent.newest?.withoutText }
         return .done
+    }
+
+    /// Most are where the one before them was, and get the very bytes that this one got.
+    private func write(to subscription: StreamSubscription) {
+        let (common, subscriber) = (shard.commonFrames, subscription.subscriber)
+        let framing = subscriber.framing
+        guard framing != 0, newcomers.isEmpty, !shard.events.wants(.deliveries) else {
+            return subscriber.inOneWrite { catchUp(subscription) }
+        }
+        switch common.look(at: subscription, framing, newest: newestSequence) {
+        case .fits:
+            guard subscriber.sendAgain(common.frames.bytes) else { return catchUp(subscription) }
+            let again = common.sends
+            subscription.didSend(newestSequence)
+            sends += again
+            shard.counts.count(.versionsSkipped, again.skipped)
+            guard subscription.countsDeliveries else { return }
+            shard.counts.count(.patchesDelivered, again.patches)
+            shard.counts.count(.wholesDelivered, again.wholes)
+            shard.counts.count(.eventsDelivered, again.events)
+        case .isToBeKept:
+            let before = sends
+            common.clear()
+            subscriber.inOneWrite {
+                catchUp(subscription)
+            } showing: {
+                if $0.count <= CommonFrames.mostBytes { common.frames.append($0) }
+            }
+            common.keep(sends - before, for: subscription, newest: newestSequence)
+        case .other:
+            subscriber.inOneWrite { catchUp(subscription) }
+        }
     }
 
     /// A subscriber cannot be written to: what it is to get is kept until it can.

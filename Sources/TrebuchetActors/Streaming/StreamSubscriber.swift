@@ -18,6 +18,12 @@ package protocol StreamSubscriber: AnyObject {
 
     /// Sends all that `body` sends in one write.
     func inOneWrite(_ body: () -> Void)
+    /// The same, and shows `look` the bytes that are sent; not always, and never where `framing` is 0.
+    func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void)
+    /// Those who have the same are sent the same bytes for the same values of a stream of the same identifier.
+    var framing: UInt8 { get }
+    /// Sends what was shown of one of the same framing, at most `CommonFrames.mostBytes`; false when it takes nothing now.
+    func sendAgain(_ frames: UnsafeRawBufferPointer) -> Bool
     /// It could not be written to, and is told of what it has missed when it can.
     func fellBehind(_ subscription: StreamSubscription)
     /// Sends what follows the stream's identifier in a message with a value or a difference.
@@ -31,4 +37,7 @@ extension StreamSubscriber {
     package var connectionNumber: UInt64 { 0 }
     package var countsDeliveries: Bool { true }
     package var isLooking: Bool { false }
+    package func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) { inOneWrite(body) }
+    package var framing: UInt8 { 0 }
+    package func sendAgain(_ frames: UnsafeRawBufferPointer) -> Bool { false }
 }

@@ -31,6 +31,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// Broadcasters whose subscribers are to be written to; those before `flushed` have been.
     private var markedBroadcasters: [Broadcaster] = []
     private var flushed = 0
+    let commonFrames = CommonFrames()
     private var broadcasters: [ObjectIdentifier: Broadcaster] = [:]
     private var isQueued = false
     private var isGoingOn = false

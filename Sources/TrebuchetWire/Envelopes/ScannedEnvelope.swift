@@ -59,6 +59,19 @@ package struct ScannedEnvelope: Sendable {
         return JSONString.text(range.bytes(in: message), isEscaped: range.isEscaped)
     }
 
+    /// The arguments of a message that was looked through elsewhere, at most two; what else was found here is left as it was.
+    package mutating func replaceArguments(_ count: Int, _ first: ByteRange, _ second: ByteRange) {
+        if arguments.count == count {
+            // As is so for one call after another of the same method.
+            if count > 0 { arguments[0] = first }
+            if count > 1 { arguments[1] = second }
+            return
+        }
+        arguments.removeAll(keepingCapacity: true)
+        if count > 0 { arguments.append(first) }
+        if count > 1 { arguments.append(second) }
+    }
+
     mutating func removeAll() {
         arguments.removeAll(keepingCapacity: true)
         genericSubstitutions.removeAll(keepingCapacity: true)

@@ -1,4 +1,5 @@
 internal import Distributed
+internal import Networking
 internal import Synchronization
 internal import TrebuchetCluster
 
@@ -157,8 +158,12 @@ final class ActorDirectory: ActorHost, Sendable {
 
     /// The task that makes the actor of this name, the same one for all who ask meanwhile; nil when there is nothing to make.
     ///
-    /// - Parameter parties: whose share of the actors on demand it counts in.
-    func activate(_ name: ActorName, for parties: Parties?) throws(TrebuchetError) -> Task<ActorRecord, any Error>? {
+    /// - Parameters:
+    ///   - parties: whose share of the actors on demand it counts in.
+    ///   - reactor: where it lives if it is made: that of who asks first.
+    func activate(
+        _ name: ActorName, for parties: Parties?, on reactor: Reactor? = nil
+    ) throws(TrebuchetError) -> Task<ActorRecord, any Error>? {
         try contents.withLock { contents throws(TrebuchetError) in
             if let running = contents.activating[name] { return running }
             // Another reactor may have asked for it, and got it, since the caller looked.
@@ -179,7 +184,9 @@ final class ActorDirectory: ActorHost, Sendable {
             }
             let task = Task {
                 await leaving?.value
-                return try await self.make(name, registration, stake)
+                return try await TrebuchetActorSystem.living(on: reactor) {
+                    try await self.make(name, registration, stake)
+                }
             }
             contents.activating[name] = task
             return task

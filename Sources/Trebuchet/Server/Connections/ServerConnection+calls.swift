@@ -107,6 +107,7 @@ extension ServerConnection {
             if callInPlace(record, persisted, method, message) { return }
         }
         if let record, standsInLine(method, record, message) { return }
+        if let record, cross(method, of: record, message) { return }
         call(.table(method), of: record, message)
     }
 
@@ -260,7 +261,7 @@ extension ServerConnection {
         wait(for: message.actorName, method, kept, call, completion)
     }
 
-    private func wait(
+    func wait(
         for name: String, _ method: CalledMethod, _ kept: KeptMessage, _ call: RunningCall,
         _ completion: @escaping CallCompletion
     ) {
@@ -332,7 +333,7 @@ extension ServerConnection {
         }
     }
 
-    private func crossing(to reactor: Reactor) -> CrossingCalls {
+    func crossing(to reactor: Reactor) -> CrossingCalls {
         if let crossing = crossings.first(where: { $0.reactor === reactor }) { return crossing }
         let crossing = CrossingCalls(on: reactor)
         crossings.append(crossing)

@@ -224,6 +224,7 @@ extension ServerConnection {
     func cancel(_ message: borrowing Message) {
         shard.calls.flush()
         guard let call = running[Array(message.callID)] else {
+            if cancelCrossing(message.callID) { return }
             if let relays { _ = postpones(message, relays) }
             return
         }

@@ -23,7 +23,7 @@ extension ServerConnection {
     /// Nor by one that comes from another node, or does not: that is known when the way there and back is over.
     fileprivate static var longestBehindShared: Duration { .seconds(10) }
 
-    private func awaitsStreams(of home: SystemShard?) -> Bool {
+    func awaitsStreams(of home: SystemShard?) -> Bool {
         askForLacking()
         let ahead = streams.values.filter { !$0.broadcaster.isUpToDate }
         mayAwaitStreams = !beginning.isEmpty || !ahead.isEmpty

@@ -305,4 +305,18 @@ extension ServerConnection {
         // An idle client is not to keep the memory that its beginning took.
         if beginning.isEmpty { beginning = [:] }
     }
+
+    // MARK: What many are sent alike
+
+    func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) {
+        link.inOneWrite(body, showing: look)
+    }
+
+    var framing: UInt8 { largestMessage >= CommonFrames.mostBytes ? link.framing : 0 }
+
+    func sendAgain(_ frames: UnsafeRawBufferPointer) -> Bool {
+        guard link.isWritable else { return false }
+        link.sendAgain(frames)
+        return true
+    }
 }

@@ -380,7 +380,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         hosting?.linkDidClose()
         relays?.close()
         relays = nil
-        for crossing in crossings { crossing.take() }
+        abandonCrossing()
         if remembers { shard.answers.close(name) }
         let subscriptions = streams.values
         streams = ConnectionStreams()

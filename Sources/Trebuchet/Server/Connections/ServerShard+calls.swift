@@ -105,22 +105,55 @@ extension ServerShard {
     /// Runs `answer` on this reactor, from another one or from a thread of the pool.
     ///
     /// Answers that leave a reactor of this server go together at the end of its turn, behind what their calls have changed.
-    func deliver(from home: SystemShard?, _ answer: @escaping @Sendable () -> Void) {
+    ///
+    /// - Parameter count: how many answers it has.
+    func deliver(from home: SystemShard?, answers count: Int = 1, _ answer: @escaping @Sendable () -> Void) {
         // Nothing of this shard may be looked at there.
         guard let home, home.reactor.isCurrent, let there = home.serverShard else { return reactor.execute(answer) }
-        there.add(answer, for: reactor)
+        there.add(answer, count, for: reactor)
     }
 
-    private func add(_ answer: @escaping @Sendable () -> Void, for reactor: Reactor) {
+    private func add(_ answer: @escaping @Sendable () -> Void, _ count: Int, for reactor: Reactor) {
         states.callDidEnd()
         if let place = outgoing.firstIndex(where: { $0.reactor === reactor }) {
-            outgoing[place].answers.append(answer)
+            outgoing[place].add(answer, count)
         } else {
-            outgoing.append((reactor, [answer]))
+            var answers = OutgoingAnswers(to: reactor)
+            answers.add(answer, count)
+            outgoing.append(answers)
         }
         guard !hasOutgoing else { return }
         hasOutgoing = true
         self.reactor.atEndOfTurn(self)
+    }
+}
+
+/// Answers that wait for the end of the turn.
+struct OutgoingAnswers {
+    let reactor: Reactor
+    /// Each part goes by itself, and between them that reactor does other work.
+    private var parts: [[@Sendable () -> Void]] = []
+    /// Answers of the last part.
+    private var count = 0
+    private static let atOnce = 64
+
+    init(to reactor: Reactor) { self.reactor = reactor }
+
+    mutating func add(_ answer: @escaping @Sendable () -> Void, _ answers: Int) {
+        if parts.isEmpty || count >= Self.atOnce {
+            parts.append([])
+            count = 0
+        }
+        parts[parts.count - 1].append(answer)
+        count += answers
+    }
+
+    mutating func send() {
+        guard !parts.isEmpty else { return }
+        var ready: [[@Sendable () -> Void]] = []
+        swap(&ready, &parts)
+        count = 0
+        for part in ready { reactor.execute { for answer in part { answer() } } }
     }
 }
 
@@ -150,17 +183,6 @@ extension ServerShard: EndOfTurn {
         // What the calls changed goes first, so that their callers see it before the answers.
         states.publishMarked()
         catchUpFeeds()
-        for place in outgoing.indices where !outgoing[place].answers.isEmpty {
-            let reactor = outgoing[place].reactor
-            var answers: [@Sendable () -> Void] = []
-            swap(&answers, &outgoing[place].answers)
-            // In parts, between which that reactor does other work.
-            for start in stride(from: 0, to: answers.count, by: Self.answersAtOnce) {
-                let ready = answers[start..<min(start + Self.answersAtOnce, answers.count)]
-                reactor.execute { for answer in ready { answer() } }
-            }
-        }
+        for place in outgoing.indices { outgoing[place].send() }
     }
-
-    private static let answersAtOnce = 64
 }

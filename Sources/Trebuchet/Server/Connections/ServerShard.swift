@@ -73,8 +73,10 @@ final class ServerShard: @unchecked Sendable {
     /// Between two looks, as the shortest time of a policy asks for.
     var idlePause: Duration?
     /// Answers of calls that came in on other reactors, until the turn ends.
-    var outgoing: [(reactor: Reactor, answers: [@Sendable () -> Void])] = []
+    var outgoing: [OutgoingAnswers] = []
     var hasOutgoing = false
+    /// For calls to actors of other reactors.
+    var spareBatches: [CrossingBatch] = []
 
     init(states: SystemShard, on reactor: Reactor, index: Int, parts: ServerParts, system: TrebuchetActorSystem) {
         counts = states.counts
@@ -142,6 +144,7 @@ final class ServerShard: @unchecked Sendable {
         slotQueues = nil
         feeds = []
         idleWatch = IdleWatch()
+        spareBatches = []
         coder = ValueCoder()
         wholeSecondsCoder = ValueCoder()
         states.takeApart()
@@ -201,7 +204,7 @@ final class ServerShard: @unchecked Sendable {
         if let nodes = parts.nodes, directory.placedType(of: name) != nil, !nodes.owns(name.text) {
             throw ActorMoved.error
         }
-        guard let activation = try directory.activate(name, for: queue.parties) else {
+        guard let activation = try directory.activate(name, for: queue.parties, on: reactor) else {
             throw TrebuchetError(.actorNotFound, "no actor '\(name.text.prefix(bytes: ActorName.longest))' is exposed")
         }
         let reactor = reactor

@@ -209,6 +209,18 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
         socket._withUnsafeGuaranteedRef { $0.inOneWrite(body) }
     }
 
+    func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) {
+        socket._withUnsafeGuaranteedRef { $0.inOneWrite(body, showing: look) }
+    }
+
+    var framing: UInt8 {
+        socket._withUnsafeGuaranteedRef { $0.framesAlike } && legacy == nil ? opcode.rawValue : 0
+    }
+
+    func sendAgain(_ frames: UnsafeRawBufferPointer) {
+        socket._withUnsafeGuaranteedRef { $0.sendAgain(frames) }
+    }
+
     func askWhetherHeard() { socket._withUnsafeGuaranteedRef { $0.ping(Self.question) } }
 
     func close(_ code: WebSocketCloseCode, reason: String) {

@@ -17,6 +17,13 @@ struct FreshUpdates {
         bytes = update.byteCount
     }
 
+    /// Forgets those up to a version that nobody needs any more.
+    mutating func removeAll(upTo sequence: UInt64) {
+        let count = updates.firstIndex { $0.sequence > sequence } ?? updates.count
+        for update in updates[..<count] { bytes -= update.byteCount }
+        updates.removeFirst(count)
+    }
+
     mutating func removeAll() {
         // The room of one is kept; that of a burst is not.
         updates.removeAll(keepingCapacity: updates.count <= 8)

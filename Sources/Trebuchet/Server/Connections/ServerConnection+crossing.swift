@@ -1,0 +1,328 @@
+internal import Bytes
+internal import Networking
+internal import Platform
+internal import TrebuchetActors
+internal import TrebuchetWire
+
+/// Synchronous calls to actors of other reactors: those that come in a turn go together (`CrossingBatch`).
+extension ServerConnection {
+    /// Sends a call on its way; false when it has to go by itself, as one that takes time does.
+    func cross(_ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message) -> Bool {
+        guard method.runsInPlace, record.persisted == nil, let home = record.home, home !== shard.states else {
+            return false
+        }
+        // Who is told of each call is told by an object of it.
+        guard isOpen, upstream == nil, !shard.events.wants(.callsVersionsOrSpans),
+            running.isEmpty || running[Array(message.callID)] == nil, let there = shard.sibling(on: home)
+        else { return false }
+        let crossing = crossing(to: there.reactor)
+        let size = message.bytes.count
+        let batch: CrossingBatch
+        if let open = crossing.open, open.hosting === hosting, open.hasRoom(for: size) {
+            batch = open
+        } else {
+            batch = shard.takeBatch()
+            batch.begin(crossing, hosting, timeAhead: shard.reactor.timeAhead) { batch, slice, room in
+                there.run(batch, of: self, &slice, room: room)
+            }
+            crossing.open = batch
+            crossing.away.append(batch)
+            shard.reactor.gather(batch, for: there.reactor)
+        }
+        let limit = timeLimit(of: message).nanoseconds
+        batch.add(record, method, message, limit: limit)
+        watch(crossing, until: batch.beganByReactor &+ limit)
+        load.inTransit += 1
+        load.bytesInTransit += size
+        if load.isFull, !load.isPaused {
+            load.isPaused = true
+            link.pauseReading()
+        }
+        shard.counts.count(.callsBegun)
+        return true
+    }
+
+    // MARK: Answers
+
+    /// Calls have come back.
+    func take(_ answers: CrossingAnswers, of batch: CrossingBatch, from home: SystemShard) {
+        guard let crossing = batch.crossing else { return }
+        // What they changed may be in streams from there that are just beginning.
+        let awaitsStreams = mayAwaitStreams && isOpen && awaitsStreams(of: home)
+        let now = MonotonicClock.now
+        var returned = 0
+        let takeAll = {
+            answers.forEach { index, outcome in
+                let call = batch[index]
+                if case .later = outcome { return batch.keepsTask() }
+                returned += 1
+                guard batch.answer(index) else { return self.didArrive(bytes: Int(call.count)) }
+                if awaitsStreams || outcome.isGone { return self.adopt(call, of: batch, outcome, from: home) }
+                self.shard.counts.count(.callsEnded)
+                self.shard.counts.count(
+                    row: batch.targets[call.target].method.row, took: now &- batch.began)
+                self.didArrive(bytes: Int(call.count))
+                guard self.isOpen else { return }
+                switch outcome {
+                case .result(let bytes): self.succeed(batch.callID(call), bytes.isEmpty ? nil : bytes)
+                case .failed(let error): self.fail(batch.callID(call), error)
+                case .gone, .later, .withdrawn: break
+                }
+            }
+        }
+        // The link of a connection that is gone does nothing.
+        if isOpen { inOneWrite(takeAll) } else { takeAll() }
+        crossing.untaken += answers.byteCount
+        // As for calls that run here: none goes on while nobody takes the answers.
+        if link.isWritable || !isOpen { crossing.take() }
+        didReturn(returned, of: batch, crossing)
+    }
+
+    /// One has ended that ran in a task.
+    func take(_ outcome: CallOutcome, of index: Int, in batch: CrossingBatch, from home: SystemShard) {
+        guard let crossing = batch.crossing else { return }
+        let call = batch[index]
+        if !batch.answer(index) {
+            didArrive(bytes: Int(call.count))
+        } else if let running = note(call, of: batch) {
+            finish(running, outcome, behindStreamsOf: home)
+        }
+        didReturn(1, of: batch, crossing)
+    }
+
+    private func didReturn(_ calls: Int, of batch: CrossingBatch, _ crossing: CrossingCalls) {
+        batch.didReturn(calls)
+        if load.isPaused, load.isHalfEmpty {
+            load.isPaused = false
+            link.resumeReading()
+        }
+        guard batch.unanswered == 0 else { return }
+        crossing.away.removeAll { $0 === batch }
+        shard.giveBack(batch)
+    }
+
+    private func didArrive(bytes: Int) {
+        load.inTransit -= 1
+        load.bytesInTransit -= bytes
+    }
+
+    /// One that cannot be answered yet goes on as a call by itself.
+    private func adopt(
+        _ call: CrossingBatch.Call, of batch: CrossingBatch, _ outcome: CrossingAnswers.Outcome, from home: SystemShard
+    ) {
+        guard let running = note(call, of: batch) else { return }
+        switch outcome {
+        case .result(let bytes):
+            finish(running, .success(_CallResult(encoded: Array(bytes))), behindStreamsOf: home)
+        case .failed(let error): finish(running, .failure(error), behindStreamsOf: home)
+        case .gone:
+            let target = batch.targets[call.target]
+            let bytes = Array(batch.bytes(call))
+            running.timer = shard.reactor.schedule(
+                after: .nanoseconds(Int64(running.deadline &- min(running.deadline, shard.reactor.now)))
+            ) {
+                running.cancel()
+                self.finish(running, .failure(Self.timeout(call)))
+            }
+            guard let kept = shard.withMessage(bytes, { KeptMessage($0) }) else {
+                return finish(running, .failure(TrebuchetError(.internal, "too many messages at once")))
+            }
+            wait(for: target.record.name, .table(target.method), kept, running) {
+                self.finish(running, $0, from: running.home)
+            }
+        case .later, .withdrawn: break
+        }
+    }
+
+    /// Notes a call by itself; nil when another one has its name meanwhile, or nobody is there any more.
+    private func note(_ call: CrossingBatch.Call, of batch: CrossingBatch) -> RunningCall? {
+        let callID = Array(batch.callID(call))
+        guard isOpen, running[callID] == nil else {
+            shard.counts.count(.callsEnded)
+            didArrive(bytes: Int(call.count))
+            if isOpen { fail(callID, TrebuchetError(.init(.malformedEnvelope), "callID in use by a call under way")) }
+            return nil
+        }
+        let now = shard.reactor.now
+        let deadline = max(batch.deadline(call), now)
+        let noted = RunningCall(
+            callID: callID, after: .nanoseconds(Int64(deadline &- now)), on: shard.reactor, byteCount: Int(call.count))
+        noted.isInTransit = true
+        noted.row = batch.targets[call.target].method.row
+        running[callID] = noted
+        return noted
+    }
+
+    // MARK: Calls that are not waited for
+
+    /// Answers a call that its client wants no more; false when none of that name is on its way.
+    func cancelCrossing(_ callID: UnsafeRawBufferPointer) -> Bool {
+        for crossing in crossings {
+            for batch in crossing.away {
+                for index in 0..<batch.count where !batch.isAnswered(index) {
+                    guard batch.callID(batch[index]).elementsEqual(callID) else { continue }
+                    giveUp(index, of: batch, TrebuchetError(.cancelled, "the call was cancelled by its caller"))
+                    batch.cancelTasks()
+                    return true
+                }
+            }
+        }
+        return false
+    }
+
+    /// Nobody is there any more to be answered.
+    func abandonCrossing() {
+        for crossing in crossings {
+            crossing.timer?.cancel()
+            crossing.timer = nil
+            for batch in crossing.away {
+                for index in 0..<batch.count where !batch.isAnswered(index) { giveUp(index, of: batch, nil) }
+                batch.cancelTasks()
+            }
+            crossing.take()
+        }
+    }
+
+    private func giveUp(_ index: Int, of batch: CrossingBatch, _ error: TrebuchetError?) {
+        let call = batch[index]
+        batch.withdraw(index)
+        shard.counts.count(.callsEnded)
+        guard let error else { return }
+        shard.counts.count(row: batch.targets[call.target].method.row, took: MonotonicClock.now &- batch.began)
+        fail(batch.callID(call), error)
+    }
+
+    private static func timeout(_ call: CrossingBatch.Call) -> TrebuchetError {
+        TrebuchetError(.timeout, "the call took longer than \(Duration.nanoseconds(Int64(call.limit)))")
+    }
+
+    /// One timer for all that are on their way to one reactor: it looks at them, and goes on for those that still are.
+    private func watch(_ crossing: CrossingCalls, until deadline: UInt64) {
+        guard deadline < crossing.watchedUntil else { return }
+        crossing.timer?.cancel()
+        crossing.watchedUntil = deadline
+        let now = shard.reactor.now
+        // It holds both, until it fires or the connection ends.
+        crossing.timer = shard.reactor.schedule(after: .nanoseconds(Int64(deadline &- min(now, deadline)))) {
+            self.lookAtDeadlines(crossing)
+        }
+    }
+
+    private func lookAtDeadlines(_ crossing: CrossingCalls) {
+        (crossing.timer, crossing.watchedUntil) = (nil, .max)
+        let now = shard.reactor.now
+        var next = UInt64.max
+        for batch in crossing.away {
+            for index in 0..<batch.count where !batch.isAnswered(index) {
+                let call = batch[index]
+                let deadline = batch.deadline(call)
+                if deadline > now {
+                    next = min(next, deadline)
+                } else {
+                    giveUp(index, of: batch, Self.timeout(call))
+                }
+            }
+            batch.cancelTasks()
+        }
+        if next < .max { watch(crossing, until: next) }
+    }
+}
+
+extension CrossingAnswers.Outcome {
+    fileprivate var isGone: Bool { if case .gone = self { true } else { false } }
+}
+
+extension ServerShard {
+    /// Batches that are kept for the next calls.
+    private static let mostSpareBatches = 32
+
+    func takeBatch() -> CrossingBatch { spareBatches.popLast() ?? CrossingBatch() }
+
+    func giveBack(_ batch: CrossingBatch) {
+        guard batch.isReusable, spareBatches.count < Self.mostSpareBatches else { return }
+        batch.reset()
+        spareBatches.append(batch)
+    }
+
+    /// Runs calls of another reactor's connection, which are to actors of this one, until their share of the turn is used up. What they
+    /// answer leaves at the end of the turn.
+    ///
+    /// - Parameter room: bytes of answers that may still be made.
+    /// - Returns: whether all have been run.
+    func run(_ batch: CrossingBatch, of connection: ServerConnection, _ slice: inout TimeSlice, room: Int) -> Bool {
+        guard let crossing = batch.crossing, let place = scans.take() else { return false }
+        defer { scans.giveBack() }
+        let answers = batch.answers
+        connection.asCaller(batch.hosting) {
+            var (target, targetPlace) = (batch.targets[batch[batch.next].target], batch[batch.next].target)
+            while batch.next < batch.count, answers.byteCount < room {
+                let index = batch.next
+                let call = batch[index]
+                batch.next += 1
+                if call.target != targetPlace { (target, targetPlace) = (batch.targets[call.target], call.target) }
+                if batch.isWithdrawn(index) {
+                    answers.addWithdrawn()
+                } else if target.record.life.isGone {
+                    answers.addGone()
+                } else if target.record.life.starting > 0 {
+                    if runLater(call, index, of: batch, target, connection) {
+                        answers.addLater()
+                    } else {
+                        answers.addGone()
+                    }
+                } else {
+                    run(call, of: batch, target, place, connection.dates, answers)
+                }
+                // As for calls that come over connections of this reactor.
+                if states.hasMarked { states.callDidEnd() }
+                if slice.isLookDue(), slice.isUsedUp(lastLook: &reactor.lastLook) { break }
+            }
+        }
+        let isDone = batch.next == batch.count
+        if !isDone {
+            batch.answers = CrossingAnswers()
+            batch.answers.reset(from: batch.next, keepingAtMost: 0)
+        }
+        crossing.note(answers.byteCount)
+        let home = states
+        connection.shard.deliver(from: home, answers: answers.count) { connection.take(answers, of: batch, from: home) }
+        return isDone
+    }
+
+    private func run(
+        _ call: CrossingBatch.Call, of batch: CrossingBatch, _ target: CrossingBatch.Target,
+        _ place: UnsafeMutablePointer<ScannedEnvelope>, _ dates: DateForm, _ answers: CrossingAnswers
+    ) {
+        let bytes = batch.bytes(call)
+        target.record.life.wasCalled = true
+        do {
+            if let arguments = call.arguments {
+                place.pointee.replaceArguments(arguments.count, arguments.first, arguments.second)
+            } else {
+                try place.pointee.scan(bytes)
+            }
+            try callInPlace(target.record, target.method, Message(bytes: bytes, envelope: UnsafePointer(place)), dates)
+            answers.add(reply.pointee.bytes)
+        } catch {
+            answers.add(target.method.hidesErrors(target.record.type) ? SecretError.hiding(error) : error)
+        }
+    }
+
+    /// Calls before it have not begun yet: it takes its place behind them. False when the actor has been let go.
+    private func runLater(
+        _ call: CrossingBatch.Call, _ index: Int, of batch: CrossingBatch, _ target: CrossingBatch.Target,
+        _ connection: ServerConnection
+    ) -> Bool {
+        let elapsed = MonotonicClock.now &- batch.began
+        let rest = Duration.nanoseconds(Int64(call.limit &- min(elapsed, call.limit)))
+        let running = RunningCall(callID: [], after: rest, on: reactor, byteCount: 0)
+        let home = states
+        batch.later[index] = running
+        let isThere = withMessage(Array(batch.bytes(call))) {
+            run(.table(target.method), of: target.record, $0, connection.dates, running) { outcome in
+                connection.shard.deliver(from: home) { connection.take(outcome, of: index, in: batch, from: home) }
+            }
+        }
+        return isThere == true
+    }
+}

@@ -1,0 +1,62 @@
+import Dispatch
+import TestSupport
+import Testing
+import TrebuchetTesting
+
+@testable import Trebuchet
+
+/// On which reactor an actor lives.
+@Suite(.timeLimit(.minutes(1))) struct PlacementTests {
+    private func peer(_ server: TrebuchetServer, onReactor index: UInt64) async throws -> RawPeer {
+        while true {
+            let peer = try await RawPeer.connect(#require(server.address))
+            if peer.reactorIndex == index { return peer }
+            peer.close()
+        }
+    }
+
+    /// The number of the reactor that a gate lives on, as it says itself.
+    private func place(of name: String, _ peer: RawPeer, _ server: TrebuchetServer) async throws -> Int? {
+        peer.invoke("1", name, "thread()")
+        let answer = try #require(await peer.nextText())
+        return server.shards.firstIndex { answer.contains("\"\($0.reactor.name)\"") }
+    }
+
+    @Test("one on demand lives where its first caller is, whoever comes later")
+    func onDemand() async throws {
+        try await withTestServer(reactors: 2) { server in
+            let system = server.actorSystem
+            server.expose(Bell.self, as: "bells/*") { _ in
+                await Task.yield()
+                return Bell(journal: Journal(), opening: DispatchSemaphore(value: 0), actorSystem: system)
+            }
+        } body: { _, server in
+            let peers = [try await peer(server, onReactor: 0), try await peer(server, onReactor: 1)]
+            for (index, other) in [(0, 1), (1, 0)] {
+                for number in 0..<6 {
+                    let name = "bells/\(index)-\(number)"
+                    #expect(try await place(of: name, peers[index], server) == index)
+                    #expect(try await place(of: name, peers[other], server) == index)
+                }
+            }
+            for peer in peers { peer.close() }
+        }
+    }
+
+    @Test("those that are exposed are spread over the reactors")
+    func exposed() async throws {
+        try await withTestServer(reactors: 2) { server in
+            for number in 0..<8 {
+                let gate = Bell(
+                    journal: Journal(), opening: DispatchSemaphore(value: 0), actorSystem: server.actorSystem)
+                await server.expose(gate, as: "gate-\(number)")
+            }
+        } body: { _, server in
+            let peer = try await peer(server, onReactor: 0)
+            var counts = [0, 0]
+            for number in 0..<8 { counts[try #require(await place(of: "gate-\(number)", peer, server))] += 1 }
+            #expect(counts == [4, 4])
+            peer.close()
+        }
+    }
+}
