@@ -10,8 +10,8 @@ package final class ActorLife: @unchecked Sendable {
     package var starting = 0
     /// So many calls yet have tasks of their own, since one has suspended.
     package var apart: UInt8 = 0
-    /// Whether a call has run in place since `takeUse`.
-    package var wasCalled = false
+    /// Whether a call has run in place since `takeUse`. Access to it is not checked, as each call writes it, in one step.
+    @exclusivity(unchecked) package var wasCalled = false
     /// Whether nobody looks yet after its rest. On the reactor that is to.
     package var isUnwatched = true
     private let wasEntered = Atomic<Bool>(true)

@@ -18,7 +18,10 @@ package struct Message: ~Copyable {
     package func bytes(_ range: ByteRange) -> UnsafeRawBufferPointer { range.bytes(in: bytes) }
 
     /// The text of a string.
-    package func text(_ range: ByteRange) -> String { envelope.pointee.string(range, in: bytes) }
+    package func text(_ range: ByteRange) -> String {
+        // Not asked of the envelope, which would be copied for it.
+        range.isAbsent ? "" : JSONString.text(bytes(range), isEscaped: range.isEscaped)
+    }
 
     package var callID: UnsafeRawBufferPointer { bytes(envelope.pointee.callID) }
     package var actorName: String { text(envelope.pointee.actorID) }

@@ -62,7 +62,7 @@ public struct _WireReader: ~Copyable {
         let count = name.utf8CodeUnitCount
         let start = isFirst ? cursor.at : cursor.at &+ 1
         if cursor.end &- start >= count, isFirst || cursor.base[cursor.at] == 0x2C,
-            memcmp(cursor.base + start, name.utf8Start, count) == 0
+            JSONString.isSame(cursor.base + start, name.utf8Start, count)
         {
             cursor.at = start &+ count
             isFirst = false
@@ -188,6 +188,7 @@ public struct _WireReader: ~Copyable {
     mutating func string() throws -> String {
         let range = try cursor.string()
         let bytes = cursor.bytes(range)
+        if !range.isEscaped, JSONString.isASCII(bytes) { return String(decoding: bytes, as: UTF8.self) }
         let text =
             range.isEscaped
             ? String(validating: JSONString.unescaped(bytes), as: UTF8.self) : String(validating: bytes, as: UTF8.self)

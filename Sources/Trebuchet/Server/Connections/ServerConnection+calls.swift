@@ -63,7 +63,7 @@ extension ServerConnection {
             return method._withUnsafeGuaranteedRef { callCarefully($0, of: record, message) }
         }
         if case .program = target, standsBehindOthers(message) { return }
-        guard mayPass(target.name, message) else { return }
+        guard mayPass(target.name, of: record, message) else { return }
         switch target {
         case .method: break
         case .stream(let stream): begin(stream, of: record, message)
@@ -96,7 +96,7 @@ extension ServerConnection {
     private func callCarefully(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
         if isGuarded {
             if standsBehindOthers(message) { return }
-            guard mayPass(method.name, message) else { return }
+            guard mayPass(method.name, of: record, message) else { return }
         }
         guard hasCounts(method, message) else { return failCounts(method, message) }
         if method.isIdempotent, !message.envelope.pointee.session.isAbsent {
@@ -112,8 +112,10 @@ extension ServerConnection {
     }
 
     /// Whether the caller may do it, and not too fast; false after a refusal.
-    func mayPass(_ target: String, _ message: borrowing Message) -> Bool {
-        guard isGuarded, let refusal = refusal(of: target, message.actorName) else { return true }
+    ///
+    /// - Parameter record: the actor's, where that is known, which has its name at hand.
+    func mayPass(_ target: String, of record: ActorRecord? = nil, _ message: borrowing Message) -> Bool {
+        guard isGuarded, let refusal = refusal(of: target, record?.name ?? message.actorName) else { return true }
         fail(message, refusal)
         return false
     }

@@ -67,7 +67,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// What it has of its principal's shares.
     let seat: PrincipalSeat?
     /// Set when its client has said who it is, to hand over references to actors of its own.
-    var hosting: HostingConnection?
+    ///
+    /// Read by each call, so that access to it is not checked: nothing here calls others while it changes it.
+    @exclusivity(unchecked) var hosting: HostingConnection?
     // Last, so that what every call reads lies together.
     /// Set where its client is at another node.
     let upstream: Upstream?
