@@ -127,11 +127,6 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         if isCurrent { work() } else { execute(work) }
     }
 
-    /// Runs `work` on the reactor's thread and gives its result.
-    package func perform<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
-        await withCheckedContinuation { continuation in execute { continuation.resume(returning: work()) } }
-    }
-
     public func enqueue(_ job: consuming ExecutorJob) { enqueue(.job(UnownedJob(job))) }
 
     func enqueue(task job: UnownedJob) { enqueue(.task(job)) }

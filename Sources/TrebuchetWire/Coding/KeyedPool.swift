@@ -85,6 +85,7 @@ extension JSONReader {
         guard let (box, place) = keyed.take(ObjectIdentifier(type)) else { return newContainer(type, mark) }
         place.reader = self
         place.mark = mark
+        // It was one of this very type when it was kept by the name of its keys.
         return unsafeBitCast(box, to: KeyedDecodingContainer<Key>.self)
     }
 
@@ -123,6 +124,7 @@ extension JSONPlace {
         place.writer = writer
         place.depth = depth
         place.serial = serial
+        // It was one of this very type when it was kept by the name of its keys.
         return unsafeBitCast(box, to: KeyedEncodingContainer<Key>.self)
     }
 
