@@ -1,3 +1,4 @@
+import Commands
 import Networking
 import Platform
 import Synchronization
@@ -23,6 +24,8 @@ final class RequestLoad: @unchecked Sendable {
     private var messages: [[UInt8]]
     private let script: (any RequestScript)?
     private let isAwake: Bool
+    /// What the first that failed was answered.
+    private var refusal: String?
     private var latency = Histogram()
     private var isCounting = false
     private var sockets: [WebSocket] = []
@@ -60,7 +63,8 @@ final class RequestLoad: @unchecked Sendable {
         try await Progress.run(seconds: seconds) { self.answers.load(ordering: .relaxed) }
         let took = MonotonicClock.seconds(since: start)
         let count = answers.load(ordering: .relaxed) - before
-        let latency = await reactor.perform { self.finish() }
+        let (latency, refusal) = await reactor.perform { (self.finish(), self.refusal) }
+        if let refusal { throw UsageError("\(url) does not do what is measured: \(refusal)") }
         var report = BenchReport()
         report.add("connections", connections)
         report.add("in_flight", inFlight)
@@ -73,7 +77,8 @@ final class RequestLoad: @unchecked Sendable {
         return report
     }
 
-    fileprivate func failed() {
+    fileprivate func failed(_ answer: String? = nil) {
+        if let answer, refusal == nil { refusal = String(answer.prefix(500)) }
         if !sockets.isEmpty { errors.add(1, ordering: .relaxed) }
     }
 
@@ -113,7 +118,8 @@ final class RequestLoad: @unchecked Sendable {
         ) {
             if isFirst {
                 isFirst = false
-                if String(decoding: message, as: UTF8.self).contains(#""error""#) { load.failed() }
+                let text = String(decoding: message, as: UTF8.self)
+                if text.contains(#""error""#) { load.failed(text) }
             }
             let now = MonotonicClock.now
             load.answered(message, after: now &- sent[next])

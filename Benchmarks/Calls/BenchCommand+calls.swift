@@ -12,7 +12,7 @@ extension BenchCommand {
             MeasuredServer.url,
             OptionSpec("--size", "BYTES", "call board.length(of:) with a string of this size; needs 'serve --bench'"),
             OptionSpec("--uuid", nil, "call board.same(_:) with a UUID, which it gives back; needs 'serve --bench'"),
-            connections, inFlight, seconds,
+            connections, inFlight, OptionSpec("--seconds", "S", "how long to measure (5; with --call 2)"),
         ],
         discussion: """
             --call add is counter.add(_:), with an Int both ways; place takes an order of some 200 bytes and gives a receipt, plain
@@ -23,8 +23,9 @@ extension BenchCommand {
             Each is measured by turns with a bare TCP echo of 64 bytes, each server on one core and the load on the others, except
             crossing, whose server has all. percent_of_echo is the best of the calls over the best of the echoes;
             server_cpu_ns is the processor time of the server's process for a call, echo_cpu_ns that of the echo, and
-            percent_of_echo_by_cpu the one over the other, which a busy machine changes less; crossing has the processor time of
-            callers on the actor's own reactor beside it.
+            percent_of_echo_by_cpu the echo's over the call's, which a busy machine changes less. crossing has percent_of_cpu_at_home too, its
+            processor time over that of callers on the actor's own reactor: the less, the better. Its server has two cores, so
+            that its percent_of_echo says little.
             """
     ) { arguments in
         guard let name = arguments.string("--call") else { return try await simple(arguments) }
@@ -33,7 +34,7 @@ extension BenchCommand {
                 "--call \(name): one of \(CallRounds.Call.allCases.map(\.rawValue).joined(separator: " "))")
         }
         for option in ["--url", "--size", "--uuid"] where arguments.has(option) {
-            throw UsageError("\(option) does not go with --call, which starts servers of its own")
+            throw UsageError("\(option) does not go with --call, which says what is called at servers of its own")
         }
         let load = CallRounds(
             call: call, connections: try arguments.int("--connections", in: 1...19_000) ?? 64,
@@ -43,6 +44,8 @@ extension BenchCommand {
     }
 
     private static func simple(_ arguments: ParsedArguments) async throws -> BenchReport {
+        if arguments.has("--rounds") { throw UsageError("--rounds goes with --call") }
+        if arguments.has("--size"), arguments.has("--uuid") { throw UsageError("--size does not go with --uuid") }
         let server = try MeasuredServer(arguments)
         defer { server.stop() }
         var call = Invocation.text("counter", "add(_:)", ["1"])

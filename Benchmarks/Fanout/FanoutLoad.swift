@@ -1,3 +1,4 @@
+import Commands
 import Networking
 import Platform
 import Synchronization
@@ -84,6 +85,9 @@ final class FanoutLoad: @unchecked Sendable {
         report.add("updates_per_second", rate)
         report.add("seconds", took)
         report.add("deliveries_per_second", Double(count) / took)
+        guard count > 0 || stalled == subscribers else {
+            throw UsageError("no change came from \(server.url): it has to be started with 'serve --bench'")
+        }
         let (latency, skipped) = await reactor.perform { self.stop() }
         report.add("skipped", skipped)
         report.add(latency)

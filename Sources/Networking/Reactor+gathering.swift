@@ -87,3 +87,11 @@ extension Reactor {
 
     func beOfThread() { pthread_setspecific(Self.key, Unmanaged.passUnretained(self).toOpaque()) }
 }
+
+/// Work that is waited for.
+extension Reactor {
+    /// Runs `work` on the reactor's thread and gives its result.
+    package func perform<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
+        await withCheckedContinuation { continuation in execute { continuation.resume(returning: work()) } }
+    }
+}
