@@ -1,7 +1,8 @@
 import TestSupport
 import Testing
-import Trebuchet
 import TrebuchetTesting
+
+@testable import Trebuchet
 
 /// Looks at the task that it runs in.
 @Trebuchet
@@ -120,5 +121,78 @@ distributed actor Onlooker {
             }
             #expect(results == (0..<160).map { names[$0 % 8] })
         }
+    }
+
+    // MARK: What comes in one turn
+
+    typealias Rig = ServerConnectionTests.Rig
+
+    private func call(_ callID: String, _ target: String, _ argument: String, actor: String = "waiter") -> String {
+        #"{"type":"invocation","payload":{"callID":"\#(callID)","actorID":"\#(actor)","targetIdentifier":"\#(target)","#
+            + #""arguments":[\#(argument)]}}"#
+    }
+
+    private let cancelOfNothing = #"{"type":"cancel","payload":{"callID":"nobody"}}"#
+
+    /// Has all messages read in one turn.
+    private func receive(_ texts: [String], _ rig: Rig) async {
+        await rig.on { connection in
+            for text in texts { Array(text.utf8).withUnsafeBytes { connection.receive($0) } }
+        }
+    }
+
+    @Test("calls of one connection begin in their order, whatever comes between them")
+    func order() async {
+        let between: [[String]] = [
+            [], [cancelOfNothing], [call("s", "hold(_:)", "\"s\"")],
+            [call("n", "now(_:)", "0", actor: "nobody")], [call("o", "observeState", "", actor: "list")],
+        ]
+        for more in between {
+            let rig = await Rig()
+            var texts: [String] = []
+            for number in 1...9 {
+                texts.append(call("\(number)", number % 3 == 0 ? "now(_:)" : "later(_:)", "\(number)"))
+                texts += more.map { $0.replacing("\"callID\":\"s\"", with: "\"callID\":\"s\(number)\"") }
+            }
+            await receive(texts, rig)
+            #expect(await eventually { rig.journal.entries.filter { Int($0) != nil }.count == 9 })
+            #expect(rig.journal.entries.compactMap { Int($0) } == Array(1...9), "with \(more)")
+        }
+    }
+
+    @Test("another connection that cancels or ends changes nothing of the order")
+    func orderBesideOthers() async {
+        let rig = await Rig()
+        await rig.on { connection in
+            let shard = connection.shard
+            for number in 1...9 {
+                Array(self.call("\(number)", "later(_:)", "\(number)").utf8).withUnsafeBytes { connection.receive($0) }
+                let other = ServerConnection(
+                    ServerConnectionTests.Link(), name: shard.newConnectionName(), shard: shard, largestMessage: .max,
+                    dates: .milliseconds)
+                for text in [self.call("o", "later(_:)", "100"), self.cancelOfNothing] {
+                    Array(text.utf8).withUnsafeBytes { other.receive($0) }
+                }
+                other.linkDidClose()
+            }
+        }
+        #expect(await eventually { rig.journal.entries.count == 18 })
+        #expect(rig.journal.entries.compactMap { Int($0) }.filter { $0 < 100 } == Array(1...9))
+    }
+
+    @Test(
+        "a second call of one callID is refused, and the first counts until it has ended",
+        arguments: [("hold(_:)", "waiter"), ("observeState", "list")])
+    func twins(target: String, actor: String) async {
+        let rig = await Rig()
+        let second = call("1", target, actor == "waiter" ? "\"b\"" : "", actor: actor)
+        await receive([call("1", "hold(_:)", "\"a\""), second], rig)
+        await rig.journal.wait(for: "a began")
+        #expect(await rig.texts.contains { $0.contains("callID '1' is in use by a call under way") })
+        #expect(await rig.on { [$0.load.count, $0.running.count, $0.queued] } == [1, 1, 0])
+        rig.journal.note("a go")
+        #expect(await rig.waitFor(#""callID":"1","result":"went on""#))
+        #expect(await rig.on { [$0.load.count, $0.load.bytes, $0.load.answered, $0.running.count] } == [0, 0, 0, 0])
+        #expect(!rig.journal.entries.contains("b began"))
     }
 }

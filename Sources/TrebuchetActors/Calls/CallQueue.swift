@@ -14,6 +14,7 @@ package struct QueuedCall {
     fileprivate let operation: CallOperation
     fileprivate let caller: Caller?
     fileprivate let owner: any CallOwner
+    fileprivate let mark: UInt64
 
     package init(
         _ operation: @escaping CallOperation, of record: ActorRecord, _ method: ActorMethod, callID: [UInt8],
@@ -22,6 +23,7 @@ package struct QueuedCall {
         (self.operation, self.record, self.method, self.owner) = (operation, record, method, owner)
         (self.callID, self.bytes, self.limit, self.deadline) = (callID, bytes, limit, deadline)
         caller = Caller.current
+        mark = CallQueue.mark(callID, owner)
     }
 }
 
@@ -30,8 +32,8 @@ package protocol CallOwner: AnyObject {
     /// The call has ended, and nobody has waited for it longer than it ran.
     func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome)
     /// The call has suspended, or is to have a task of its own: gives what stands for it from now on, and what is called with its
-    /// outcome. Nil when it is not to run.
-    func detach(_ call: borrowing QueuedCall) -> (call: any CallUnderWay, completion: CallCompletion)?
+    /// outcome.
+    func detach(_ call: borrowing QueuedCall) -> (call: any CallUnderWay, completion: CallCompletion)
 }
 
 /// Calls of methods that may suspend, to actors of one reactor. Most do not, and then a task, a timer and a place in a table for each
@@ -61,6 +63,8 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
     private let states: SystemShard
     private var calls: [QueuedCall?] = []
     private var first = 0
+    /// What those that stand here are known by.
+    private var marks: Set<UInt64> = []
     /// The task that is about to take calls, or takes them.
     private var run: Run?
     /// The call that it runs.
@@ -81,8 +85,26 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
         return record.home === states && record.persisted == nil
     }
 
+    /// Whether a call of that name stands here.
+    @inline(__always)
+    package func has(_ callID: [UInt8], of owner: some CallOwner) -> Bool {
+        marks.contains(Self.mark(callID, owner)) && isThere(callID, owner)
+    }
+
+    @inline(never)
+    private func isThere(_ callID: [UInt8], _ owner: any CallOwner) -> Bool {
+        calls[first...].contains { $0.map { $0.owner === owner && $0.callID == callID } == true }
+    }
+
+    fileprivate static func mark(_ callID: [UInt8], _ owner: any CallOwner) -> UInt64 {
+        var mark = UInt64(UInt(bitPattern: ObjectIdentifier(owner)))
+        for byte in callID { mark = (mark ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        return mark
+    }
+
     /// Has a call run behind those that have come before. Nothing but its caller is bound to its task.
     package func add(_ call: consuming QueuedCall) {
+        marks.insert(call.mark)
         call.record.life.starting += 1
         calls.append(call)
         if run == nil { start() }
@@ -98,7 +120,9 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
         swap(&call, &calls[first])
         first += 1
         if isEmpty {
-            calls.removeAll(keepingCapacity: calls.count <= Self.spare)
+            let isKept = calls.count <= Self.spare
+            calls.removeAll(keepingCapacity: isKept)
+            marks.removeAll(keepingCapacity: isKept)
             first = 0
         }
         return call
@@ -112,6 +136,8 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
     }
 
     private func run(_ run: Run, isolation: isolated LoopIsolation) async {
+        // Its calls have been given tasks of their own, which stand behind it.
+        guard self.run === run else { return }
         let began = MonotonicClock.now
         while let call = take() {
             current = call
@@ -126,6 +152,7 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
             // A task that is cancelled stays so.
             if Task.isCancelled || MonotonicClock.now &- began > Self.slice { break }
         }
+        guard self.run === run else { return }
         self.run = nil
         if !isEmpty { start() }
     }
@@ -151,19 +178,20 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
         guard let call = current, let run, let task = run.task else { return }
         (current, self.run) = (nil, nil)
         call.record.life.apart = Self.apart
-        // It runs already, so that it is only told of when it may not.
         let detached = call.owner.detach(call)
-        run.completion = detached?.completion ?? { @Sendable _ in }
-        if let detached { detached.call.run(in: task) } else { task.cancel() }
+        run.completion = detached.completion
+        detached.call.run(in: task)
         flush()
     }
 
     @inline(never)
     private func detachAll() {
+        // A task that has not begun stands before theirs, and what comes next must not run in its place.
+        if current == nil { run = nil }
         while let call = take() {
             // Counted anew as its task begins.
             call.record.life.starting -= 1
-            guard let detached = call.owner.detach(call) else { continue }
+            let detached = call.owner.detach(call)
             let (record, operation) = (call.record, call.operation)
             guard let caller = call.caller else {
                 CallTask.start(record, operation, detached.call, detached.completion)

@@ -27,6 +27,8 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     private(set) var isAnswered = false
     /// Whether something runs on its behalf that does not end with its answer, and says when it has ended.
     var isAtWork = false
+    /// Whether the connection's table does not have it, as it has another one of its name.
+    var isUnlisted = false
     /// Whether it was answered while that ran: it counts until that has ended.
     var isOutlived = false
     /// What its client has sent, where its actor may go to another node before it is begun. Nobody holds it longer than the client waits.

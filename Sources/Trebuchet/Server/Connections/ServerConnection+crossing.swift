@@ -213,18 +213,22 @@ extension ServerConnection {
         let now = shard.reactor.now
         var next = UInt64.max
         for batch in crossing.away {
+            var isAnyGivenUp = false
             for index in 0..<batch.count where !batch.isAnswered(index) {
                 let call = batch[index]
                 let deadline = batch.deadline(call)
                 if deadline > now {
                     next = min(next, deadline)
                 } else {
+                    isAnyGivenUp = true
                     giveUp(index, of: batch, Self.timeout(call))
                 }
             }
-            batch.cancelTasks()
+            // Of another one nobody may look at its tasks: it may come back meanwhile, and serve other calls.
+            if isAnyGivenUp { batch.cancelTasks() }
         }
-        if next < .max { watch(crossing, until: next) }
+        // An answer may have ended the connection.
+        if next < .max, isOpen { watch(crossing, until: next) }
     }
 }
 

@@ -17,7 +17,9 @@ extension ServerConnection: CallOwner {
             return false
         }
         let callID = Array(message.callID)
-        guard running.isEmpty || running[callID] == nil, record.life.enter() else { return false }
+        guard running.isEmpty || running[callID] == nil, queued == 0 || !shard.calls.has(callID, of: self),
+            record.life.enter()
+        else { return false }
         let bytes = message.bytes.count + CallLoad.overhead
         if let refusal = refusal(ofBytes: bytes) {
             record.life.leave()
@@ -35,6 +37,7 @@ extension ServerConnection: CallOwner {
                     QueuedCall(
                         operation, of: record, method, callID: callID, bytes: bytes, within: limit,
                         by: MonotonicClock.now &+ limit.nanoseconds, for: self))
+                queued += 1
             } catch {
                 record.life.leave()
                 giveBack(bytes)
@@ -53,6 +56,7 @@ extension ServerConnection: CallOwner {
 
     func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome) {
         call.record.life.leave()
+        queued -= 1
         giveBack(call.bytes)
         shard.didCall(call.method.row)
         guard isOpen else { return }
@@ -67,24 +71,21 @@ extension ServerConnection: CallOwner {
         }
     }
 
-    func detach(_ queued: borrowing QueuedCall) -> (call: any CallUnderWay, completion: CallCompletion)? {
+    /// Gives the calls of this connection that stand in line their places in `running`.
+    func noteQueued() { if queued > 0 { shard.calls.flush() } }
+
+    func detach(_ queued: borrowing QueuedCall) -> (call: any CallUnderWay, completion: CallCompletion) {
+        self.queued -= 1
         let life = queued.record.life
-        let callID = queued.callID
-        guard running[callID] == nil else {
-            life.leave()
-            giveBack(queued.bytes)
-            tell(
-                .malformedEnvelope,
-                "callID '\(String(decoding: callID, as: UTF8.self))' is in use by a call under way")
-            return nil
-        }
         let call = RunningCall(queued, on: shard.reactor)
         call.row = queued.method.row
         call.home = shard.states
         call.isAtWork = true
         if isOpen {
             time(call, within: queued.limit)
-            running[callID] = call
+            // Another one of its name has come since it began: it counts, and nobody finds it.
+            call.isUnlisted = running[call.callID] != nil
+            if !call.isUnlisted { running[call.callID] = call }
         } else {
             leave(call)
             call.abandon()

@@ -13,6 +13,7 @@ extension ServerConnection {
 
     /// - Parameter callID: under which it can be cancelled.
     func begin(_ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false) -> RunningCall? {
+        noteQueued()
         guard running[callID] == nil else {
             let text = "callID '\(String(decoding: callID, as: UTF8.self))' is in use by a call under way"
             tellRefusal(of: message, TrebuchetError(.init(.malformedEnvelope), text))
@@ -200,7 +201,7 @@ extension ServerConnection {
 
     func finish(_ call: RunningCall, _ outcome: CallOutcome) {
         guard call.end() else { return }
-        if running.removeValue(forKey: call.callID) != nil { leave(call) }
+        if call.isUnlisted || running.removeValue(forKey: call.callID) != nil { leave(call) }
         guard isOpen else { return didEnd(call, code(of: outcome)) }
         do {
             let result = try outcome.get()
@@ -222,7 +223,7 @@ extension ServerConnection {
 
     /// The client does not want the answer any more.
     func cancel(_ message: borrowing Message) {
-        shard.calls.flush()
+        noteQueued()
         guard let call = running[Array(message.callID)] else {
             if cancelCrossing(message.callID) { return }
             if let relays { _ = postpones(message, relays) }

@@ -58,6 +58,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     let isServer: Bool
     /// Whether what is in hand is not the client's doing, or was counted before.
     var isCounted = false
+    /// Calls that stand in line with others that may suspend.
+    var queued = 0
     /// Whether its calls may have to stand behind others that are at another node.
     var hasCallsElsewhere = false
     /// At a server with rates, from the first call on.
@@ -67,7 +69,6 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// What it has of its principal's shares.
     let seat: PrincipalSeat?
     /// Set when its client has said who it is, to hand over references to actors of its own.
-    ///
     /// Read by each call, so that access to it is not checked: nothing here calls others while it changes it.
     @exclusivity(unchecked) var hosting: HostingConnection?
     // Last, so that what every call reads lies together.
@@ -367,7 +368,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// The connection is gone: nothing of it stays with any actor.
     func linkDidClose(_ why: ServerEvent.Closing) {
         guard isOpen else { return }
-        shard.calls.flush()
+        noteQueued()
         isOpen = false
         didClose(why)
         let ended = running.values
