@@ -56,6 +56,8 @@ import Testing
                 }
                 // Foundation reads these as doubles first, and takes what is rounded for a whole number.
                 guard !text.contains(/\d{16}\.\d/) else { continue }
+                // It refuses whole numbers of 128 bits that are written with an exponent and need more than 64; ours reads them.
+                guard !text.contains(/int128":-?\d+[eE]/) else { continue }
                 let theirs = try? Reference.decoder().decode(type, from: Data(text.utf8))
                 #expect(ours == theirs, "\(type), seed \(seed): \(text)")
                 if ours == nil { refused += 1 } else { taken += 1 }
