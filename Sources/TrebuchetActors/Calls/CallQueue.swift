@@ -55,15 +55,12 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
 
     /// So long a task takes more calls in one turn, as connections have it for theirs.
     private static let slice: UInt64 = 100_000
-    /// Room for so many is kept.
-    private static let spare = 1024
     /// So many calls of an actor have tasks of their own after one that has suspended: others of the same kind may as well.
     private static let apart: UInt8 = 64
 
     private let states: SystemShard
-    private var calls: [QueuedCall?] = []
-    private var first = 0
-    /// What those that stand here are known by.
+    private var calls = WorkQueue<QueuedCall>()
+    /// What those that stand here are known by, each once.
     private var marks: Set<UInt64> = []
     /// The task that is about to take calls, or takes them.
     private var run: Run?
@@ -73,7 +70,7 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
 
     package init(_ states: SystemShard) { self.states = states }
 
-    package var isEmpty: Bool { first == calls.count }
+    package var isEmpty: Bool { calls.isEmpty }
 
     /// Whether calls of an actor of this reactor may stand here.
     @inline(__always)
@@ -85,15 +82,9 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
         return record.home === states && record.persisted == nil
     }
 
-    /// Whether a call of that name stands here.
-    @inline(__always)
-    package func has(_ callID: [UInt8], of owner: some CallOwner) -> Bool {
-        marks.contains(Self.mark(callID, owner)) && isThere(callID, owner)
-    }
-
-    @inline(never)
-    private func isThere(_ callID: [UInt8], _ owner: any CallOwner) -> Bool {
-        calls[first...].contains { $0.map { $0.owner === owner && $0.callID == callID } == true }
+    /// Whether a call of that name may stand here: one that does is never overlooked.
+    package func mayHave(_ callID: [UInt8], of owner: some CallOwner) -> Bool {
+        marks.contains(Self.mark(callID, owner))
     }
 
     fileprivate static func mark(_ callID: [UInt8], _ owner: any CallOwner) -> UInt64 {
@@ -116,15 +107,8 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
 
     private func take() -> QueuedCall? {
         guard !isEmpty else { return nil }
-        var call: QueuedCall?
-        swap(&call, &calls[first])
-        first += 1
-        if isEmpty {
-            let isKept = calls.count <= Self.spare
-            calls.removeAll(keepingCapacity: isKept)
-            marks.removeAll(keepingCapacity: isKept)
-            first = 0
-        }
+        let call = calls.removeFirst()
+        marks.remove(call.mark)
         return call
     }
 

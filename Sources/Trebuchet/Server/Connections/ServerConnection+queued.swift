@@ -17,7 +17,8 @@ extension ServerConnection: CallOwner {
             return false
         }
         let callID = Array(message.callID)
-        guard running.isEmpty || running[callID] == nil, queued == 0 || !shard.calls.has(callID, of: self),
+        // What may be a second of its name is looked at where calls are noted, those in line among them.
+        guard running.isEmpty || running[callID] == nil, queued == 0 || !shard.calls.mayHave(callID, of: self),
             record.life.enter()
         else { return false }
         let bytes = message.bytes.count + CallLoad.overhead
