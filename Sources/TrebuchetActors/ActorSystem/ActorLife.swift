@@ -1,17 +1,19 @@
-internal import Synchronization
+package import Synchronization
 
 /// What all records of one actor share: it may be exposed under several names.
 ///
-/// `@unchecked Sendable`: `starting`, `apart`, `wasCalled` and `isUnwatched` are touched on the reactor that the actor lives on, or not at all; the
-/// rest is atomic.
+/// `@unchecked Sendable`: `apart` and `isUnwatched` are touched on the reactor that the actor lives on, or not at all; the rest is atomic.
 package final class ActorLife: @unchecked Sendable {
+    // Atomic, this and `wasCalled`, because another module looks at them for each call, and access to a variable of a class would be
+    // checked there: they are touched on the actor's reactor alone.
+
     /// Calls that have been started in a task and have not begun to run. Until they have, later ones must not run in
     /// place, or they would overtake.
-    package var starting = 0
+    package let starting = Atomic<Int>(0)
+    /// Whether a call has run in place since `takeUse`.
+    package let wasCalled = Atomic<Bool>(false)
     /// So many calls yet have tasks of their own, since one has suspended.
     package var apart: UInt8 = 0
-    /// Whether a call has run in place since `takeUse`. Access to it is not checked, as each call writes it, in one step.
-    @exclusivity(unchecked) package var wasCalled = false
     /// Whether nobody looks yet after its rest. On the reactor that is to.
     package var isUnwatched = true
     private let wasEntered = Atomic<Bool>(true)
@@ -20,6 +22,12 @@ package final class ActorLife: @unchecked Sendable {
     private static let gone = Int.min / 2
 
     package var isGone: Bool { users.load(ordering: .acquiring) < 0 }
+
+    /// A call is started in a task.
+    func didStart() { starting.store(starting.load(ordering: .relaxed) + 1, ordering: .relaxed) }
+
+    /// It has begun to run.
+    func didBegin() { starting.store(starting.load(ordering: .relaxed) - 1, ordering: .relaxed) }
 
     /// Calls that are under way in tasks; nil once the actor has been let go.
     package var userCount: Int? {
@@ -52,8 +60,8 @@ package final class ActorLife: @unchecked Sendable {
 
     /// Whether it was used since this was asked last, or is in use now.
     package func takeUse() -> Bool {
-        let was = wasCalled || users.load(ordering: .acquiring) > 0
-        wasCalled = false
+        let was = wasCalled.load(ordering: .relaxed) || users.load(ordering: .acquiring) > 0
+        wasCalled.store(false, ordering: .relaxed)
         return wasEntered.exchange(false, ordering: .relaxed) || was
     }
 }

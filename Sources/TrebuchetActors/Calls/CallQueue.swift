@@ -96,7 +96,7 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
     /// Has a call run behind those that have come before. Nothing but its caller is bound to its task.
     package func add(_ call: consuming QueuedCall) {
         marks.insert(call.mark)
-        call.record.life.starting += 1
+        call.record.life.didStart()
         calls.append(call)
         if run == nil { start() }
     }
@@ -145,7 +145,7 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
         of call: QueuedCall, at now: UInt64, isolation: isolated LoopIsolation
     ) async -> CallOutcome {
         guard now < call.deadline else {
-            call.record.life.starting -= 1
+            call.record.life.didBegin()
             return .failure(TrebuchetError(.timeout, "the call took longer than \(call.limit)"))
         }
         let operation = call.operation
@@ -174,7 +174,7 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
         if current == nil { run = nil }
         while let call = take() {
             // Counted anew as its task begins.
-            call.record.life.starting -= 1
+            call.record.life.didBegin()
             let detached = call.owner.detach(call)
             let (record, operation) = (call.record, call.operation)
             guard let caller = call.caller else {

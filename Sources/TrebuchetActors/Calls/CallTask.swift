@@ -18,7 +18,7 @@ package enum CallTask {
         // `immediate`: the task reaches the queue of the executor before this returns, so calls keep their order. It has no
         // executor of its own: what the actor awaits that is not on the reactor runs on the pool.
         if let home = record.home {
-            record.life.starting += 1
+            record.life.didStart()
             let isolation = home.isolation
             task = Task.immediate { await isolation.run(operation, until: deadline, completion) }
         } else {

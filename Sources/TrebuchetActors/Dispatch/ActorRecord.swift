@@ -26,7 +26,7 @@ package class ActorRecord: @unchecked Sendable {
     package final var idle: IdlePolicy?
     /// The slot of its name, for one that lives on one node of several, and may have to go; -1 for others. Written before the record
     /// is handed out, as `stake`.
-    package final var slot = -1
+    @exclusivity(unchecked) package final var slot = -1
     package final var isPlaced: Bool { slot >= 0 }
     /// Its place among the actors made on demand, for the server that made it.
     package final var stake: AnyObject?

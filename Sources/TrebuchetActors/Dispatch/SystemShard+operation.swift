@@ -9,7 +9,8 @@ extension SystemShard {
         // A task that leaves the reactor has a coder of its own.
         let coder = record.home == nil ? newCoder(writing: dates) : coder(writing: dates)
         guard method.runsInPlace else {
-            var arguments = _CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
+            var arguments = _CallArguments(
+                message: message.bytes, envelope: message.envelope, coder: .passUnretained(coder))
             return try record.prepare(method, &arguments)
         }
         // Earlier calls of this actor have not begun yet, so this one takes its place behind them; or it has an executor of its
@@ -19,8 +20,9 @@ extension SystemShard {
             var reply = ByteBuffer()
             try kept.withMessage { message in
                 try withUnsafeMutablePointer(to: &reply) { reply in
-                    var arguments = _CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
-                    var result = _CallReply(reply, coder: coder)
+                    var arguments = _CallArguments(
+                        message: message.bytes, envelope: message.envelope, coder: .passUnretained(coder))
+                    var result = _CallReply(reply, coder: .passUnretained(coder))
                     try record.call(method, &arguments, &result)
                 }
             }

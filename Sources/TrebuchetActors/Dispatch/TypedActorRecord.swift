@@ -46,7 +46,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         { isolation in
             try await Self.enter(actor, isolation: isolation) { actor in
                 if self.home != nil {
-                    self.life.starting -= 1
+                    self.life.didBegin()
                     return try await operation(actor)
                 }
                 // Its caller sees what the call has changed before the answer, also when it throws.
@@ -86,7 +86,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
                 outcome = .failure(error)
             }
             await actor.whenLocal { actor in
-                if self.home != nil { self.life.starting -= 1 } else { self.table.publishMarked(actor) }
+                if self.home != nil { self.life.didBegin() } else { self.table.publishMarked(actor) }
             }
             return try outcome.get()
         }

@@ -13,10 +13,12 @@ public struct _CallArguments: ~Copyable {
     private let coder: Unmanaged<ValueCoder>
     private var index = 0
 
-    package init(message: UnsafeRawBufferPointer, envelope: UnsafePointer<ScannedEnvelope>, coder: ValueCoder) {
+    package init(
+        message: UnsafeRawBufferPointer, envelope: UnsafePointer<ScannedEnvelope>, coder: Unmanaged<ValueCoder>
+    ) {
         self.message = message
         self.envelope = envelope
-        self.coder = .passUnretained(coder)
+        self.coder = coder
     }
 
     /// Decodes the next argument. Throws `TrebuchetError` with `invalidArguments`.

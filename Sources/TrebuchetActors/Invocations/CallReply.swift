@@ -9,9 +9,9 @@ public struct _CallReply: ~Copyable {
     /// Kept by the reactor's shard, which outlives every call.
     private let coder: Unmanaged<ValueCoder>
 
-    package init(_ buffer: UnsafeMutablePointer<ByteBuffer>, coder: ValueCoder) {
+    package init(_ buffer: UnsafeMutablePointer<ByteBuffer>, coder: Unmanaged<ValueCoder>) {
         self.buffer = buffer
-        self.coder = .passUnretained(coder)
+        self.coder = coder
     }
 
     /// Writes the result. A method without one writes nothing.

@@ -1,4 +1,5 @@
 package import Bytes
+package import Synchronization
 internal import Transports
 internal import TrebuchetWire
 
@@ -38,8 +39,8 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// Whether subscribers wait for what others of theirs were sent in an earlier turn.
     private var isSending = false
     /// Whether a state has changed and not everybody has been told.
-    /// It is read and written in one step, so access to it needs no check.
-    @exclusivity(unchecked) package private(set) var hasMarked = false
+    /// Atomic as what each call looks at in an `ActorLife`.
+    package let hasMarked = Atomic<Bool>(false)
     /// What that is.
     package var changes = ChangeLog()
     /// How much may still be encoded without waiting for the end of the turn, or until subscribers have what they wait for.
@@ -95,7 +96,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     func didChange(_ broadcaster: Broadcaster) { changes.note(broadcaster.hub.root) }
 
     private func queue() {
-        hasMarked = true
+        hasMarked.store(true, ordering: .relaxed)
         guard !isQueued else { return }
         isQueued = true
         reactor.atEndOfTurn(self)
@@ -173,7 +174,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
         markedBroadcasters.removeFirst(flushed)
         flushed = 0
         if markedSources.isEmpty { changes.clear(butFor: markedBroadcasters.lazy.map(\.hub.root)) }
-        hasMarked = !markedBroadcasters.isEmpty || !markedSources.isEmpty
+        hasMarked.store(!markedBroadcasters.isEmpty || !markedSources.isEmpty, ordering: .relaxed)
         return hasReachedAll
     }
 

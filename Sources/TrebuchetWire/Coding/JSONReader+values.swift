@@ -42,8 +42,9 @@ extension JSONReader {
     }
 
     private func readArray<Value>(_ array: any ReadableArray.Type, _ mark: Int) throws -> Value {
-        // Room for a word, which an array is.
-        try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 8) { memory in
+        // An array is a word.
+        var word: UInt = 0
+        return try withUnsafeMutableBytes(of: &word) { memory in
             try array.read(self, mark, into: memory.baseAddress!)
             return memory.baseAddress!.assumingMemoryBound(to: Value.self).move()
         }

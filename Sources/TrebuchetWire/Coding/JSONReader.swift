@@ -26,9 +26,9 @@ final class JSONReader {
     let arrays = KnownArrays()
     @exclusivity(unchecked) var keyed = KeyedPool<KeyedPlace>()
     /// Whether its containers are given out again: not once somebody holds it who does not say when he lets it go.
-    private(set) var isPooling = true
+    @exclusivity(unchecked) private(set) var isPooling = true
     /// By the marks of the objects that they are of.
-    private var tables: [Int: NameTable] = [:]
+    @exclusivity(unchecked) private var tables: [Int: NameTable] = [:]
 
     /// The mark of the null that stands for a superclass whose part is not there.
     static let noMark = -1
@@ -81,7 +81,7 @@ final class JSONReader {
     /// Ends the decoding. When somebody still holds a decoder, all that it finds from now on is null.
     func close(isHeld: Bool) {
         scopes.removeAll(keepingCapacity: true)
-        tables = [:]
+        if !tables.isEmpty { tables = [:] }
         if isHeld { tape.erase() } else { tape.clear() }
         isScanned = isHeld
         isPooling = !isHeld

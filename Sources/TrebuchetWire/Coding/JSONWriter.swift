@@ -24,28 +24,28 @@ final class JSONWriter {
     /// The frame that is written to; -1 when there is none.
     @exclusivity(unchecked) var top = -1
     /// Owned, as are the names: behind pointers, so that they cost no checks.
-    private(set) var frames: UnsafeMutablePointer<JSONFrame>
-    private var frameCapacity = 16
+    @exclusivity(unchecked) private(set) var frames: UnsafeMutablePointer<JSONFrame>
+    @exclusivity(unchecked) private var frameCapacity = 16
     /// The names of the members of all open objects, one object's behind the other's.
-    private var names: UnsafeMutablePointer<WrittenName>
-    private var nameCapacity = 64
-    private var lastSerial: UInt64 = 0
+    @exclusivity(unchecked) private var names: UnsafeMutablePointer<WrittenName>
+    @exclusivity(unchecked) private var nameCapacity = 64
+    @exclusivity(unchecked) private var lastSerial: UInt64 = 0
     @exclusivity(unchecked) var keyed = KeyedPool<KeyedWritingPlace>()
 
     /// Whether an object may have a name twice, so that the text must be gone through in the end.
-    var hasRepeatedNames = false
-    var isTooDeep = false
+    @exclusivity(unchecked) var hasRepeatedNames = false
+    @exclusivity(unchecked) var isTooDeep = false
     /// What a call could not throw.
-    var failure: EncodingError?
+    @exclusivity(unchecked) var failure: EncodingError?
     /// The frame to which an object was written at once last, and where in the text that begins.
-    private var written: (serial: UInt64, start: Int) = (0, 0)
-    var paused: [PausedFrame] = []
+    @exclusivity(unchecked) private var written: (serial: UInt64, start: Int) = (0, 0)
+    @exclusivity(unchecked) var paused: [PausedFrame] = []
     /// Where in `paused` each is, by its number.
-    var pausedPlaces: [UInt64: Int] = [:]
+    @exclusivity(unchecked) var pausedPlaces: [UInt64: Int] = [:]
     /// The index of the first element that the rest of a paused array has.
-    var firstIndex = 0
+    @exclusivity(unchecked) var firstIndex = 0
     /// What the rest of a paused frame belongs to.
-    var parent: (writer: JSONWriter, serial: UInt64)?
+    @exclusivity(unchecked) var parent: (writer: JSONWriter, serial: UInt64)?
 
     /// Whether its containers are given out again: it says when it has ended.
     let isPooling: Bool
@@ -93,7 +93,7 @@ final class JSONWriter {
                 value, .init(codingPath: [], debugDescription: "\(Value.self) has encoded nothing"))
         }
         close(0)
-        splice(from: 0)
+        if !paused.isEmpty { splice(from: 0) }
     }
 
     private func reset() {
@@ -102,7 +102,7 @@ final class JSONWriter {
         hasRepeatedNames = false
         isTooDeep = false
         failure = nil
-        forgetPaused(from: 0)
+        if !paused.isEmpty { forgetPaused(from: 0) }
         guard nameCapacity > 4096 else { return }
         names.deallocate()
         nameCapacity = 64

@@ -1,5 +1,7 @@
 /// Where a container of an object stands: shared by the container and the pool that gives it out.
 protocol PooledPlace: AnyObject {
+    /// A container of such a place, by whichever keys.
+    associatedtype Container
     /// Holds what it belongs to from now on, as somebody keeps its container.
     func keep()
 }
@@ -11,9 +13,18 @@ protocol PooledPlace: AnyObject {
 struct KeyedPool<Place: PooledPlace>: ~Copyable {
     private struct Entry {
         var keys: ObjectIdentifier?
-        /// What the container is: the standard library's box.
-        var box: AnyObject?
+        /// Gives the container, and holds it. Of what keys it is, the code that asks knows; it is the same function for all of them.
+        var give: (() -> Place.Container)?
+        /// What the container is: the standard library's box. `give` holds it, so that it has one reference while nobody has it.
+        var box: Unmanaged<AnyObject>?
         var place: Place?
+
+        @inline(__always)
+        mutating func isFree() -> Bool {
+            withUnsafeMutablePointer(to: &box) {
+                $0.withMemoryRebound(to: AnyObject?.self, capacity: 1) { isKnownUniquelyReferenced(&$0.pointee) }
+            }
+        }
     }
 
     private static var bits: Int { 5 }
@@ -32,32 +43,43 @@ struct KeyedPool<Place: PooledPlace>: ~Copyable {
         entries.deallocate()
     }
 
-    /// A container of such keys that nobody has, with its place, which is the caller's to set; nil when there is none. One that somebody
-    /// has is not given to another: an object within an object of the same type has its own.
+    /// What gives a container of such keys that nobody has, and its place, which is the caller's to set; nil when there is none. One that
+    /// somebody has is not given to another: an object within an object of the same type has its own.
+    ///
+    /// A function of its own for each container, since who asks for the container by its type would have the runtime look that up.
     @inline(__always)
-    mutating func take(_ keys: ObjectIdentifier) -> (box: AnyObject, place: Place)? {
+    mutating func take(_ keys: ObjectIdentifier) -> (give: () -> Place.Container, place: Place)? {
         let index = keys.shortHash(bits: Self.bits)
         let entry = entries + index
-        guard entry.pointee.keys == keys, isKnownUniquelyReferenced(&entry.pointee.box) else { return nil }
+        guard entry.pointee.keys == keys, entry.pointee.isFree() else { return nil }
         used |= 1 << UInt32(truncatingIfNeeded: index)
-        return (entry.pointee.box.unsafelyUnwrapped, entry.pointee.place.unsafelyUnwrapped)
+        return (entry.pointee.give.unsafelyUnwrapped, entry.pointee.place.unsafelyUnwrapped)
     }
 
     /// Keeps a container that was made for its caller, when there is room.
-    mutating func add(_ box: AnyObject, _ place: Place, _ keys: ObjectIdentifier) {
+    mutating func add<Container>(_ container: Container, _ place: Place, _ keys: ObjectIdentifier) {
         let index = keys.shortHash(bits: Self.bits)
         let entry = entries + index
-        guard entry.pointee.box == nil || isKnownUniquelyReferenced(&entry.pointee.box) else { return place.keep() }
-        entry.pointee = Entry(keys: keys, box: box, place: place)
+        // The standard library's container is a reference to a box, and nothing else. Would it ever be more, none would be kept.
+        guard MemoryLayout<Container>.size == MemoryLayout<AnyObject>.size,
+            entry.pointee.box == nil || entry.pointee.isFree()
+        else { return place.keep() }
+        entry.pointee = Entry(
+            keys: keys, give: unsafeBitCast(Self.giver(of: container), to: (() -> Place.Container).self),
+            box: unsafeBitCast(container, to: Unmanaged<AnyObject>.self), place: place)
         used |= 1 << UInt32(truncatingIfNeeded: index)
     }
+
+    /// Generic by the container itself, whose type the function knows then and need not ask for.
+    @inline(never)
+    private static func giver<Container>(of container: Container) -> () -> Container { { container } }
 
     /// Ends a coding: who still has a container keeps it.
     mutating func end() {
         while used != 0 {
             let entry = entries + used.trailingZeroBitCount
             used &= used &- 1
-            guard !isKnownUniquelyReferenced(&entry.pointee.box) else { continue }
+            guard !entry.pointee.isFree() else { continue }
             entry.pointee.place?.keep()
             entry.pointee = Entry()
         }
@@ -66,78 +88,75 @@ struct KeyedPool<Place: PooledPlace>: ~Copyable {
 
 /// Where an object is that is being decoded.
 final class KeyedPlace: PooledPlace {
+    typealias Container = KeyedDecodingContainer<JSONStep>
+
     /// Alive while it decodes: who decodes holds it, and later on whoever keeps the container.
-    unowned(unsafe) var reader: JSONReader
+    var reader: Unmanaged<JSONReader>
     var mark: Int
     private var kept: JSONReader?
 
     init(_ reader: JSONReader, _ mark: Int) {
-        self.reader = reader
+        self.reader = .passUnretained(reader)
         self.mark = mark
     }
 
-    func keep() { kept = reader }
+    func keep() { kept = reader.takeUnretainedValue() }
 }
 
 extension JSONReader {
     @inline(__always)
     func container<Key: CodingKey>(_ type: Key.Type, _ mark: Int) -> KeyedDecodingContainer<Key> {
-        guard let (box, place) = keyed.take(ObjectIdentifier(type)) else { return newContainer(type, mark) }
-        place.reader = self
+        guard let (give, place) = keyed.take(ObjectIdentifier(type)) else { return newContainer(type, mark) }
+        place.reader = .passUnretained(self)
         place.mark = mark
         // It was one of this very type when it was kept by the name of its keys.
-        return unsafeBitCast(box, to: KeyedDecodingContainer<Key>.self)
+        return unsafeBitCast(give, to: (() -> KeyedDecodingContainer<Key>).self)()
     }
 
     @inline(never)
     private func newContainer<Key: CodingKey>(_ type: Key.Type, _ mark: Int) -> KeyedDecodingContainer<Key> {
         let place = KeyedPlace(self, mark)
         let container = KeyedDecodingContainer(KeyedValueDecoder<Key>(place: place))
-        // The standard library's container is a reference to a box, and nothing else. Would it ever be more, none would be kept.
-        if isPooling, MemoryLayout<KeyedDecodingContainer<Key>>.size == MemoryLayout<AnyObject>.size {
-            keyed.add(unsafeBitCast(container, to: AnyObject.self), place, ObjectIdentifier(type))
-        } else {
-            place.keep()
-        }
+        if isPooling { keyed.add(container, place, ObjectIdentifier(type)) } else { place.keep() }
         return container
     }
 }
 
 /// Where an object is that is being encoded.
 final class KeyedWritingPlace: PooledPlace {
+    typealias Container = KeyedEncodingContainer<JSONStep>
+
     /// Alive while it encodes, as the reader of a `KeyedPlace` is.
-    unowned(unsafe) var writer: JSONWriter
+    var writer: Unmanaged<JSONWriter>
     var depth: Int
     var serial: UInt64
     private var kept: JSONWriter?
 
-    init(_ place: JSONPlace) { (writer, depth, serial) = (place.writer, place.depth, place.serial) }
+    init(_ place: JSONPlace) {
+        (writer, depth, serial) = (.passUnretained(place.writer), place.depth, place.serial)
+    }
 
-    func keep() { kept = writer }
+    func keep() { kept = writer.takeUnretainedValue() }
 }
 
 extension JSONPlace {
     /// A container of the object that was opened here.
     @inline(__always)
     func container<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
-        guard let (box, place) = writer.keyed.take(ObjectIdentifier(type)) else { return newContainer(type) }
-        place.writer = writer
+        guard let (give, place) = writer.keyed.take(ObjectIdentifier(type)) else { return newContainer(type) }
+        place.writer = .passUnretained(writer)
         place.depth = depth
         place.serial = serial
         // It was one of this very type when it was kept by the name of its keys.
-        return unsafeBitCast(box, to: KeyedEncodingContainer<Key>.self)
+        return unsafeBitCast(give, to: (() -> KeyedEncodingContainer<Key>).self)()
     }
 
     @inline(never)
     private func newContainer<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
         let place = KeyedWritingPlace(self)
         let container = KeyedEncodingContainer(KeyedValueEncoder<Key>(at: place))
-        // As with those of a reader. Others than the coder's writer end before somebody could be told.
-        if writer.isPooling, MemoryLayout<KeyedEncodingContainer<Key>>.size == MemoryLayout<AnyObject>.size {
-            writer.keyed.add(unsafeBitCast(container, to: AnyObject.self), place, ObjectIdentifier(type))
-        } else {
-            place.keep()
-        }
+        // Others than the coder's writer end before somebody could be told.
+        if writer.isPooling { writer.keyed.add(container, place, ObjectIdentifier(type)) } else { place.keep() }
         return container
     }
 }

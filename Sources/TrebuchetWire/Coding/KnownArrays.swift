@@ -58,12 +58,31 @@ extension JSONReader {
         guard first(mark) == 0x5B else { throw mismatch([Any].self, mark) }
         let count = count(mark)
         var next = mark + 2
+        // A literal takes one lookup of the runtime, where an array that is filled takes four: more than a few elements cost.
+        switch count {
+        case 0: return []
+        case 1: return [try element(0, &next, mark)]
+        case 2: return [try element(0, &next, mark), try element(1, &next, mark)]
+        case 3: return [try element(0, &next, mark), try element(1, &next, mark), try element(2, &next, mark)]
+        case 4:
+            return [
+                try element(0, &next, mark), try element(1, &next, mark), try element(2, &next, mark),
+                try element(3, &next, mark),
+            ]
+        default: break
+        }
         return try Array(unsafeUninitializedCapacity: count) { elements, read in
             for index in 0..<count {
-                (elements.baseAddress! + index).initialize(to: try self.read(Element.self, next, in: mark, index))
+                (elements.baseAddress! + index).initialize(to: try self.element(index, &next, mark))
                 read = index + 1
-                next = self.next(next)
             }
         }
+    }
+
+    @inline(__always)
+    private func element<Element: Decodable>(_ index: Int, _ next: inout Int, _ array: Int) throws -> Element {
+        let mark = next
+        next = self.next(mark)
+        return try read(Element.self, mark, in: array, index)
     }
 }

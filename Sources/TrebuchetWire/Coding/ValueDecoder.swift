@@ -28,20 +28,27 @@ struct ValueDecoder: Decoder {
 struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let place: KeyedPlace
 
-    @inline(__always) private var reader: JSONReader { place.reader }
-    @inline(__always) private var mark: Int { place.mark }
+    /// The reader for a while, which nobody has to count: it is there as long as the place is.
+    @inline(__always)
+    private func reading<Value>(_ body: (_ reader: JSONReader, _ mark: Int) throws -> Value) rethrows -> Value {
+        try place.reader._withUnsafeGuaranteedRef { try body($0, place.mark) }
+    }
 
-    var codingPath: [any CodingKey] { reader.path(to: mark) }
-    var allKeys: [Key] { reader.names(of: mark).compactMap { Key(stringValue: $0) } }
+    var codingPath: [any CodingKey] { reading { $0.path(to: $1) } }
+    var allKeys: [Key] { reading { $0.names(of: $1) }.compactMap { Key(stringValue: $0) } }
 
-    func contains(_ key: Key) -> Bool { reader.member(key.stringValue, of: mark, isTaken: false) != nil }
+    func contains(_ key: Key) -> Bool { reading { $0.member(key.stringValue, of: $1, isTaken: false) != nil } }
 
-    func decodeNil(forKey key: Key) throws -> Bool { reader.isNull(try find(key, isTaken: false)) }
+    func decodeNil(forKey key: Key) throws -> Bool { try decode(key, isTaken: false) { $0.isNull($1) } }
 
     @inline(__always)
-    private func find(_ key: some CodingKey, isTaken: Bool = true) throws -> Int {
-        guard let value = reader.member(key.stringValue, of: mark, isTaken: isTaken) else { throw missing(key) }
-        return value
+    private func decode<Value>(
+        _ key: some CodingKey, isTaken: Bool = true, _ body: (_ reader: JSONReader, _ value: Int) throws -> Value
+    ) throws -> Value {
+        try reading { reader, mark in
+            guard let value = reader.member(key.stringValue, of: mark, isTaken: isTaken) else { throw missing(key) }
+            return try body(reader, value)
+        }
     }
 
     private func missing(_ key: some CodingKey) -> DecodingError {
@@ -51,56 +58,63 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     /// Nil for a member that is not there, and for one that is null.
     @inline(__always)
-    private func present(_ key: Key) -> Int? {
-        guard let value = reader.member(key.stringValue, of: mark, isTaken: true), !reader.isNull(value) else {
-            return nil
+    private func decodeIfPresent<Value>(
+        _ key: Key, _ body: (_ reader: JSONReader, _ value: Int) throws -> Value
+    ) throws -> Value? {
+        try reading { reader, mark in
+            guard let value = reader.member(key.stringValue, of: mark, isTaken: true), !reader.isNull(value) else {
+                return nil
+            }
+            return try body(reader, value)
         }
-        return value
     }
 
-    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try reader.bool(find(key)) }
-    func decode(_ type: String.Type, forKey key: Key) throws -> String { try reader.string(find(key)) }
-    func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try reader.double(find(key)) }
-    func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try reader.float(find(key)) }
-    func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try reader.integer(type, find(key)) }
-    func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try reader.integer(type, find(key)) }
-    func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try reader.integer(type, find(key)) }
-    func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try reader.integer(type, find(key)) }
-    func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try reader.integer(type, find(key)) }
-    func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try reader.integer(type, find(key)) }
-    func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt { try reader.integer(type, find(key)) }
-    func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try reader.integer(type, find(key)) }
-    func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try reader.integer(type, find(key)) }
-    func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try reader.integer(type, find(key)) }
-    func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try reader.integer(type, find(key)) }
-    func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try reader.integer(type, find(key)) }
+    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try decode(key) { try $0.bool($1) } }
+    func decode(_ type: String.Type, forKey key: Key) throws -> String { try decode(key) { try $0.string($1) } }
+    func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try decode(key) { try $0.double($1) } }
+    func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try decode(key) { try $0.float($1) } }
+    func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try decode(key) { try $0.integer(type, $1) } }
+    func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try decode(key) { try $0.integer(type, $1) } }
+    func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try decode(key) { try $0.integer(type, $1) } }
+    func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try decode(key) { try $0.integer(type, $1) } }
+    func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try decode(key) { try $0.integer(type, $1) } }
+    func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try decode(key) { try $0.integer(type, $1) } }
+    func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt { try decode(key) { try $0.integer(type, $1) } }
+    func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try decode(key) { try $0.integer(type, $1) } }
+    func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try decode(key) { try $0.integer(type, $1) } }
+    func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try decode(key) { try $0.integer(type, $1) } }
+    func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try decode(key) { try $0.integer(type, $1) } }
+    func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 {
+        try decode(key) { try $0.integer(type, $1) }
+    }
     func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-        let value = try find(key)
-        return try reader.read(type, value, in: mark, value - 1)
+        try decode(key) { try $0.read(type, $1, in: place.mark, $1 - 1) }
     }
 
-    func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? { try present(key).map(reader.bool) }
+    func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
+        try decodeIfPresent(key) { try $0.bool($1) }
+    }
     func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
-        try present(key).map(reader.string)
+        try decodeIfPresent(key) { try $0.string($1) }
     }
     func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? {
-        try present(key).map(reader.double)
+        try decodeIfPresent(key) { try $0.double($1) }
     }
     func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? {
-        try present(key).map { try reader.integer(type, $0) }
+        try decodeIfPresent(key) { try $0.integer(type, $1) }
     }
     func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
-        try present(key).map { try reader.read(type, $0, in: mark, $0 - 1) }
+        try decodeIfPresent(key) { try $0.read(type, $1, in: place.mark, $1 - 1) }
     }
 
     func nestedContainer<NestedKey: CodingKey>(
         keyedBy type: NestedKey.Type, forKey key: Key
     ) throws -> KeyedDecodingContainer<NestedKey> {
-        try ValueDecoder(reader: reader, mark: find(key)).container(keyedBy: type)
+        try decode(key) { try ValueDecoder(reader: $0, mark: $1).container(keyedBy: type) }
     }
 
     func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-        try ValueDecoder(reader: reader, mark: find(key)).unkeyedContainer()
+        try decode(key) { try ValueDecoder(reader: $0, mark: $1).unkeyedContainer() }
     }
 
     func superDecoder() throws -> any Decoder { superDecoder(named: "super") }
@@ -108,7 +122,7 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     /// What is not there is null, as with Foundation.
     private func superDecoder(named name: String) -> any Decoder {
-        ValueDecoder(reader: reader, mark: reader.member(name, of: mark, isTaken: true) ?? JSONReader.noMark)
+        reading { ValueDecoder(reader: $0, mark: $0.member(name, of: $1, isTaken: true) ?? JSONReader.noMark) }
     }
 }
 

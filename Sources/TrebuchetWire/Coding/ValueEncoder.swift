@@ -29,60 +29,74 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let at: KeyedWritingPlace
 
     @inline(__always)
-    private var place: JSONPlace { JSONPlace(writer: at.writer, depth: at.depth, serial: at.serial) }
+    private var place: JSONPlace {
+        JSONPlace(writer: at.writer.takeUnretainedValue(), depth: at.depth, serial: at.serial)
+    }
 
     var codingPath: [any CodingKey] { place.codingPath }
 
+    /// The writer for a while, which nobody has to count: it is there as long as the place is.
     @inline(__always)
-    private func begun(_ key: some CodingKey) -> JSONWriter {
-        let writer = place.resumed(.object)
-        writer.member(key.stringValue)
-        return writer
+    private func writing<Result>(_ body: (JSONWriter) throws -> Result) rethrows -> Result {
+        try at.writer._withUnsafeGuaranteedRef { writer in
+            if writer.top == at.depth, writer.frames[at.depth].serial == at.serial { return try body(writer) }
+            return try body(place.resumed(.object))
+        }
+    }
+
+    /// Writes the name of a member whose value always has a form, and then the value.
+    @inline(__always)
+    private func encode<Result>(_ key: some CodingKey, _ body: (JSONWriter) -> Result) -> Result {
+        writing { writer in
+            writer.member(key.stringValue)
+            return body(writer)
+        }
     }
 
     /// For values that may have no form.
     @inline(__always)
     private func write<Value: Encodable>(_ value: Value, _ key: Key) throws {
-        let writer = place.resumed(.object)
-        let mark = writer.mark
-        writer.member(key.stringValue)
-        try writer.write(value, mark)
+        try writing { writer in
+            let mark = writer.mark
+            writer.member(key.stringValue)
+            try writer.write(value, mark)
+        }
     }
 
-    func encodeNil(forKey key: Key) { begun(key).writeNull() }
-    func encode(_ value: Bool, forKey key: Key) { begun(key).write(value) }
-    func encode(_ value: String, forKey key: Key) { begun(key).write(value) }
+    func encodeNil(forKey key: Key) { encode(key) { $0.writeNull() } }
+    func encode(_ value: Bool, forKey key: Key) { encode(key) { _ = $0.write(value) } }
+    func encode(_ value: String, forKey key: Key) { encode(key) { _ = $0.write(value) } }
     func encode(_ value: Double, forKey key: Key) throws { try write(value, key) }
     func encode(_ value: Float, forKey key: Key) throws { try write(value, key) }
-    func encode(_ value: Int, forKey key: Key) { begun(key).write(value) }
-    func encode(_ value: Int8, forKey key: Key) { begun(key).write(value) }
-    func encode(_ value: Int16, forKey key: Key) { begun(key).write(value) }
-    func encode(_ value: Int32, forKey key: Key) { begun(key).write(value) }
-    func encode(_ value: Int64, forKey key: Key) { begun(key).write(value) }
-    func encode(_ value: Int128, forKey key: Key) { begun(key).write(value) }
-    func encode(_ value: UInt, forKey key: Key) { begun(key).write(value) }
-    func encode(_ value: UInt8, forKey key: Key) { begun(key).write(value) }
-    func encode(_ value: UInt16, forKey key: Key) { begun(key).write(value) }
-    func encode(_ value: UInt32, forKey key: Key) { begun(key).write(value) }
-    func encode(_ value: UInt64, forKey key: Key) { begun(key).write(value) }
-    func encode(_ value: UInt128, forKey key: Key) { begun(key).write(value) }
+    func encode(_ value: Int, forKey key: Key) { encode(key) { _ = $0.write(value) } }
+    func encode(_ value: Int8, forKey key: Key) { encode(key) { _ = $0.write(value) } }
+    func encode(_ value: Int16, forKey key: Key) { encode(key) { _ = $0.write(value) } }
+    func encode(_ value: Int32, forKey key: Key) { encode(key) { _ = $0.write(value) } }
+    func encode(_ value: Int64, forKey key: Key) { encode(key) { _ = $0.write(value) } }
+    func encode(_ value: Int128, forKey key: Key) { encode(key) { _ = $0.write(value) } }
+    func encode(_ value: UInt, forKey key: Key) { encode(key) { _ = $0.write(value) } }
+    func encode(_ value: UInt8, forKey key: Key) { encode(key) { _ = $0.write(value) } }
+    func encode(_ value: UInt16, forKey key: Key) { encode(key) { _ = $0.write(value) } }
+    func encode(_ value: UInt32, forKey key: Key) { encode(key) { _ = $0.write(value) } }
+    func encode(_ value: UInt64, forKey key: Key) { encode(key) { _ = $0.write(value) } }
+    func encode(_ value: UInt128, forKey key: Key) { encode(key) { _ = $0.write(value) } }
     func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws { try write(value, key) }
 
     func nestedContainer<NestedKey: CodingKey>(
         keyedBy keyType: NestedKey.Type, forKey key: Key
     ) -> KeyedEncodingContainer<NestedKey> {
-        place.nested(begun(key), .object).container(keyType)
+        encode(key) { place.nested($0, .object).container(keyType) }
     }
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        UnkeyedValueEncoder(place: place.nested(begun(key), .array))
+        encode(key) { UnkeyedValueEncoder(place: place.nested($0, .array)) }
     }
 
     func superEncoder() -> any Encoder {
-        ValueEncoder(place.nested(begun(JSONStep(stringValue: "super")), .empty))
+        encode(JSONStep(stringValue: "super")) { ValueEncoder(place.nested($0, .empty)) }
     }
 
-    func superEncoder(forKey key: Key) -> any Encoder { ValueEncoder(place.nested(begun(key), .empty)) }
+    func superEncoder(forKey key: Key) -> any Encoder { encode(key) { ValueEncoder(place.nested($0, .empty)) } }
 }
 
 /// An array that is being encoded.

@@ -88,7 +88,7 @@ extension ServerConnection {
 
     @inline(__always)
     private func mayRunInPlace(_ method: ActorMethod, _ record: ActorRecord) -> Bool {
-        method.runsInPlace && record.home === shard.states && record.life.starting == 0
+        method.runsInPlace && record.home === shard.states && !record.life.isStarting
     }
 
     /// - Parameter record: nil while the actor is not made.
@@ -148,8 +148,8 @@ extension ServerConnection {
     /// The hot path: decode, call, encode and answer without leaving this thread.
     private func callInPlace(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
         let callID = message.callID
-        record.life.wasCalled = true
-        if shard.events.wants(.callsVersionsOrSpans) {
+        record.life.didRunInPlace()
+        if Unmanaged.passUnretained(shard.events)._withUnsafeGuaranteedRef({ $0.wants(.callsVersionsOrSpans) }) {
             let begins = beginsTrace(message)
             // Where only those listen who trace, of most calls nothing is made.
             if begins || shard.events.wants(.callsOrVersions) || !message.envelope.pointee.traceparent.isAbsent {

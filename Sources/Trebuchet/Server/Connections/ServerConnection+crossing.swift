@@ -268,7 +268,7 @@ extension ServerShard {
                     answers.addWithdrawn()
                 } else if target.record.life.isGone {
                     answers.addGone()
-                } else if target.record.life.starting > 0 {
+                } else if target.record.life.isStarting {
                     if runLater(call, index, of: batch, target, connection) {
                         answers.addLater()
                     } else {
@@ -278,7 +278,7 @@ extension ServerShard {
                     run(call, of: batch, target, place, connection.dates, answers)
                 }
                 // As for calls that come over connections of this reactor.
-                if states.hasMarked { states.callDidEnd() }
+                if states.isMarked { states.callDidEnd() }
                 if slice.isLookDue(), slice.isUsedUp(lastLook: &reactor.lastLook) { break }
             }
         }
@@ -298,7 +298,7 @@ extension ServerShard {
         _ place: UnsafeMutablePointer<ScannedEnvelope>, _ dates: DateForm, _ answers: CrossingAnswers
     ) {
         let bytes = batch.bytes(call)
-        target.record.life.wasCalled = true
+        target.record.life.didRunInPlace()
         do {
             if let arguments = call.arguments {
                 place.pointee.replaceArguments(arguments.count, arguments.first, arguments.second)

@@ -112,7 +112,7 @@ extension ServerConnection {
 
     /// The same, under the client's callID.
     func passOn(_ message: borrowing Message, as callID: [UInt8]) {
-        if shard.states.hasMarked { catchUpStreams() }
+        if shard.states.isMarked { catchUpStreams() }
         let renamed = message.renamed(callID)
         guard renamed.count <= largestMessage else { return fail(callID, tooLarge("the result", renamed.count)) }
         renamed.withUnsafeBytes { passOn($0) }

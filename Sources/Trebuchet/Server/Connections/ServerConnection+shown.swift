@@ -41,7 +41,7 @@ extension ServerConnection {
 
     /// Writes what is here: where that is not all that a stream needs, the rest is on its way from now on.
     fileprivate func askForLacking() {
-        if shard.states.hasMarked { catchUpStreams() }
+        if shard.states.isMarked { catchUpStreams() }
     }
 
     /// Whether the streams that were asked for show what their actors have been told so far.

@@ -163,13 +163,13 @@ extension ServerConnection {
         let count = EnvelopeWriter.responseCount(callID: callID.count, result: result?.count ?? 0) + 80
         // Without it, it may be small enough.
         guard count <= largestMessage else { return succeed(callID, result) }
-        if shard.states.hasMarked { catchUpStreams() }
+        if shard.states.isMarked { catchUpStreams() }
         link.send { EnvelopeWriter.response(callID: callID, result: result, traceparent: traceparent, into: &$0) }
     }
 
     func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error, _ told: ToldCall?) {
         guard isOpen else { return }
-        if shard.states.hasMarked { catchUpStreams() }
+        if shard.states.isMarked { catchUpStreams() }
         let failure = failure(error, of: "the method")
         if let call = told?.call, events.wants(.calls) { tell(failure, of: call) }
         let traceparent = told?.traceparent

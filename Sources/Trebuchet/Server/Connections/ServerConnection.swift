@@ -265,7 +265,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             let count = EnvelopeWriter.responseCount(callID: callID.count, result: result.count)
             guard count <= largestMessage else { return fail(callID, tooLarge("the result", count)) }
         }
-        if shard.states.hasMarked { catchUpStreams() }
+        if shard.states.isMarked { catchUpStreams() }
         link.send { EnvelopeWriter.response(callID: callID, result: result, into: &$0) }
     }
 

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Networking
 internal import Platform
+internal import Synchronization
 internal import Transports
 internal import TrebuchetWire
 
@@ -10,8 +11,9 @@ extension ServerShard {
     func callInPlace(
         _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateForm
     ) throws {
-        let coder = coder(writing: dates)
-        reactor.note(method.label)
+        // Not counted, as all that a call only looks at: the shard has them for longer than it takes.
+        let coder = Unmanaged.passUnretained(coder(writing: dates))
+        Unmanaged.passUnretained(reactor)._withUnsafeGuaranteedRef { $0.note(method.label) }
         reply.pointee.reset(keepingAtMost: Self.keptReply)
         var arguments = _CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
         var result = _CallReply(reply, coder: coder)
@@ -73,7 +75,7 @@ extension ServerShard {
         }
         do {
             switch method {
-            case .table(let method) where method.runsInPlace && record.home === states && life.starting == 0:
+            case .table(let method) where method.runsInPlace && record.home === states && !life.isStarting:
                 try callInPlace(record, method, message, dates)
                 completion(.success(_CallResult(encoded: Array(reply.pointee.bytes))))
             case .table(let method):
@@ -126,6 +128,19 @@ extension ServerShard {
         hasOutgoing = true
         self.reactor.atEndOfTurn(self)
     }
+}
+
+// Here, since what another module has is asked for by a call.
+extension ActorLife {
+    /// Whether calls of it have been started in tasks and have not begun to run.
+    var isStarting: Bool { starting.load(ordering: .relaxed) > 0 }
+
+    func didRunInPlace() { wasCalled.store(true, ordering: .relaxed) }
+}
+
+extension SystemShard {
+    /// Whether a state has changed and not everybody has been told.
+    var isMarked: Bool { hasMarked.load(ordering: .relaxed) }
 }
 
 /// Answers that wait for the end of the turn.
