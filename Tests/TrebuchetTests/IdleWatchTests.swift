@@ -23,7 +23,7 @@ import TrebuchetTesting
         }
         #expect(rested(at: 100) == [], "it was made, and so used, since the look before")
         #expect(rested(at: 109) == [])
-        record.life.wasCalled = true
+        record.life.didRunInPlace()
         #expect(rested(at: 111) == [])
         #expect(rested(at: 120) == [])
         #expect(record.life.enter())

@@ -11,13 +11,23 @@ protocol PooledPlace: AnyObject {
 ///
 /// It owns its memory, behind a pointer, as the tape does.
 struct KeyedPool<Place: PooledPlace>: ~Copyable {
+    /// A container that is kept, which it holds.
+    final class Kept {
+        /// Gives the container. Of what keys it is, the code that asks knows; it is the same function for all of them.
+        let give: () -> Place.Container
+        let place: Place
+
+        fileprivate init(_ give: @escaping () -> Place.Container, _ place: Place) {
+            self.give = give
+            self.place = place
+        }
+    }
+
     private struct Entry {
         var keys: ObjectIdentifier?
-        /// Gives the container, and holds it. Of what keys it is, the code that asks knows; it is the same function for all of them.
-        var give: (() -> Place.Container)?
-        /// What the container is: the standard library's box. `give` holds it, so that it has one reference while nobody has it.
+        var kept: Kept?
+        /// What the container is: the standard library's box. `kept` holds it, so that it has one reference while nobody has it.
         var box: Unmanaged<AnyObject>?
-        var place: Place?
 
         @inline(__always)
         mutating func isFree() -> Bool {
@@ -43,17 +53,18 @@ struct KeyedPool<Place: PooledPlace>: ~Copyable {
         entries.deallocate()
     }
 
-    /// What gives a container of such keys that nobody has, and its place, which is the caller's to set; nil when there is none. One that
-    /// somebody has is not given to another: an object within an object of the same type has its own.
+    /// A container of such keys that nobody has, whose place is the caller's to set; nil when there is none. One that somebody has is not
+    /// given to another: an object within an object of the same type has its own.
     ///
-    /// A function of its own for each container, since who asks for the container by its type would have the runtime look that up.
+    /// A function of its own for each container, since who asks for the container by its type would have the runtime look that up. It is
+    /// the pool's, and not counted.
     @inline(__always)
-    mutating func take(_ keys: ObjectIdentifier) -> (give: () -> Place.Container, place: Place)? {
+    mutating func take(_ keys: ObjectIdentifier) -> Unmanaged<Kept>? {
         let index = keys.shortHash(bits: Self.bits)
         let entry = entries + index
         guard entry.pointee.keys == keys, entry.pointee.isFree() else { return nil }
         used |= 1 << UInt32(truncatingIfNeeded: index)
-        return (entry.pointee.give.unsafelyUnwrapped, entry.pointee.place.unsafelyUnwrapped)
+        return .passUnretained(entry.pointee.kept.unsafelyUnwrapped)
     }
 
     /// Keeps a container that was made for its caller, when there is room.
@@ -64,9 +75,9 @@ struct KeyedPool<Place: PooledPlace>: ~Copyable {
         guard MemoryLayout<Container>.size == MemoryLayout<AnyObject>.size,
             entry.pointee.box == nil || entry.pointee.isFree()
         else { return place.keep() }
+        let give = unsafeBitCast(Self.giver(of: container), to: (() -> Place.Container).self)
         entry.pointee = Entry(
-            keys: keys, give: unsafeBitCast(Self.giver(of: container), to: (() -> Place.Container).self),
-            box: unsafeBitCast(container, to: Unmanaged<AnyObject>.self), place: place)
+            keys: keys, kept: Kept(give, place), box: unsafeBitCast(container, to: Unmanaged<AnyObject>.self))
         used |= 1 << UInt32(truncatingIfNeeded: index)
     }
 
@@ -80,7 +91,7 @@ struct KeyedPool<Place: PooledPlace>: ~Copyable {
             let entry = entries + used.trailingZeroBitCount
             used &= used &- 1
             guard !entry.pointee.isFree() else { continue }
-            entry.pointee.place?.keep()
+            entry.pointee.kept?.place.keep()
             entry.pointee = Entry()
         }
     }
@@ -106,11 +117,13 @@ final class KeyedPlace: PooledPlace {
 extension JSONReader {
     @inline(__always)
     func container<Key: CodingKey>(_ type: Key.Type, _ mark: Int) -> KeyedDecodingContainer<Key> {
-        guard let (give, place) = keyed.take(ObjectIdentifier(type)) else { return newContainer(type, mark) }
-        place.reader = .passUnretained(self)
-        place.mark = mark
-        // It was one of this very type when it was kept by the name of its keys.
-        return unsafeBitCast(give, to: (() -> KeyedDecodingContainer<Key>).self)()
+        guard let kept = keyed.take(ObjectIdentifier(type)) else { return newContainer(type, mark) }
+        return kept._withUnsafeGuaranteedRef { kept in
+            kept.place.reader = .passUnretained(self)
+            kept.place.mark = mark
+            // It was one of this very type when it was kept by the name of its keys.
+            return unsafeBitCast(kept.give, to: (() -> KeyedDecodingContainer<Key>).self)()
+        }
     }
 
     @inline(never)
@@ -143,12 +156,14 @@ extension JSONPlace {
     /// A container of the object that was opened here.
     @inline(__always)
     func container<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
-        guard let (give, place) = writer.keyed.take(ObjectIdentifier(type)) else { return newContainer(type) }
-        place.writer = .passUnretained(writer)
-        place.depth = depth
-        place.serial = serial
-        // It was one of this very type when it was kept by the name of its keys.
-        return unsafeBitCast(give, to: (() -> KeyedEncodingContainer<Key>).self)()
+        guard let kept = writer.keyed.take(ObjectIdentifier(type)) else { return newContainer(type) }
+        return kept._withUnsafeGuaranteedRef { kept in
+            kept.place.writer = .passUnretained(writer)
+            kept.place.depth = depth
+            kept.place.serial = serial
+            // It was one of this very type when it was kept by the name of its keys.
+            return unsafeBitCast(kept.give, to: (() -> KeyedEncodingContainer<Key>).self)()
+        }
     }
 
     @inline(never)

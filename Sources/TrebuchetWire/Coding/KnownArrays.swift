@@ -7,7 +7,8 @@ protocol ReadableArray {
 extension Array: ReadableArray where Element: Decodable {
     static func read(_ reader: JSONReader, _ mark: Int, into memory: UnsafeMutableRawPointer) throws {
         let elements: [Element] = try reader.elements(of: mark)
-        memory.assumingMemoryBound(to: Self.self).initialize(to: elements)
+        // As a reference, which an array is: one of its own type the runtime would look up.
+        memory.assumingMemoryBound(to: AnyObject.self).initialize(to: unsafeBitCast(elements, to: AnyObject.self))
     }
 }
 
