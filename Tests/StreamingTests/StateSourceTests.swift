@@ -1,5 +1,6 @@
 import Bytes
 import Networking
+import Synchronization
 import Testing
 import TrebuchetWire
 
@@ -68,7 +69,7 @@ import TrebuchetWire
             var marked: [Bool] = []
             func change() {
                 source.didChange(version: source.version + 1)
-                marked.append(shard.hasMarked)
+                marked.append(shard.hasMarked.load(ordering: .relaxed))
                 shard.endOfTurn()
             }
             let first = observe()
