@@ -111,7 +111,7 @@ final class FanOutRig: @unchecked Sendable {
 
     /// Ends turns until everybody has been written to.
     func endTurns() {
-        repeat { shard.endOfTurn() } while shard.hasMarked.load(ordering: .relaxed)
+        repeat { shard.endOfTurn() } while shard.isMarked
     }
 
     @discardableResult

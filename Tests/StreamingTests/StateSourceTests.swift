@@ -1,6 +1,5 @@
 import Bytes
 import Networking
-import Synchronization
 import Testing
 import TrebuchetWire
 
@@ -69,7 +68,7 @@ import TrebuchetWire
             var marked: [Bool] = []
             func change() {
                 source.didChange(version: source.version + 1)
-                marked.append(shard.hasMarked.load(ordering: .relaxed))
+                marked.append(shard.isMarked)
                 shard.endOfTurn()
             }
             let first = observe()
