@@ -75,9 +75,11 @@ struct KeyedPool<Place: PooledPlace>: ~Copyable {
         guard MemoryLayout<Container>.size == MemoryLayout<AnyObject>.size,
             entry.pointee.box == nil || entry.pointee.isFree()
         else { return place.keep() }
+        // Both are of one form, as each container is given indirectly, and only by its own type is it asked for again.
         let give = unsafeBitCast(Self.giver(of: container), to: (() -> Place.Container).self)
-        entry.pointee = Entry(
-            keys: keys, kept: Kept(give, place), box: unsafeBitCast(container, to: Unmanaged<AnyObject>.self))
+        // A reference by its size.
+        let box = unsafeBitCast(container, to: Unmanaged<AnyObject>.self)
+        entry.pointee = Entry(keys: keys, kept: Kept(give, place), box: box)
         used |= 1 << UInt32(truncatingIfNeeded: index)
     }
 
