@@ -34,11 +34,17 @@ package enum JSONString {
     @inline(__always)
     static func isSame(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, _ count: Int) -> Bool {
         if count >= 8 {
-            guard count <= 16 else { return memcmp(left, right, count) == 0 }
             let end = count &- 8
-            return left.loadUnaligned(as: UInt64.self) == right.loadUnaligned(as: UInt64.self)
-                && left.loadUnaligned(fromByteOffset: end, as: UInt64.self)
-                    == right.loadUnaligned(fromByteOffset: end, as: UInt64.self)
+            // Constant where the text is, as between the parts of an envelope.
+            guard count <= 48 else { return memcmp(left, right, count) == 0 }
+            if count > 16 {
+                var at = 8
+                while at < end {
+                    guard isSameWord(left, right, at) else { return false }
+                    at &+= 8
+                }
+            }
+            return isSameWord(left, right, 0) && isSameWord(left, right, end)
         }
         if count >= 4 {
             let end = count &- 4
@@ -51,6 +57,12 @@ package enum JSONString {
             return false
         }
         return true
+    }
+
+    @inline(__always)
+    private static func isSameWord(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, _ at: Int) -> Bool {
+        left.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+            == right.loadUnaligned(fromByteOffset: at, as: UInt64.self)
     }
 
     /// The bytes that a string with checked escapes stands for.

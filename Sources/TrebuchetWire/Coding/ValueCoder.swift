@@ -16,10 +16,13 @@ package import Bytes
 package final class ValueCoder: @unchecked Sendable {
     let dates: DateForm
     private let userInfo: [CodingUserInfoKey: any Sendable]
-    /// Taken while it writes: a value may have another one encoded while it encodes itself.
-    private var writer: JSONWriter?
-    /// Taken while it reads, too.
-    private var reader: JSONReader?
+    // Access to these is not checked: each is asked for and set in one step.
+    @exclusivity(unchecked) private var writer: JSONWriter?
+    @exclusivity(unchecked) private var reader: JSONReader?
+    /// Whether the writer is in use: a value may have another one encoded while it encodes itself.
+    @exclusivity(unchecked) private var isWriting = false
+    /// The reader, too.
+    @exclusivity(unchecked) private var isReading = false
 
     package init(dates: DateForm = .milliseconds, userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
         self.dates = dates
@@ -34,11 +37,17 @@ package final class ValueCoder: @unchecked Sendable {
         if Value.self == String.self { return encode(value as! String, into: &buffer) }
         if Value.self == Bool.self { return encode(value as! Bool, into: &buffer) }
         if Value.self == Double.self { return try encode(value as! Double, into: &buffer) }
-        let writer = writer ?? JSONWriter(dates: dates, userInfo: userInfo, isPooling: true)
-        self.writer = nil
-        defer { self.writer = writer }
-        try writer.encode(value, into: &buffer)
+        guard !isWriting else { return try newWriter().encode(value, into: &buffer) }
+        if writer == nil { writer = newWriter() }
+        isWriting = true
+        defer { isWriting = false }
+        // Nobody takes it from here while it is in use.
+        try Unmanaged.passUnretained(writer.unsafelyUnwrapped)._withUnsafeGuaranteedRef { writer in
+            try writer.encode(value, into: &buffer)
+        }
     }
+
+    private func newWriter() -> JSONWriter { JSONWriter(dates: dates, userInfo: userInfo, isPooling: true) }
 
     package func encode(_ value: Int, into buffer: inout ByteBuffer) { buffer.append(decimal: Int64(value)) }
 
@@ -97,17 +106,32 @@ package final class ValueCoder: @unchecked Sendable {
         _ type: Value.Type, from bytes: UnsafeRawBufferPointer
     ) throws -> Value {
         guard bytes.count > 0 else { throw ValueError("there is no value") }
-        var reader = reader ?? JSONReader(userInfo: userInfo)
-        self.reader = nil
+        guard !isReading else {
+            var reader: JSONReader? = JSONReader(userInfo: userInfo)
+            return try decode(type, from: bytes, by: &reader)
+        }
+        if reader == nil { reader = JSONReader(userInfo: userInfo) }
+        isReading = true
+        defer { isReading = false }
+        return try decode(type, from: bytes, by: &reader)
+    }
+
+    /// - Parameter reader: the one to read with; nil afterwards, when somebody still holds it.
+    @inline(__always)
+    private func decode<Value: Decodable>(
+        _ type: Value.Type, from bytes: UnsafeRawBufferPointer, by reader: inout JSONReader?
+    ) throws -> Value {
         defer {
-            reader.keyed.end()
+            reader.unsafelyUnwrapped.keyed.end()
             // Somebody who kept a decoder must not read what is decoded next.
             let isHeld = !isKnownUniquelyReferenced(&reader)
-            reader.close(isHeld: isHeld)
-            if !isHeld { self.reader = reader }
+            reader.unsafelyUnwrapped.close(isHeld: isHeld)
+            if isHeld { reader = nil }
         }
         do {
-            return try reader.decode(type, from: bytes)
+            return try Unmanaged.passUnretained(reader.unsafelyUnwrapped)._withUnsafeGuaranteedRef { reader in
+                try reader.decode(type, from: bytes)
+            }
         } catch let error as DecodingError {
             throw ValueError(error, expected: type, bytes)
         }

@@ -1,9 +1,3 @@
-#if canImport(Darwin)
-    internal import Darwin
-#else
-    internal import Glibc
-#endif
-
 /// The two messages that come most, as clients and servers of Trebuchet write them: calls and their answers. They are known by the
 /// text between their parts, without finding out member by member what each is.
 extension ScannedEnvelope {
@@ -68,7 +62,7 @@ extension JSONCursor {
     @inline(__always)
     fileprivate mutating func skip(_ text: StaticString) -> Bool {
         let count = text.utf8CodeUnitCount
-        guard end &- at >= count, memcmp(base + at, text.utf8Start, count) == 0 else { return false }
+        guard end &- at >= count, JSONString.isSame(base + at, text.utf8Start, count) else { return false }
         at &+= count
         return true
     }
