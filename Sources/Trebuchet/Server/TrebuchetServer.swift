@@ -158,12 +158,23 @@ public final class TrebuchetServer: Sendable {
     /// Asks `mayCall` before each call and each stream: who calls, which actor, and which method or stream
     /// (`addTodo(title:)`, `observeState`). False is answered `unauthorized`, or `unauthenticated` to a caller without a
     /// principal. Set it before the server starts; it runs on reactors and must not block.
+    ///
+    /// - Parameter keepsGrants: whether a `true` is kept for its connection, actor and target until `rulesDidChange()`; the last 16 of a
+    ///   connection are. For rules that take long and look at nothing else than these. A `false` is never kept.
     public func authorize(
+        keepsGrants: Bool = false,
         _ mayCall: @escaping @Sendable (_ caller: Caller?, _ actorID: String, _ target: String) -> Bool
     ) {
         precondition(address == nil, "authorize before the server starts")
-        for shard in shards { shard.mayCall = mayCall }
+        for shard in shards {
+            shard.mayCall = mayCall
+            shard.keepsGrants = keepsGrants
+        }
     }
+
+    /// Has the closure of `authorize(keepsGrants: true)` asked again for whatever comes from now on. Calls that are under way and streams
+    /// that run go on: to end those, `CallerConnection.revoke` is there. From anywhere; of several nodes, at each.
+    public func rulesDidChange() { parts.rules.add(1, ordering: .releasing) }
 
     // MARK: Actors
 

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Networking
 internal import Platform
+internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets
@@ -64,6 +65,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var hasCallsElsewhere = false
     /// At a server with rates, from the first call on.
     private var buckets: ConnectionBuckets?
+    /// At a server that keeps what it has granted.
+    private var grants = KeptGrants()
     /// Where the bytes of calls under way are counted, from the first one on.
     var memory: MemoryAccount?
     /// What it has of its principal's shares.
@@ -227,12 +230,25 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     func refusal(of target: String, _ actorID: String) -> TrebuchetError? {
         if isServer { return nil }
         if let revocation = revocation(of: actorID) { return revocation }
-        if let mayCall = shard.mayCall, !mayCall(caller, actorID, target) {
+        if let mayCall = shard.mayCall, !isGranted(target, actorID, mayCall) {
             let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
             return TrebuchetError(
                 code, "'\(target.prefix(bytes: 128))' of actor '\(actorID.prefix(bytes: 128))' is not allowed")
         }
         return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
+    }
+
+    private func isGranted(
+        _ target: String, _ actorID: String, _ mayCall: (Caller?, String, String) -> Bool
+    ) -> Bool {
+        guard shard.keepsGrants else { return mayCall(caller, actorID, target) }
+        // Before it is asked: a grant by rules that change meanwhile is one by those before.
+        let rules = shard.parts.rules.load(ordering: .acquiring)
+        let actor = ActorName(actorID)
+        if grants.contains(actor, target, by: rules) { return true }
+        guard mayCall(caller, actorID, target) else { return false }
+        grants.add(actor, target, by: rules)
+        return true
     }
 
     private func look() { isGuarded = shard.isGuarded || isRevoked || relays != nil }

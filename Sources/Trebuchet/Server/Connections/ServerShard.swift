@@ -41,6 +41,7 @@ final class ServerShard: @unchecked Sendable {
     var siblings: [ServerShard] = []
     /// Set before the server listens, as `principals`.
     var mayCall: (@Sendable (Caller?, String, String) -> Bool)? { didSet { isGuarded = true } }
+    var keepsGrants = false
     var principals: SharedBuckets<PrincipalName>?
     var onConnect: (@Sendable (CallerConnection) -> Void)?
     /// Whether calls have to be looked at before they are made.
@@ -306,6 +307,8 @@ final class ServerParts: Sendable {
     let idleClock = IdleClock()
     /// Of `AccessPolicy.authenticate`.
     let failedHooks: RefusalLog
+    /// Of `authorize`; counted up whenever they change.
+    let rules = Atomic<UInt64>(0)
     /// Set before the server listens, at one of several nodes.
     var nodes: ServerNodes? { nodesOfServer.withLock { $0 } }
     let nodesOfServer = Mutex<ServerNodes?>(nil)

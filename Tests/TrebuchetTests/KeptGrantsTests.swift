@@ -1,0 +1,39 @@
+import Testing
+import TrebuchetActors
+
+@testable import Trebuchet
+
+@Suite struct KeptGrantsTests {
+    @Test("a grant is for its actor and target, byte by byte, and for the rules that it was given by")
+    func grants() {
+        var grants = KeptGrants()
+        func has(_ actor: String, _ target: String, _ rules: UInt64 = 0) -> Bool {
+            grants.contains(ActorName(actor), target, by: rules)
+        }
+        #expect(!has("room", "enter()"))
+        grants.add(ActorName("room"), "enter()", by: 0)
+        grants.add(ActorName("caf\u{E9}"), "enter()", by: 0)
+        #expect(has("room", "enter()") && has("caf\u{E9}", "enter()"))
+        #expect(!has("room", "leave()") && !has("rooms", "enter()") && !has("", "roomenter()"))
+        #expect(!has("cafe\u{301}", "enter()"), "another actor, whose name is equal as text")
+        #expect(!has("room", "enter()", 1), "the rules have changed")
+        grants.add(ActorName("room"), "enter()", by: 0)
+        #expect(!has("room", "enter()", 1), "a grant by rules of before")
+        grants.add(ActorName("room"), "enter()", by: 1)
+        #expect(has("room", "enter()", 1))
+    }
+
+    @Test("a connection has the last of them, and none of what is long")
+    func limits() {
+        var grants = KeptGrants()
+        func has(_ target: String) -> Bool { grants.contains(ActorName("a"), target, by: 0) }
+        for number in 0..<KeptGrants.most { grants.add(ActorName("a"), "\(number)", by: 0) }
+        #expect((0..<KeptGrants.most).allSatisfy { has("\($0)") })
+        grants.add(ActorName("a"), "next", by: 0)
+        #expect(!has("0") && has("1") && has("next"))
+        let long = String(repeating: "x", count: KeptGrants.longestTarget + 1)
+        grants.add(ActorName("a"), long, by: 0)
+        grants.add(ActorName(String(repeating: "x", count: ActorName.longest + 1)), "b", by: 0)
+        #expect(!has(long) && has("1"))
+    }
+}
