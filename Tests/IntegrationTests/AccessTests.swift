@@ -26,11 +26,11 @@ distributed actor Mirror {
 }
 
 @Suite(.timeLimit(.minutes(1))) struct AccessTests {
-    private static let keys = AccessPolicy.apiKeys([
+    static let keys = AccessPolicy.apiKeys([
         "ada-key": Principal(id: "ada", roles: ["editor"]), "bob-key": Principal(id: "bob"),
     ])
 
-    private func withServer(
+    func withServer(
         _ access: AccessPolicy, limits: ServerLimits = ServerLimits(),
         _ prepare: (TrebuchetServer) -> Void = { _ in },
         _ body: (SocketAddress) async throws -> Void
@@ -51,7 +51,7 @@ distributed actor Mirror {
         await server.shutdown(drain: .zero)
     }
 
-    private func connect(_ address: SocketAddress, token: String?) async throws -> TrebuchetClient {
+    func connect(_ address: SocketAddress, token: String?) async throws -> TrebuchetClient {
         var options = TrebuchetClient.Options()
         if let token { options.token = { token } }
         let client = TrebuchetClient(
@@ -204,56 +204,6 @@ distributed actor Mirror {
             #expect(head.hasPrefix("HTTP/1.1 503"), "\(head)")
             #expect(head.contains("Retry-After: 3\r\n"), "\(head)")
         }
-    }
-
-    @Test("what was granted once is not asked for again, until the rules change or somebody else asks")
-    func keptGrants() async throws {
-        let asked = Mutex<[String]>([])
-        let isLetIn = Mutex(true)
-        func askedSince() -> [String] {
-            asked.withLock { asked in
-                defer { asked = [] }; return asked
-            }
-        }
-        let server = Mutex<TrebuchetServer?>(nil)
-        try await withServer(
-            AccessPolicy(authenticate: Self.keys),
-            {
-                $0.authorize(keepsGrants: true) { caller, actorID, target in
-                    asked.withLock { $0.append("\(caller?.principal?.id ?? "") \(actorID) \(target)") }
-                    return isLetIn.withLock { $0 }
-                }
-                let own = $0
-                server.withLock { $0 = own }
-            }
-        ) { address in
-            let ada = try await connect(address, token: "ada-key")
-            let bob = try await connect(address, token: "bob-key")
-            let one = try ada.resolve(Mirror.self, id: "one")
-            for _ in 0..<3 { _ = try await one.bump() }
-            #expect(askedSince() == ["ada one bump()"])
-            #expect(try await one.callerLater() == "ada")
-            #expect(try await one.callerLater() == "ada")
-            _ = try await ada.resolve(Mirror.self, id: "two").bump()
-            _ = try await bob.resolve(Mirror.self, id: "one").bump()
-            for _ in 0..<2 {
-                for await _ in await one.observeCount() { break }
-            }
-            #expect(
-                askedSince() == ["ada one callerLater()", "ada two bump()", "bob one bump()", "ada one observeCount"])
-
-            isLetIn.withLock { $0 = false }
-            _ = try await one.bump()
-            #expect(askedSince() == [], "a grant holds until the rules change")
-            server.withLock { $0 }?.rulesDidChange()
-            for _ in 0..<2 { await #expect(throws: TrebuchetError.self) { try await one.bump() } }
-            #expect(askedSince() == ["ada one bump()", "ada one bump()"], "a refusal is not kept")
-            isLetIn.withLock { $0 = true }
-            for _ in 0..<2 { _ = try await one.bump() }
-            #expect(askedSince() == ["ada one bump()"])
-            for client in [ada, bob] { await client.close() }
-        }
-        server.withLock { $0 = nil }
     }
 
     @Test("calls and streams are authorized one by one")

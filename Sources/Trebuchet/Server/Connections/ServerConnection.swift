@@ -54,7 +54,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     private(set) lazy var address = caller?.connection.remoteAddress ?? link.remoteAddress
     /// Whether its calls have to be looked at before they are made.
     private(set) var isGuarded: Bool
-    private var isRevoked = false { didSet { look() } }
+    var isRevoked = false { didSet { look() } }
     /// Whether the server itself is at the other end, for its actors or those of another node.
     let isServer: Bool
     /// Whether what is in hand is not the client's doing, or was counted before.
@@ -64,9 +64,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Whether its calls may have to stand behind others that are at another node.
     var hasCallsElsewhere = false
     /// At a server with rates, from the first call on.
-    private var buckets: ConnectionBuckets?
+    var buckets: ConnectionBuckets?
     /// At a server that keeps what it has granted.
-    private var grants = KeptGrants()
+    var grants = KeptGrants()
     /// Where the bytes of calls under way are counted, from the first one on.
     var memory: MemoryAccount?
     /// What it has of its principal's shares.
@@ -208,65 +208,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
     }
 
-    // MARK: Who may
-
-    /// The connection's rights were taken away, or given back.
-    private func rightsDidChange() {
-        guard isOpen else { return }
-        let revocation = caller?.connection.revocation()
-        defer { isRevoked = revocation != nil }
-        guard let revocation, !isRevoked else { return }
-        tell(revocation.code.wire, revocation.message)
-        for subscription in Array(streams.values) { endStream(subscription, reason: .error, error: revocation) }
-        relays?.endStreams(revocation)
-    }
-
-    /// Why somebody whose rights were taken away may not use an actor.
-    func revocation(of actorID: String) -> TrebuchetError? {
-        isRevoked ? caller?.connection.revocation(of: actorID) : nil
-    }
-
-    /// Why a call or stream may not begin; nil when it may.
-    func refusal(of target: String, _ actorID: String) -> TrebuchetError? {
-        if isServer { return nil }
-        if let revocation = revocation(of: actorID) { return revocation }
-        if let mayCall = shard.mayCall, !isGranted(target, actorID, mayCall) {
-            let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
-            return TrebuchetError(
-                code, "'\(target.prefix(bytes: 128))' of actor '\(actorID.prefix(bytes: 128))' is not allowed")
-        }
-        return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
-    }
-
-    private func isGranted(
-        _ target: String, _ actorID: String, _ mayCall: (Caller?, String, String) -> Bool
-    ) -> Bool {
-        guard shard.keepsGrants else { return mayCall(caller, actorID, target) }
-        // Before it is asked: a grant by rules that change meanwhile is one by those before.
-        let rules = shard.parts.rules.load(ordering: .acquiring)
-        let actor = ActorName(actorID)
-        if grants.contains(actor, target, by: rules) { return true }
-        guard mayCall(caller, actorID, target) else { return false }
-        grants.add(actor, target, by: rules)
-        return true
-    }
-
     private func look() { isGuarded = shard.isGuarded || isRevoked || relays != nil }
-
-    /// Why a message may not come now, at a server with rates; nil when it has been counted.
-    func rateRefusal(of target: String) -> TrebuchetError? {
-        let buckets = buckets ?? ConnectionBuckets()
-        self.buckets = buckets
-        let now = shard.reactor.now
-        if let (what, setting, wait) = buckets.take(
-            target, shard.limits, shard.principals, caller?.principal, at: now)
-        {
-            didReach(setting)
-            return TrebuchetError(
-                .rateLimited, "too many \(what); try again in \(wait) ms", retryAfter: .milliseconds(wait))
-        }
-        return nil
-    }
 
     // MARK: Messages out
 
