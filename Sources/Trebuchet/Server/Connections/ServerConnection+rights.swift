@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetWire

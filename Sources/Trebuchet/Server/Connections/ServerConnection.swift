@@ -1,7 +1,6 @@
 internal import Bytes
 internal import Networking
 internal import Platform
-internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets
