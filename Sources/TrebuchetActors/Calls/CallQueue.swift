@@ -18,11 +18,11 @@ package struct QueuedCall {
 
     package init(
         _ operation: @escaping CallOperation, of record: ActorRecord, _ method: ActorMethod, callID: [UInt8],
-        bytes: Int, within limit: Duration, by deadline: UInt64, for owner: any CallOwner
+        bytes: Int, within limit: Duration, by deadline: UInt64, from caller: Caller?, for owner: any CallOwner
     ) {
         (self.operation, self.record, self.method, self.owner) = (operation, record, method, owner)
         (self.callID, self.bytes, self.limit, self.deadline) = (callID, bytes, limit, deadline)
-        caller = Caller.current
+        self.caller = caller
         mark = CallQueue.mark(callID, owner)
     }
 }
@@ -59,14 +59,15 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
     private static let apart: UInt8 = 64
 
     private let states: SystemShard
-    private var calls = WorkQueue<QueuedCall>()
+    // Access to these is not checked, as each call asks for all of them: nothing calls back here while one is changed.
+    @exclusivity(unchecked) private var calls = WorkQueue<QueuedCall>()
     /// What those that stand here are known by, each once.
-    private var marks: Set<UInt64> = []
+    @exclusivity(unchecked) private var marks: Set<UInt64> = []
     /// The task that is about to take calls, or takes them.
-    private var run: Run?
+    @exclusivity(unchecked) private var run: Run?
     /// The call that it runs.
-    private var current: QueuedCall?
-    private var isLookedAt = false
+    @exclusivity(unchecked) private var current: QueuedCall?
+    @exclusivity(unchecked) private var isLookedAt = false
 
     package init(_ states: SystemShard) { self.states = states }
 

@@ -94,11 +94,6 @@ package class ActorRecord: @unchecked Sendable {
     /// - Returns: why it may not.
     package final func begin(_ call: KeptCall) -> TrebuchetError? { persisted?.begin(call) }
 
-    /// Decodes the arguments and gives the call that a task is to run.
-    func prepare(_ method: ActorMethod, _ arguments: inout _CallArguments) throws -> CallOperation {
-        fatalError("abstract")
-    }
-
     /// Runs `body` isolated to the actor, in the order in which it was asked.
     func isolated(_ body: @escaping @Sendable () throws -> _CallResult) throws -> CallOperation {
         fatalError("abstract")

@@ -100,7 +100,7 @@ final class TypedActorType<A: TrebuchetActor>: ActorType, @unchecked Sendable {
             ActorMethod(
                 name: method.name, actor: "\(A.self)", type: type, index: index, arguments: method.arguments,
                 generics: method.generics, isIdempotent: method.isIdempotent,
-                isRedacted: method.isRedacted, body: Self.body(method))
+                isRedacted: method.isRedacted, body: Self.body(method), prepare: Self.prepare(method))
         }
         super.init(A.self, methods: methods, streamNames: table.streams.map(\.name))
     }
@@ -118,6 +118,15 @@ final class TypedActorType<A: TrebuchetActor>: ActorType, @unchecked Sendable {
         // caller, the one that `assumeIsolated` drops with a check in each call, and `A` is a class, passed as the same
         // single pointer as any object. The record passes its own actor, which is an `A`.
         return unsafeBitCast(body, to: ActorMethod.Body.self)
+    }
+
+    private static func prepare(_ method: _DispatchMethod<A>) -> ActorMethod.Prepare? {
+        guard case .suspending(let prepare) = method.body else { return nil }
+        return { record, arguments in
+            // Of this very type: a method is called with records of its own.
+            let record = unsafeDowncast(record, to: TypedActorRecord<A>.self)
+            return record.begin(try record.present(), try prepare(&arguments))
+        }
     }
 }
 

@@ -8,22 +8,26 @@ extension SystemShard {
     ) throws -> CallOperation {
         // A task that leaves the reactor has a coder of its own.
         let coder = record.home == nil ? newCoder(writing: dates) : coder(writing: dates)
-        guard method.runsInPlace else {
-            var arguments = _CallArguments(
-                message: message.bytes, envelope: message.envelope, coder: .passUnretained(coder))
-            return try record.prepare(method, &arguments)
+        if let prepare = method.prepare {
+            return try withExtendedLifetime(coder) {
+                var arguments = _CallArguments(
+                    message: message.bytes, envelope: message.envelope, coder: .passUnretained(coder))
+                return try prepare(record, &arguments)
+            }
         }
         // Earlier calls of this actor have not begun yet, so this one takes its place behind them; or it has an executor of its
         // own.
         let kept = KeptMessage(message)
         return try record.isolated {
             var reply = ByteBuffer()
-            try kept.withMessage { message in
-                try withUnsafeMutablePointer(to: &reply) { reply in
-                    var arguments = _CallArguments(
-                        message: message.bytes, envelope: message.envelope, coder: .passUnretained(coder))
-                    var result = _CallReply(reply, coder: .passUnretained(coder))
-                    try record.call(method, &arguments, &result)
+            try withExtendedLifetime(coder) {
+                try kept.withMessage { message in
+                    try withUnsafeMutablePointer(to: &reply) { reply in
+                        var arguments = _CallArguments(
+                            message: message.bytes, envelope: message.envelope, coder: .passUnretained(coder))
+                        var result = _CallReply(reply, coder: .passUnretained(coder))
+                        try record.call(method, &arguments, &result)
+                    }
                 }
             }
             return _CallResult(encoded: Array(reply.bytes))

@@ -27,22 +27,13 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         unsafeDowncast(type, to: TypedActorType<A>.self).table
     }
 
-    private func present() throws -> A {
+    func present() throws -> A {
         guard let actor = held ?? referred else { throw gone }
         return actor
     }
 
-    override func prepare(_ method: ActorMethod, _ arguments: inout _CallArguments) throws -> CallOperation {
-        let actor = try present()
-        switch table.methods[method.index].body {
-        case .suspending(let prepare): return begin(actor, try prepare(&arguments))
-        case .inPlace:
-            throw TrebuchetError(.internal, "\(method.name) is synchronous and was asked to run in a task")
-        }
-    }
-
     /// The operation, with a note of the moment when it begins inside the actor's isolation.
-    private func begin(_ actor: A, _ operation: @escaping _DispatchMethod<A>.Operation) -> CallOperation {
+    func begin(_ actor: A, _ operation: @escaping _DispatchMethod<A>.Operation) -> CallOperation {
         { isolation in
             try await Self.enter(actor, isolation: isolation) { actor in
                 if self.home != nil {

@@ -6,6 +6,10 @@ package final class ActorMethod: Sendable {
     /// actor's reactor and passes an actor of the type that the method belongs to.
     typealias Body = @Sendable (AnyObject, inout _CallArguments, inout _CallReply) throws -> Void
 
+    /// Decodes the arguments of a method that may suspend and gives the call that a task is to run, for a record of the type that the
+    /// method belongs to.
+    typealias Prepare = @Sendable (ActorRecord, inout _CallArguments) throws -> CallOperation
+
     package let name: String
     /// What the watchdog says of a reactor that it holds: `TodoList.addTodo(title:)`.
     package let label: ActivityLabel
@@ -20,10 +24,12 @@ package final class ActorMethod: Sendable {
     package let isRedacted: Bool
     /// Set when it is synchronous and may run in place.
     let body: Body?
+    /// Set when it may suspend.
+    let prepare: Prepare?
 
     init(
         name: String, actor: String, type: String, index: Int, arguments: Int, generics: Int, isIdempotent: Bool,
-        isRedacted: Bool = false, body: Body?
+        isRedacted: Bool = false, body: Body?, prepare: Prepare?
     ) {
         self.name = name
         row = MethodRows.add(name, of: type)
@@ -34,6 +40,7 @@ package final class ActorMethod: Sendable {
         self.isIdempotent = isIdempotent
         self.isRedacted = isRedacted
         self.body = body
+        self.prepare = prepare
     }
 
     package var runsInPlace: Bool { body != nil }

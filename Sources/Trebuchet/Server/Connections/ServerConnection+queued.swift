@@ -37,7 +37,7 @@ extension ServerConnection: CallOwner {
                 shard.calls.add(
                     QueuedCall(
                         operation, of: record, method, callID: callID, bytes: bytes, within: limit,
-                        by: MonotonicClock.now &+ limit.nanoseconds, for: self))
+                        by: MonotonicClock.now &+ limit.nanoseconds, from: caller, for: self))
                 queued += 1
             } catch {
                 record.life.leave()
