@@ -36,12 +36,15 @@ package enum BenchCommand {
         try arguments.double("--seconds", in: 0.1...3600) ?? least
     }
 
+    /// - Parameter expected: what an answer has to have.
     static func requests(
-        _ arguments: ParsedArguments, _ message: [UInt8], _ url: String, subprotocol: String?
+        _ arguments: ParsedArguments, _ message: [UInt8], _ url: String, subprotocols: [String] = [],
+        expecting expected: String? = nil
     ) async throws -> BenchReport {
         let inFlight = try arguments.int("--in-flight", in: 1...10_000) ?? 16
-        return try await RequestLoad(messages: Array(repeating: message, count: inFlight)).run(
-            url: url, subprotocol: subprotocol, connections: try arguments.int("--connections", in: 1...19_000) ?? 64,
+        let load = RequestLoad(messages: Array(repeating: message, count: inFlight), expecting: expected)
+        return try await load.run(
+            url: url, subprotocols: subprotocols, connections: try arguments.int("--connections", in: 1...19_000) ?? 64,
             seconds: try seconds(arguments))
     }
 

@@ -4,8 +4,15 @@ import Platform
 /// The figures of a run, in the order in which they are printed.
 struct BenchReport {
     private var rows: [(name: String, value: Double)] = []
+    /// What was measured, where a benchmark has several.
+    private var subject: (name: String, text: String)?
 
     subscript(name: String) -> Double? { rows.first { $0.name == name }?.value }
+
+    /// Says what the figures are of, before all of them.
+    ///
+    /// - Parameter text: without anything that JSON would escape.
+    mutating func tell(_ name: String, _ text: String) { subject = (name, text) }
 
     mutating func add(_ name: String, _ value: Double) { rows.append((name, value)) }
 
@@ -20,12 +27,14 @@ struct BenchReport {
 
     func print(asJSON: Bool) {
         if asJSON {
-            let members = rows.map { "\"\($0.name)\":\(Self.text($0.value))" }
+            let told = subject.map { ["\"\($0.name)\":\"\($0.text)\""] } ?? []
+            let members = told + rows.map { "\"\($0.name)\":\(Self.text($0.value))" }
             return Swift.print("{" + members.joined(separator: ",") + "}")
         }
-        let width = rows.map(\.name.count).max() ?? 0
-        for row in rows {
-            Swift.print(row.name + String(repeating: " ", count: width - row.name.count + 2) + Self.text(row.value))
+        let lines = (subject.map { [($0.name, $0.text)] } ?? []) + rows.map { ($0.name, Self.text($0.value)) }
+        let width = lines.map(\.0.count).max() ?? 0
+        for (name, text) in lines {
+            Swift.print(name + String(repeating: " ", count: width - name.count + 2) + text)
         }
     }
 

@@ -12,7 +12,10 @@ struct MeasuredServer {
     let url: String
     /// nil of one that was named by its address alone.
     let process: ServerProcess?
-    private let isOurs: Bool
+    /// That of its own; nil of one that runs by itself.
+    private let child: ServerChild?
+
+    var isOurs: Bool { child != nil }
 
     /// The one that `--url` and `--pid` name, or one of its own that hosts the example actors and no services: these know their
     /// callers, and so cost each connection something.
@@ -22,12 +25,13 @@ struct MeasuredServer {
     ///   - reactors: of the one of its own.
     init(_ arguments: ParsedArguments, _ options: [String] = [], reactors: Int = 1) throws {
         guard let url = arguments.string("--url") else {
+            if arguments.has("--pid") { throw UsageError("--pid goes with --url") }
             self = try MeasuredServer(["--bench"] + options, reactors: reactors)
             return
         }
         self.url = url
         process = try arguments.int("--pid", in: 1...Int(Int32.max)).map { ServerProcess(pid: Int32($0)) }
-        isOurs = false
+        child = nil
     }
 
     /// Starts it and waits until it listens.
@@ -39,16 +43,30 @@ struct MeasuredServer {
     ///
     /// - Parameter cores: on which it may run; nil for all.
     init(command: [String], cores: [Int]? = nil) throws {
-        guard let pipe = Pipe() else { throw UsageError("pipe: \(String(cString: strerror(errno)))") }
+        guard let pipe = Pipe(), let life = Pipe() else {
+            throw UsageError("pipe: \(String(cString: strerror(errno)))")
+        }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         posix_spawn_file_actions_adddup2(&actions, pipe.writeEnd, STDOUT_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, life.readEnd, STDIN_FILENO)
         defer { posix_spawn_file_actions_destroy(&actions) }
         var words: [UnsafeMutablePointer<CChar>?] =
             (["trebuchet"] + command).map { $0.withCString { strdup($0) } } + [nil]
         defer { for word in words { free(word) } }
         var pid: pid_t = 0
-        let status = posix_spawn(&pid, "/proc/self/exe", &actions, nil, &words, environ)
+        // Its input ends when this process does, however that is.
+        var variables: [UnsafeMutablePointer<CChar>?] = []
+        var next = environ
+        while let variable = next.pointee {
+            variables.append(variable)
+            next += 1
+        }
+        let mark = strdup(ServerChild.endsWithInput + "=1")
+        defer { free(mark) }
+        variables += [mark, nil]
+        let status = posix_spawn(&pid, "/proc/self/exe", &actions, nil, &words, &variables)
+        close(life.readEnd)
         guard status == 0 else { throw UsageError("starting a server: \(String(cString: strerror(status)))") }
         // Before it has other threads, which inherit it.
         if let cores { Cores.keep(pid, on: cores) }
@@ -59,11 +77,13 @@ struct MeasuredServer {
             text.unicodeScalars.append(UnicodeScalar(byte))
         }
         guard let url = text.split(separator: " ").first(where: { $0.contains("://") }) else {
-            throw UsageError("the server did not start: \(text)")
+            let command = "trebuchet \(command.joined(separator: " "))"
+            throw UsageError(
+                text.isEmpty ? "'\(command)' did not start, as it says itself" : "'\(command)' did not start: \(text)")
         }
         self.url = String(url)
         process = ServerProcess(pid: pid)
-        isOurs = true
+        child = ServerChild(pid, input: life.writeEnd)
     }
 
     /// For a benchmark that cannot do without.
@@ -73,10 +93,5 @@ struct MeasuredServer {
     }
 
     /// Ends the one of its own.
-    func stop() {
-        guard isOurs, let process else { return }
-        kill(process.pid, SIGKILL)
-        var status: Int32 = 0
-        waitpid(process.pid, &status, 0)
-    }
+    func stop() { child?.stop() }
 }

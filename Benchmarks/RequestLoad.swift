@@ -23,31 +23,40 @@ final class RequestLoad: @unchecked Sendable {
     /// Those in flight on each connection.
     private var messages: [[UInt8]]
     private let script: (any RequestScript)?
+    /// What an answer has that is none of an error.
+    fileprivate let expected: String?
     private let isAwake: Bool
     /// What the first that failed was answered.
     private var refusal: String?
+    /// Why the first that was closed was.
+    private var closing: String?
     private var latency = Histogram()
     private var isCounting = false
     private var sockets: [WebSocket] = []
 
     /// - Parameters:
     ///   - script: makes each message and looks at the answers; nil sends them as they are.
+    ///   - expected: what the first answer on each connection has to have; nil takes any.
     ///   - isAwake: whether the load never sleeps, see `Reactor.keptAwake`.
-    init(messages: [[UInt8]], script: (any RequestScript)? = nil, isAwake: Bool = false) {
+    init(
+        messages: [[UInt8]], script: (any RequestScript)? = nil, expecting expected: String? = nil,
+        isAwake: Bool = false
+    ) {
         self.messages = messages
         self.script = script
+        self.expected = expected
         self.isAwake = isAwake
     }
 
     fileprivate var inFlight: Int { messages.count }
 
     /// Runs for `seconds` after half a second of warming up.
-    func run(url: String, subprotocol: String?, connections: Int, seconds: Double) async throws -> BenchReport {
+    func run(url: String, subprotocols: [String], connections: Int, seconds: Double) async throws -> BenchReport {
         let group = try ReactorGroup.clients()
         let reactor = group.reactors[0]
         for _ in 0..<connections {
             let socket = try await WebSocketClient.connect(
-                to: url, subprotocols: subprotocol.map { [$0] } ?? [], limits: .wide, reactors: group
+                to: url, subprotocols: subprotocols, limits: .wide, reactors: group
             ) { _ in Connection(self) }
             await reactor.perform { self.sockets.append(socket) }
         }
@@ -63,8 +72,14 @@ final class RequestLoad: @unchecked Sendable {
         try await Progress.run(seconds: seconds) { self.answers.load(ordering: .relaxed) }
         let took = MonotonicClock.seconds(since: start)
         let count = answers.load(ordering: .relaxed) - before
-        let (latency, refusal) = await reactor.perform { (self.finish(), self.refusal) }
+        let (latency, refusal, closing) = await reactor.perform { (self.finish(), self.refusal, self.closing) }
         if let refusal { throw UsageError("\(url) does not do what is measured: \(refusal)") }
+        guard count > 0 else {
+            let reason =
+                closing.map { "it closed the connection: \($0)" }
+                ?? "it answered none of \(connections * inFlight) messages"
+            throw UsageError("\(url) does not do what is measured: \(reason)")
+        }
         var report = BenchReport()
         report.add("connections", connections)
         report.add("in_flight", inFlight)
@@ -80,6 +95,11 @@ final class RequestLoad: @unchecked Sendable {
     fileprivate func failed(_ answer: String? = nil) {
         if let answer, refusal == nil { refusal = String(answer.prefix(500)) }
         if !sockets.isEmpty { errors.add(1, ordering: .relaxed) }
+    }
+
+    fileprivate func didClose(_ code: WebSocketCloseCode, _ reason: String) {
+        if !sockets.isEmpty, closing == nil { closing = reason.isEmpty ? "\(code)" : "\(code), \(reason)" }
+        failed()
     }
 
     private func finish() -> Histogram {
@@ -119,7 +139,7 @@ final class RequestLoad: @unchecked Sendable {
             if isFirst {
                 isFirst = false
                 let text = String(decoding: message, as: UTF8.self)
-                if text.contains(#""error""#) { load.failed(text) }
+                if text.contains(#""error""#) || load.expected.map({ !text.contains($0) }) == true { load.failed(text) }
             }
             let now = MonotonicClock.now
             load.answered(message, after: now &- sent[next])
@@ -128,7 +148,9 @@ final class RequestLoad: @unchecked Sendable {
             next = next + 1 == sent.count ? 0 : next + 1
         }
 
-        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) { load.failed() }
+        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
+            load.didClose(code, reason)
+        }
     }
 }
 

@@ -1,4 +1,7 @@
 import Commands
+import Glibc
+import TrebuchetServices
+import TrebuchetWire
 
 extension BenchCommand {
     static let rpc = measure(
@@ -12,7 +15,14 @@ extension BenchCommand {
             MeasuredServer.url,
             OptionSpec("--size", "BYTES", "call board.length(of:) with a string of this size; needs 'serve --bench'"),
             OptionSpec("--uuid", nil, "call board.same(_:) with a UUID, which it gives back; needs 'serve --bench'"),
-            connections, inFlight, OptionSpec("--seconds", "S", "how long to measure (5; with --call 2)"),
+            OptionSpec("--actor", "NAME", "call an actor of your own, at --url"),
+            OptionSpec("--method", "NAME", "its method, as in 'place(_:)'"),
+            OptionSpec("--arguments", "JSON", "what it is called with each time, as a JSON array ([])"),
+            OptionSpec(
+                "--token", "TOKEN",
+                "who calls, at --url; else that of TREBUCHET_TOKEN, which others on the machine cannot see"),
+            connections, OptionSpec("--in-flight", "N", "messages in flight on each (16); with --call at most 1000"),
+            OptionSpec("--seconds", "S", "how long to measure (5; with --call 2)"),
         ],
         discussion: """
             --call add is counter.add(_:), with an Int both ways; place takes an order of some 200 bytes and gives a receipt, plain
@@ -33,7 +43,8 @@ extension BenchCommand {
             throw UsageError(
                 "--call \(name): one of \(CallRounds.Call.allCases.map(\.rawValue).joined(separator: " "))")
         }
-        for option in ["--url", "--size", "--uuid"] where arguments.has(option) {
+        for option in ["--url", "--size", "--uuid", "--actor", "--method", "--arguments", "--token"]
+        where arguments.has(option) {
             throw UsageError("\(option) does not go with --call, which says what is called at servers of its own")
         }
         let load = CallRounds(
@@ -45,16 +56,45 @@ extension BenchCommand {
 
     private static func simple(_ arguments: ParsedArguments) async throws -> BenchReport {
         if arguments.has("--rounds") { throw UsageError("--rounds goes with --call") }
-        if arguments.has("--size"), arguments.has("--uuid") { throw UsageError("--size does not go with --uuid") }
+        for option in ["--token", "--actor"] where arguments.has(option) && !arguments.has("--url") {
+            throw UsageError("\(option) goes with --url")
+        }
+        let call = try message(arguments)
+        let token = arguments.string("--token") ?? getenv("TREBUCHET_TOKEN").map { String(cString: $0) }
+        let isShown = arguments.has("--url") && token?.isEmpty == false
         let server = try MeasuredServer(arguments)
         defer { server.stop() }
-        var call = Invocation.text("counter", "add(_:)", ["1"])
-        if let size = try arguments.int("--size", in: 0...(1 << 20) - 200) {
-            call = Invocation.text("board", "length(of:)", ["\"" + String(repeating: "x", count: size) + "\""])
-        } else if arguments.has("--uuid") {
-            call = Invocation.text("board", "same(_:)", ["\"0B5E9F4C-7C1B-4E0B-9C55-0D6E1F6A2B3C\""])
+        return try await requests(
+            arguments, Array(call.utf8), server.url,
+            subprotocols: [Invocation.subprotocol] + (isShown ? ["bearer.\(token!)"] : []),
+            expecting: #""type":"response""#)
+    }
+
+    private static func message(_ arguments: ParsedArguments) throws -> String {
+        let ways = ["--size", "--uuid", "--actor"].filter { arguments.has($0) }
+        guard ways.count < 2 else { throw UsageError("\(ways[1]) does not go with \(ways[0])") }
+        if let actor = arguments.string("--actor") {
+            guard let method = arguments.string("--method") else { throw UsageError("--actor needs --method") }
+            let text = arguments.string("--arguments") ?? "[]"
+            let isArray = Array(text.utf8).withUnsafeBytes {
+                (try? ValueCoder().decode([JSONValue].self, from: $0)) != nil
+            }
+            guard isArray, let first = text.firstIndex(of: "["), let last = text.lastIndex(of: "]") else {
+                throw UsageError("--arguments \(text): a JSON array, as in '[1, \"two\"]'")
+            }
+            for name in [actor, method] where !name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C }) {
+                throw UsageError("'\(name)' is no name of an actor or a method")
+            }
+            return Invocation.text(actor, method, [String(text[text.index(after: first)..<last])])
         }
-        return try await requests(arguments, Array(call.utf8), server.url, subprotocol: Invocation.subprotocol)
+        for option in ["--method", "--arguments"] where arguments.has(option) {
+            throw UsageError("\(option) goes with --actor")
+        }
+        if let size = try arguments.int("--size", in: 0...(1 << 20) - 200) {
+            return Invocation.text("board", "length(of:)", ["\"" + String(repeating: "x", count: size) + "\""])
+        }
+        guard arguments.has("--uuid") else { return Invocation.text("counter", "add(_:)", ["1"]) }
+        return Invocation.text("board", "same(_:)", ["\"0B5E9F4C-7C1B-4E0B-9C55-0D6E1F6A2B3C\""])
     }
 
     static let bareEcho = CommandSpec(

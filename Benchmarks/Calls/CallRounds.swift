@@ -56,6 +56,7 @@ package struct CallRounds {
             if call == .crossing { costsAtHome.append(try await measure(reactors: 1, nil).cost) }
         }
         var report = BenchReport()
+        report.tell("call", call.rawValue)
         report.add("connections", connections)
         report.add("in_flight", inFlight)
         report.add("rounds", rounds)
@@ -92,7 +93,7 @@ package struct CallRounds {
             messages: (0..<inFlight).map { Array(call.message($0).utf8) }, script: answers, isAwake: true)
         let before = try process.processorTime()
         let report = try await load.run(
-            url: server.url, subprotocol: Invocation.subprotocol, connections: connections, seconds: seconds)
+            url: server.url, subprotocols: [Invocation.subprotocol], connections: connections, seconds: seconds)
         let cost = Double(try process.processorTime() - before) / Double(load.answers.load(ordering: .relaxed))
         guard answers.failures == 0, report["errors"] == 0, let rate = report["messages_per_second"], rate > 0 else {
             throw UsageError("\(answers.failures) calls of \(call.rawValue) failed")

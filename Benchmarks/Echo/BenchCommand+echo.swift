@@ -1,4 +1,5 @@
 import Commands
+import Transports
 
 extension BenchCommand {
     static let echo = measure(
@@ -25,18 +26,31 @@ extension BenchCommand {
                 throw UsageError("\(option) goes with --bare")
             }
             let url = arguments.string("--url") ?? "ws://127.0.0.1:9001"
-            return try await requests(arguments, Array(repeating: 0x61, count: size), url, subprotocol: nil)
+            do {
+                return try await requests(arguments, Array(repeating: 0x61, count: size), url)
+            } catch let error as TransportError where !arguments.has("--url") {
+                throw UsageError("\(error); 'trebuchet bench echo-server' starts what this measures")
+            }
         }
         guard !arguments.has("--url") else {
             throw UsageError("--url does not go with --bare, which starts servers of its own")
         }
+        let connections = try arguments.int("--connections", in: 1...19_000) ?? 64
+        let inFlight = try arguments.int("--in-flight", in: 1...1_000) ?? 16
+        guard size * inFlight <= mostUnderWay / connections else {
+            throw UsageError(
+                "\(connections) connections with \(inFlight) messages of \(size) bytes in flight are more than \(mostUnderWay >> 20) "
+                    + "MiB under way at once: fewer of --connections, --in-flight or --size")
+        }
         return try await EchoRounds(
-            size: size, connections: try arguments.int("--connections", in: 1...19_000) ?? 64,
-            inFlight: try arguments.int("--in-flight", in: 1...1_000) ?? 16,
+            size: size, connections: connections, inFlight: inFlight,
             rounds: try arguments.int("--rounds", in: 1...1_000) ?? 3, seconds: try seconds(arguments, or: 2),
             tls: try TLSOptions.server(arguments)
         ).run()
     }
+
+    /// Bytes that an echo holds for peers that have not read yet.
+    private static let mostUnderWay = 256 << 20
 
     static let echoServer = CommandSpec(
         name: "bench echo-server", summary: "a bare WebSocket echo, until SIGINT or SIGTERM",

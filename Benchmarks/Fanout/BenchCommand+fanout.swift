@@ -26,26 +26,42 @@ extension BenchCommand {
     ) { arguments in
         if arguments.has("--bare") { return try await besideBare(arguments) }
         if arguments.has("--rounds") { throw UsageError("--rounds goes with --bare") }
+        let subscribers = try arguments.int("--subscribers", in: 1...19_000) ?? 1000
+        // One at least has to read, to be measured.
+        let stalled = try arguments.int("--stalled", in: 0...(subscribers - 1)) ?? 0
+        let size = try arguments.int("--size", in: leastState...largestState) ?? 200
+        let (rate, seconds) = try rate(arguments, for: try seconds(arguments))
         let server = try MeasuredServer(arguments)
         defer { server.stop() }
-        let subscribers = try arguments.int("--subscribers", in: 1...19_000) ?? 1000
-        let load = FanoutLoad(
-            rate: try arguments.double("--rate", in: 0.1...100_000) ?? 500,
-            target: arguments.has("--whole") ? "rewrite(stamp:)" : "publish(stamp:)")
+        let load = FanoutLoad(rate: rate, target: arguments.has("--whole") ? "rewrite(stamp:)" : "publish(stamp:)")
         return try await load.run(
-            [server], subscribers: subscribers, stalled: try arguments.int("--stalled", in: 0...subscribers) ?? 0,
-            size: try arguments.int("--size", in: 1...(1 << 20)) ?? 200, seconds: try seconds(arguments))
+            [server], subscribers: subscribers, stalled: stalled, size: size, seconds: seconds)
+    }
+
+    /// Bytes of the state without any padding, and of one that goes into a message with all around it.
+    private static let leastState = 40
+    private static let largestState = (1 << 20) - 400
+
+    /// Updates per second, of which one at least comes while it is measured.
+    private static func rate(
+        _ arguments: ParsedArguments, for seconds: Double
+    ) throws -> (rate: Double, seconds: Double) {
+        let rate = try arguments.double("--rate", in: 0.1...100_000) ?? 500
+        guard rate * seconds >= 1 else {
+            throw UsageError("--rate \(rate) makes no change in \(seconds) s: more of --rate or --seconds")
+        }
+        return (rate, seconds)
     }
 
     private static func besideBare(_ arguments: ParsedArguments) async throws -> BenchReport {
         for option in ["--url", "--pid", "--whole", "--stalled"] where arguments.has(option) {
             throw UsageError("\(option) does not go with --bare, which starts servers of its own")
         }
+        let (rate, seconds) = try rate(arguments, for: try seconds(arguments, or: 2))
         return try await FanoutRounds(
             subscribers: try arguments.int("--subscribers", in: 1...9_000) ?? 1000,
-            size: try arguments.int("--size", in: 1...(1 << 15)) ?? 200,
-            rate: try arguments.double("--rate", in: 0.1...100_000) ?? 500,
-            rounds: try arguments.int("--rounds", in: 1...1_000) ?? 3, seconds: try seconds(arguments, or: 2)
+            size: try arguments.int("--size", in: leastState...(1 << 15)) ?? 200, rate: rate,
+            rounds: try arguments.int("--rounds", in: 1...1_000) ?? 3, seconds: seconds
         ).run()
     }
 }

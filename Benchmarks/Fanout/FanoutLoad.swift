@@ -86,7 +86,9 @@ final class FanoutLoad: @unchecked Sendable {
         report.add("seconds", took)
         report.add("deliveries_per_second", Double(count) / took)
         guard count > 0 || stalled == subscribers else {
-            throw UsageError("no change came from \(server.url): it has to be started with 'serve --bench'")
+            throw UsageError(
+                "no change came from \(server.url)"
+                    + (server.isOurs ? "" : ": it has to be started with 'serve --bench'"))
         }
         let (latency, skipped) = await reactor.perform { self.stop() }
         report.add("skipped", skipped)

@@ -41,7 +41,8 @@ struct FanoutRounds {
             let (outcome, time) = try await count.run(at: server, size: size)
             ours.add(outcome, time)
             server.stop()
-            bytes = outcome.bytes / max(1, outcome.count)
+            guard outcome.count > 0 else { throw UsageError("no change came from the server: more of --seconds") }
+            bytes = outcome.bytes / outcome.count
             let other = try MeasuredServer(
                 command: [
                     "bench", "bare-fanout", "--port", "0", "--tick", "\(FanoutCount.tick)", "--size", "\(bytes)",

@@ -17,6 +17,7 @@ package enum CommandLineTool {
 
     /// Does what the arguments of the process say; exits with 1 after an error and 2 after a wrong use.
     package static func main() async {
+        ServerChild.endWithInput()
         // Lines appear as they are printed, also in a pipe.
         setvbuf(stdout, nil, _IOLBF, 0)
         let arguments = Array(CommandLine.arguments.dropFirst())

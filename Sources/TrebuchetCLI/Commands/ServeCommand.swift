@@ -161,6 +161,10 @@ enum ServeCommand {
         let host = arguments.string("--host") ?? "127.0.0.1"
         let port = try arguments.int("--port", in: 0...65535) ?? 8080
         let reactors = try arguments.int("--reactors", in: 1...1024)
+        let asksForCalls = arguments.has("--bench-callers")
+        guard !asksForCalls || arguments.has("--bench") else {
+            throw UsageError("--bench-callers belongs to --bench")
+        }
         let origins = try arguments.string("--origins").map(Self.origins)
         let proxies = try arguments.string("--trusted-proxies").map(Self.trustedProxies) ?? []
 
@@ -185,9 +189,7 @@ enum ServeCommand {
             arguments, store: file ?? MemoryStore(), engine: cluster?.1, say: operators.say)
         var access = services.access
         access.origins = origins
-        let asksForCalls = arguments.has("--bench-callers")
         if asksForCalls {
-            guard arguments.has("--bench") else { throw UsageError("--bench-callers belongs to --bench") }
             access.authenticate = { _ in Principal(id: "bench", roles: ["clerk"]) }
         }
         access.trustedProxies = proxies
@@ -207,7 +209,8 @@ enum ServeCommand {
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let site = "\(tls == nil ? "http" : "https")://\(address)/"
-        let names = (hostsExamples ? ["todos", "counter", "game"] : []) + services.names
+        let ofBench = hostsExamples && arguments.has("--bench") ? ["board", "bank", "orders"] : []
+        let names = (hostsExamples ? ["todos", "counter", "game"] : []) + ofBench + services.names
         let list = names.isEmpty ? "nothing" : names.joined(separator: ", ")
         print("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
         print(
