@@ -69,7 +69,7 @@ struct StoreLoad {
         let load = RequestLoad(
             messages: (0..<inFlight).map { Array(Invocation.text("tally", "add(_:)", ["1"], id: "c\($0)").utf8) })
         let report = try await load.run(
-            url: url, subprotocol: Invocation.subprotocol, connections: connections, seconds: seconds)
+            url: url, subprotocols: [Invocation.subprotocol], connections: connections, seconds: seconds)
         await server.shutdown(drain: .zero)
         return report["messages_per_second"] ?? 0
     }

@@ -89,7 +89,7 @@ struct TransferLoad {
         let process = try server.knownProcess()
         let (time, written) = (try process.processorTime(), try process.writtenBytes())
         let figures = try await load.run(
-            url: server.url, subprotocol: Invocation.subprotocol, connections: isAlone ? 1 : connections,
+            url: server.url, subprotocols: [Invocation.subprotocol], connections: isAlone ? 1 : connections,
             seconds: seconds)
         let transfers = Double(max(1, load.answers.load(ordering: .relaxed)))
         let cost = Double(try process.processorTime() - time) / 1_000 / transfers
