@@ -42,10 +42,21 @@ package enum BenchCommand {
         expecting expected: String? = nil
     ) async throws -> BenchReport {
         let inFlight = try arguments.int("--in-flight", in: 1...10_000) ?? 16
+        let connections = try arguments.int("--connections", in: 1...19_000) ?? 64
+        try checkUnderWay(connections, inFlight, message.count)
         let load = RequestLoad(messages: Array(repeating: message, count: inFlight), expecting: expected)
         return try await load.run(
-            url: url, subprotocols: subprotocols, connections: try arguments.int("--connections", in: 1...19_000) ?? 64,
-            seconds: try seconds(arguments))
+            url: url, subprotocols: subprotocols, connections: connections, seconds: try seconds(arguments))
+    }
+
+    /// Bytes under way that a server and its load have memory for.
+    private static let mostUnderWay = 256 << 20
+
+    static func checkUnderWay(_ connections: Int, _ inFlight: Int, _ bytes: Int) throws(UsageError) {
+        guard bytes * inFlight > mostUnderWay / connections else { return }
+        throw UsageError(
+            "\(connections) connections with \(inFlight) messages of \(bytes) bytes in flight are more than \(mostUnderWay >> 20) MiB under "
+                + "way at once: fewer of --connections, --in-flight or --size")
     }
 
     private static let idle = measure(

@@ -37,20 +37,13 @@ extension BenchCommand {
         }
         let connections = try arguments.int("--connections", in: 1...19_000) ?? 64
         let inFlight = try arguments.int("--in-flight", in: 1...1_000) ?? 16
-        guard size * inFlight <= mostUnderWay / connections else {
-            throw UsageError(
-                "\(connections) connections with \(inFlight) messages of \(size) bytes in flight are more than \(mostUnderWay >> 20) "
-                    + "MiB under way at once: fewer of --connections, --in-flight or --size")
-        }
+        try checkUnderWay(connections, inFlight, size)
         return try await EchoRounds(
             size: size, connections: connections, inFlight: inFlight,
             rounds: try arguments.int("--rounds", in: 1...1_000) ?? 3, seconds: try seconds(arguments, or: 2),
             tls: try TLSOptions.server(arguments)
         ).run()
     }
-
-    /// Bytes that an echo holds for peers that have not read yet.
-    private static let mostUnderWay = 256 << 20
 
     static let echoServer = CommandSpec(
         name: "bench echo-server", summary: "a bare WebSocket echo, until SIGINT or SIGTERM",

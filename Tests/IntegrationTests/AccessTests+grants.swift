@@ -4,7 +4,34 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
+/// Signs in whoever asks for it, over the connection that he has.
+@Trebuchet
+distributed actor Turnstile {
+    distributed func become(_ name: String) { Caller.current?.connection.principal = Principal(id: name) }
+    distributed func pass() -> String? { Caller.current?.principal?.id }
+}
+
 extension AccessTests {
+    @Test("a grant is no one else's who signs in over the same connection")
+    func grantsOfOthers() async throws {
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0), access: AccessPolicy(authenticate: Self.keys))
+        await server.expose(Turnstile(actorSystem: server.actorSystem), as: "turnstile")
+        server.authorize(keepsGrants: true) { caller, _, target in
+            target == "become(_:)" || caller?.principal?.id == "ada"
+        }
+        let address = try await server.start()
+        let client = try await connect(address, token: "ada-key")
+        let turnstile = try client.resolve(Turnstile.self, id: "turnstile")
+        #expect(try await turnstile.pass() == "ada")
+        #expect(try await turnstile.pass() == "ada")
+        try await turnstile.become("bob")
+        let error = await #expect(throws: TrebuchetError.self) { try await turnstile.pass() }
+        #expect(error?.code == .unauthorized)
+        await client.close()
+        await server.shutdown(drain: .zero)
+    }
+
     @Test("what was granted once is not asked for again, until the rules change or somebody else asks")
     func keptGrants() async throws {
         let asked = Mutex<[String]>([])

@@ -66,6 +66,22 @@ import Trebuchet
         await server.shutdown(drain: .zero)
     }
 
+    @Test("rights that are changed count from then on, and a refusal until they are")
+    func rights() async throws {
+        let rights = Rights()
+        let keys = AccessPolicy.apiKeys(["k-ada": Principal(id: "ada", roles: ["keeper"])])
+        let server = try await serveWithRights(AccessPolicy(authenticate: keys), rights)
+        let ada = try await connect(to: try #require(server.address?.port), key: "k-ada")
+        let vault = try ada.resolve(Vault.self, id: "vault")
+        await #expect(throws: TrebuchetError.self) { try await vault.open(guess: "swordfish") }
+        rights.change(["ada"], at: server)
+        #expect(try await vault.open(guess: "swordfish"))
+        rights.change([], at: server)
+        await #expect(throws: TrebuchetError.self) { try await vault.open(guess: "swordfish") }
+        await ada.close()
+        await server.shutdown(drain: .zero)
+    }
+
     @Test("a vault whose server asks nobody stays shut, and its own code opens it")
     func nobody() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))

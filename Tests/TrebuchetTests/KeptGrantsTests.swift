@@ -8,32 +8,35 @@ import TrebuchetActors
     func grants() {
         var grants = KeptGrants()
         func has(_ actor: String, _ target: String, _ rules: UInt64 = 0) -> Bool {
-            grants.contains(ActorName(actor), target, by: rules)
+            grants.contains(ActorName(actor), target, on: .init(rules: rules))
         }
+        let (before, after) = (KeptGrants.Basis(), KeptGrants.Basis(rules: 1))
         #expect(!has("room", "enter()"))
-        grants.add(ActorName("room"), "enter()", by: 0)
-        grants.add(ActorName("caf\u{E9}"), "enter()", by: 0)
+        grants.add(ActorName("room"), "enter()", on: before)
+        grants.add(ActorName("caf\u{E9}"), "enter()", on: before)
         #expect(has("room", "enter()") && has("caf\u{E9}", "enter()"))
         #expect(!has("room", "leave()") && !has("rooms", "enter()") && !has("", "roomenter()"))
         #expect(!has("cafe\u{301}", "enter()"), "another actor, whose name is equal as text")
         #expect(!has("room", "enter()", 1), "the rules have changed")
-        grants.add(ActorName("room"), "enter()", by: 0)
+        grants.add(ActorName("room"), "enter()", on: before)
         #expect(!has("room", "enter()", 1), "a grant by rules of before")
-        grants.add(ActorName("room"), "enter()", by: 1)
+        grants.add(ActorName("room"), "enter()", on: after)
         #expect(has("room", "enter()", 1))
+        #expect(
+            !grants.contains(ActorName("room"), "enter()", on: .init(rules: 1, principal: 1)), "another has signed in")
     }
 
     @Test("a connection has the last of them, and none of what is long")
     func limits() {
         var grants = KeptGrants()
-        func has(_ target: String) -> Bool { grants.contains(ActorName("a"), target, by: 0) }
-        for number in 0..<KeptGrants.most { grants.add(ActorName("a"), "\(number)", by: 0) }
+        func has(_ target: String) -> Bool { grants.contains(ActorName("a"), target, on: .init()) }
+        for number in 0..<KeptGrants.most { grants.add(ActorName("a"), "\(number)", on: .init()) }
         #expect((0..<KeptGrants.most).allSatisfy { has("\($0)") })
-        grants.add(ActorName("a"), "next", by: 0)
+        grants.add(ActorName("a"), "next", on: .init())
         #expect(!has("0") && has("1") && has("next"))
         let long = String(repeating: "x", count: KeptGrants.longestTarget + 1)
-        grants.add(ActorName("a"), long, by: 0)
-        grants.add(ActorName(String(repeating: "x", count: ActorName.longest + 1)), "b", by: 0)
+        grants.add(ActorName("a"), long, on: .init())
+        grants.add(ActorName(String(repeating: "x", count: ActorName.longest + 1)), "b", on: .init())
         #expect(!has(long) && has("1"))
     }
 }

@@ -1,5 +1,5 @@
 public import Transports
-internal import Synchronization
+package import Synchronization
 
 /// The connection that a call came over, as actors see it: who is at its other end, and when it goes. An actor that lives in a
 /// client sees its server there.
@@ -37,6 +37,8 @@ public final class CallerConnection: Sendable, Hashable {
     /// No other connection of the process has it, or ever had it.
     package let number = CallerConnection.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     private let state: Mutex<State>
+    /// How often `principal` was set; counted up once it is, so that who has read this reads no one of before.
+    package let principalChanges = Atomic<UInt64>(0)
 
     private static let lastNumber = Atomic<UInt64>(0)
 
@@ -69,7 +71,10 @@ public final class CallerConnection: Sendable, Hashable {
         set {
             if isShared { return }
             let (changed, observers) = state.withLock { state in
-                defer { (state.principal, state.revocation) = (newValue, nil) }
+                defer {
+                    (state.principal, state.revocation) = (newValue, nil)
+                    principalChanges.add(1, ordering: .releasing)
+                }
                 return (
                     state.revocation == nil ? nil : state.rightsChanged,
                     state.principal == newValue ? [] : state.principalObservers

@@ -38,11 +38,13 @@ extension ServerConnection {
     ) -> Bool {
         guard shard.keepsGrants else { return mayCall(caller, actorID, target) }
         // Before it is asked: a grant by rules that change meanwhile is one by those before.
-        let rules = shard.parts.rules.load(ordering: .acquiring)
+        let basis = KeptGrants.Basis(
+            rules: shard.parts.rules.load(ordering: .acquiring),
+            principal: caller?.connection.principalChanges.load(ordering: .acquiring) ?? 0)
         let actor = ActorName(actorID)
-        if grants.contains(actor, target, by: rules) { return true }
+        if grants.contains(actor, target, on: basis) { return true }
         guard mayCall(caller, actorID, target) else { return false }
-        grants.add(actor, target, by: rules)
+        grants.add(actor, target, on: basis)
         return true
     }
 
