@@ -1,7 +1,7 @@
 // What Docs/Tasks.md shows, as a newcomer's package has it: nothing but the public interface.
 
 public import Distributed
-internal import Synchronization
+import Synchronization
 public import Trebuchet
 
 public struct TodoState: Codable, Sendable {
