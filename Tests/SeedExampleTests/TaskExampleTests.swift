@@ -23,10 +23,12 @@ import Trebuchet
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let root = folder.deletingLastPathComponent().deletingLastPathComponent()
         let page = try String(contentsOf: root.appending(path: "Docs/Tasks.md"), encoding: .utf8)
-        let source = try String(contentsOf: folder.appending(path: "TaskExamples.swift"), encoding: .utf8)
+        let source = try ["TaskExamples.swift", "TaskRightsExamples.swift"].map {
+            try String(contentsOf: folder.appending(path: $0), encoding: .utf8)
+        }.joined()
         let blocks = page.matches(of: /(?s)```swift\n(.*?)```/).map(\.output.1)
         #expect(blocks.count > 8)
-        for block in blocks { #expect(source.contains(block), "not in TaskExamples.swift:\n\(block)") }
+        for block in blocks { #expect(source.contains(block), "in none of them:\n\(block)") }
     }
 
     @Test("a client that has the protocol alone calls and observes")

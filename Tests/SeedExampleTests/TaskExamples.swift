@@ -1,7 +1,6 @@
 // What Docs/Tasks.md shows, as a newcomer's package has it: nothing but the public interface.
 
 public import Distributed
-import Synchronization
 public import Trebuchet
 
 public struct TodoState: Codable, Sendable {
@@ -72,30 +71,6 @@ func serveWithKeys(_ keys: [String: Principal]) async throws -> TrebuchetServer 
     }
     try await server.start()
     return server
-}
-
-func serveWithRights(_ access: AccessPolicy, _ rights: Rights) async throws -> TrebuchetServer {
-    let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
-    await server.expose(Vault(actorSystem: server.actorSystem), as: "vault")
-    server.authorize(keepsGrants: true) { caller, actorID, target in
-        rights.has(caller?.principal?.id, actorID, target)
-    }
-    try await server.start()
-    return server
-}
-
-/// Who may do what; changed while the server runs.
-final class Rights: Sendable {
-    private let keepers = Mutex<Set<String>>([])
-
-    func has(_ caller: String?, _ actorID: String, _ target: String) -> Bool {
-        keepers.withLock { caller.map($0.contains) ?? false }
-    }
-
-    func change(_ keepers: Set<String>, at server: TrebuchetServer) {
-        self.keepers.withLock { $0 = keepers }
-        server.rulesDidChange()
-    }
 }
 
 func connect(to port: Int, key: String) async throws -> TrebuchetClient {
