@@ -25,7 +25,7 @@ extension BenchCommand {
             OptionSpec("--seconds", "S", "how long to measure (5; with --call 2)"),
         ],
         discussion: """
-            --call add is counter.add(_:), with an Int both ways; place takes an order of some 200 bytes and gives a receipt, plain
+            --call add is counter.add(_:), with an Int both ways; place takes an order of 236 bytes and gives a receipt, plain
             Codable; submit the same with @Wire; scale has a Double both ways; later is an async method that does not suspend;
             authorised is add at a server that knows its callers and asks for each call whether it may be made; crossing is add at a
             server with two reactors, between which the connections are spread.

@@ -6,7 +6,7 @@ import TrebuchetActors
 @Suite struct KeptGrantsTests {
     @Test("a grant is for its actor and target, byte by byte, and for the rules that it was given by")
     func grants() {
-        var grants = KeptGrants()
+        let grants = KeptGrants()
         func has(_ actor: String, _ target: String, _ rules: UInt64 = 0, of principal: UInt64 = 0) -> Bool {
             grants.contains(ActorName(actor), target, on: .init(rules: rules, principal: principal))
         }
@@ -27,7 +27,7 @@ import TrebuchetActors
 
     @Test("a connection has the last of them, and none of what is long")
     func limits() {
-        var grants = KeptGrants()
+        let grants = KeptGrants()
         func has(_ target: String) -> Bool { grants.contains(ActorName("a"), target, on: .init()) }
         for number in 0..<KeptGrants.most { grants.add(ActorName("a"), "\(number)", on: .init()) }
         #expect((0..<KeptGrants.most).allSatisfy { has("\($0)") })

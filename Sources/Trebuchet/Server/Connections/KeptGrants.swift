@@ -1,7 +1,7 @@
 internal import TrebuchetActors
 
 /// What a connection's caller may do, as the server has said once. Nothing is kept of a refusal: whoever is given a right has it at once.
-struct KeptGrants {
+final class KeptGrants {
     /// What a grant holds for: it is no more once one of these has changed.
     struct Basis: Equatable {
         /// Of the server's `rulesDidChange`.
@@ -20,7 +20,7 @@ struct KeptGrants {
     private var basis = Basis()
 
     /// Whether a grant is there that holds on this basis; those of another one are forgotten.
-    mutating func contains(_ actor: ActorName, _ target: String, on basis: Basis) -> Bool {
+    func contains(_ actor: ActorName, _ target: String, on basis: Basis) -> Bool {
         guard self.basis == basis else {
             (grants, oldest, self.basis) = ([], 0, basis)
             return false
@@ -29,7 +29,7 @@ struct KeptGrants {
     }
 
     /// - Parameter basis: as it was before the grant was asked for.
-    mutating func add(_ actor: ActorName, _ target: String, on basis: Basis) {
+    func add(_ actor: ActorName, _ target: String, on basis: Basis) {
         guard self.basis == basis, !actor.isTooLong, target.utf8.count <= Self.longestTarget else { return }
         guard grants.count == Self.most else { return grants.append((actor, target)) }
         grants[oldest] = (actor, target)

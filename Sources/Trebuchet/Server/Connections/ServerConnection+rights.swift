@@ -41,6 +41,8 @@ extension ServerConnection {
         let basis = KeptGrants.Basis(
             rules: shard.parts.rules.load(ordering: .acquiring),
             principal: caller?.connection.principalChanges.load(ordering: .acquiring) ?? 0)
+        let grants = grants ?? KeptGrants()
+        self.grants = grants
         let actor = ActorName(actorID)
         if grants.contains(actor, target, on: basis) { return true }
         guard mayCall(caller, actorID, target) else { return false }

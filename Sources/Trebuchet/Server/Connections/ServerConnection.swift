@@ -64,8 +64,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var hasCallsElsewhere = false
     /// At a server with rates, from the first call on.
     var buckets: ConnectionBuckets?
-    /// At a server that keeps what it has granted.
-    var grants = KeptGrants()
+    /// At a server that keeps what it has granted, from the first call on.
+    var grants: KeptGrants?
     /// Where the bytes of calls under way are counted, from the first one on.
     var memory: MemoryAccount?
     /// What it has of its principal's shares.
