@@ -33,9 +33,11 @@ import TrebuchetActors
         #expect((0..<KeptGrants.most).allSatisfy { has("\($0)") })
         grants.add(ActorName("a"), "next", on: .init())
         #expect(!has("0") && has("1") && has("next"))
-        let long = String(repeating: "x", count: KeptGrants.longestTarget + 1)
+        let long = String(repeating: "x", count: KeptGrants.longest)
         grants.add(ActorName("a"), long, on: .init())
-        grants.add(ActorName(String(repeating: "x", count: ActorName.longest + 1)), "b", on: .init())
+        grants.add(ActorName(long), "b", on: .init())
         #expect(!has(long) && has("1"))
+        grants.add(ActorName("a"), String(long.dropLast()), on: .init())
+        #expect(has(String(long.dropLast())) && !has("1"))
     }
 }

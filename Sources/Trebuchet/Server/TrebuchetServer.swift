@@ -159,8 +159,8 @@ public final class TrebuchetServer: Sendable {
     /// (`addTodo(title:)`, `observeState`). False is answered `unauthorized`, or `unauthenticated` to a caller without a
     /// principal. Set it before the server starts; it runs on reactors and must not block.
     ///
-    /// - Parameter keepsGrants: whether a `true` is kept for its connection, actor and target until `rulesDidChange()`; the last 16 of a
-    ///   connection are. For rules that take long and look at nothing else than these. A `false` is never kept.
+    /// - Parameter keepsGrants: whether a `true` is kept for its connection, actor and target until `rulesDidChange()`, or until its
+    ///   `CallerConnection.principal` is set; the last 16 of a connection are. For rules that take long and look at nothing else than these. A `false` is never kept.
     public func authorize(
         keepsGrants: Bool = false,
         _ mayCall: @escaping @Sendable (_ caller: Caller?, _ actorID: String, _ target: String) -> Bool

@@ -16,7 +16,7 @@ package import Bytes
 package final class ValueCoder: @unchecked Sendable {
     let dates: DateForm
     private let userInfo: [CodingUserInfoKey: any Sendable]
-    // Access to these is not checked: each is asked for and set in one step.
+    // Access to these is not checked: while one of the first two is in use, the one below it that says so keeps all others away.
     @exclusivity(unchecked) private var writer: JSONWriter?
     @exclusivity(unchecked) private var reader: JSONReader?
     /// Whether the writer is in use: a value may have another one encoded while it encodes itself.

@@ -12,8 +12,9 @@ final class KeptGrants {
 
     /// Of one connection; one more takes the place of the oldest.
     static let most = 16
-    /// Bytes of a target that is kept; a client may ask for whatever it likes.
-    static let longestTarget = 128
+    /// Bytes of an actor's name and a target together that are kept, as a client may ask for whatever it likes: all of a connection's are
+    /// less than what is not counted as held.
+    static let longest = 192
 
     private var grants: [(actor: ActorName, target: String)] = []
     private var oldest = 0
@@ -30,7 +31,7 @@ final class KeptGrants {
 
     /// - Parameter basis: as it was before the grant was asked for.
     func add(_ actor: ActorName, _ target: String, on basis: Basis) {
-        guard self.basis == basis, !actor.isTooLong, target.utf8.count <= Self.longestTarget else { return }
+        guard self.basis == basis, actor.text.utf8.count + target.utf8.count <= Self.longest else { return }
         guard grants.count == Self.most else { return grants.append((actor, target)) }
         grants[oldest] = (actor, target)
         oldest = (oldest + 1) % Self.most
