@@ -202,7 +202,7 @@ let package = Package(
             "ServerNodesTests",
             [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "TrebuchetTesting",
-                "Platform", "TestSupport", "NodeSupport", "WebSockets", "Networking", "Deltas",
+                "Platform", "TestSupport", "NodeSupport", "WebSockets", "Networking", "Deltas", "ServicesPython",
             ]),
         test(
             "ServicesNodesTests",

@@ -29,6 +29,9 @@ enum Consistency {
             case "play-web":
                 guard let crew = WebCrew(Array(arguments.dropFirst())) else { exit(2) }
                 try await crew.run()
+            case "write":
+                guard let crew = WriterCrew(Array(arguments.dropFirst())) else { exit(2) }
+                try await crew.run()
             case "office":
                 guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
                 try await OfficeServer.run(file: arguments[1], port: port)

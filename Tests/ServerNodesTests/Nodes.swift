@@ -26,6 +26,7 @@ extension Node {
             server.expose(Till.self, as: "tills/*", placement: .cluster) { _ in Till(actorSystem: system) }
             server.expose(Board.self, as: "boards/*", placement: .cluster) { _ in Board(actorSystem: system) }
             server.expose(Clerk.self, as: "clerks/*", placement: .cluster) { _ in Clerk(actorSystem: system) }
+            server.expose(Chime.self, as: "chimes/*", placement: .cluster) { _ in Chime(actorSystem: system) }
             if let rule { server.authorize { rule(name, $0, $2) } }
         }
     }

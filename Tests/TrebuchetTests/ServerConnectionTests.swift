@@ -300,7 +300,7 @@ import WebSockets
 
     // MARK: Being sent away
 
-    @Test("a client that is sent away is told so once; what it sends until it knows is taken, then refused")
+    @Test("a client that is sent away is told so once; its calls are made until it is dismissed, then refused")
     func drained() async {
         let rig = await Rig()
         _ = await rig.observe(1)
@@ -318,13 +318,17 @@ import WebSockets
         #expect(await rig.events == ["asked"])
         #expect(await rig.on { $0.isDraining && $0.isLeaving && $0.streams.isEmpty })
         #expect(await rig.call(2, "calculator", "same(_:)", "4") == [result(2, "4")])
-        let stream = await rig.observe(3)
-        #expect(stream.first?.contains("the server is shutting down and begins no streams") == true)
+        await rig.on { _ in link.texts = [] }
+        _ = await rig.observe(3)
+        #expect(await rig.waitFor(#""reason":"serverDraining""#))
+        #expect(await rig.texts.first?.contains(#""type":"streamStart""#) == true)
         await rig.on { $0.linkDidHear() }
         #expect(await rig.on { $0.isDraining && !$0.isLeaving })
+        #expect(await rig.call(4, "calculator", "same(_:)", "4") == [result(4, "4")])
+        await rig.on { $0.dismiss() }
         #expect(
-            await rig.call(4, "calculator", "same(_:)", "4") == [
-                failure(4, "unavailable", "the server is shutting down")
+            await rig.call(5, "calculator", "same(_:)", "4") == [
+                failure(5, "unavailable", "the server is shutting down")
             ])
     }
 

@@ -84,8 +84,8 @@ struct PartitionContents {
             var log = logs.removeValue(forKey: write.key) ?? MemoryLog(keepsPassed: true)
             defer { if !log.isEmpty { logs[write.key] = log } }
             try log.apply(write)
+            // A log that is written anew in its epoch, as after a failure, goes on in the lives that it has had.
             if case .snapshot(let snapshot) = write.operation { note(snapshot.epoch, of: write.key) }
-            if log.isEmpty { lives[write.key] = nil }
         }
     }
 

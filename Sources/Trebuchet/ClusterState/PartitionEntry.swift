@@ -85,6 +85,7 @@ enum PartitionEntry {
             ByteParts.append(snapshot.number, to: &bytes)
             ByteParts.append(UInt32(snapshot.parts), to: &bytes)
             ByteParts.append(snapshot.bytes, to: &bytes)
+            for entry in write.leading { append(passed: entry, of: write.key, to: &bytes) }
         case .deleteLog: begin(.deleteLog)
         }
     }

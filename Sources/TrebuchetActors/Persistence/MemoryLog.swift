@@ -5,7 +5,7 @@ package struct MemoryLog {
     /// The last changes before the snapshot, which lead to it: for readers who are not far behind. At most so many, and so many bytes.
     package private(set) var passed: [LogEntry] = []
     private static let mostPassed = 4_096
-    private static let mostPassedBytes = 1 << 20
+    static let mostPassedBytes = 1 << 20
     private let keepsPassed: Bool
     /// Of a snapshot to come.
     private var parts: (number: UInt64, bytes: [Int: [UInt8]]) = (0, [:])

@@ -60,7 +60,8 @@ final class PersistedLog: @unchecked Sendable {
             try check(bytes.count, stateSize)
             isTooLarge = false
             slices = nil
-            return begin(with: LogSnapshot(epoch: source.epoch, number: version, bytes: bytes), bytes.count)
+            let snapshot = LogSnapshot(epoch: source.epoch, number: version, bytes: bytes)
+            return begin(with: snapshot, behind: source.leadingEntries, bytes.count)
         }
     }
 
@@ -69,12 +70,14 @@ final class PersistedLog: @unchecked Sendable {
         throw TrebuchetError(.internal, "a state of \(count) bytes is larger than the \(limit) allowed")
     }
 
-    private func begin(with snapshot: LogSnapshot, _ count: Int) -> [StateWrite] {
+    private func begin(with snapshot: LogSnapshot, behind entries: [LogEntry], _ count: Int) -> [StateWrite] {
         deletesValue = hasValue
         isBegun = true
         snapshotBytes = count
         entryBytes = 0
-        return [.snapshot(snapshot, key)] + (hasValue ? [.delete(key)] : [])
+        var write = StateWrite.snapshot(snapshot, key)
+        write.leading = entries
+        return [write] + (hasValue ? [.delete(key)] : [])
     }
 
     /// What was given is kept.

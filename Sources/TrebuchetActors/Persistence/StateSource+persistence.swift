@@ -108,11 +108,26 @@ extension StateSource {
     }
 
     /// Whether changes are what the store is to have, rather than the whole value. Where each version counts they are: who comes back
-    /// after a restart is to get those that it missed.
+    /// after a restart, or to the next owner, is to get those that it missed.
     private func isWorthIt(_ entries: [LogEntry]) -> Bool {
         if takeChanges == nil, buffer == nil, wholeByteCount < Self.smallestCompared { return false }
-        let least = buffer == nil ? 0 : Self.smallestCompared
+        let least = buffer == nil ? 0 : MemoryLog.mostPassedBytes
         return entries.reduce(0) { $0 + $1.bytes.count } < max(wholeByteCount, least)
+    }
+
+    /// The changes that lead to the newest version, oldest first: beside a whole value they are for observers who come to the next owner and
+    /// are behind. At most `MemoryLog.mostPassedBytes`; none where the newest version alone counts, or no other owner follows.
+    var leadingEntries: [LogEntry] {
+        guard buffer != nil, recent.position == version, persistence?.hasSuccessors == true else { return [] }
+        var entries: [LogEntry] = []
+        var bytes = 0
+        for update in recent.kept.reversed() {
+            guard let entry = entry(update) else { break }
+            bytes += entry.bytes.count
+            guard bytes <= MemoryLog.mostPassedBytes else { break }
+            entries.append(entry)
+        }
+        return entries.reversed()
     }
 
     /// Nil for a version that is known by its whole value alone, unless each version counts: then the change is that value.

@@ -24,6 +24,9 @@ public struct StateWrite: Equatable, Sendable {
     /// What its partition was owned under when the actor that writes was loaded; nil where nobody else may own it. It is written while the
     /// partition is owned under the same alone: an actor that was loaded before another node had it knows nothing of what came since.
     package var ownership: UInt64?
+    /// Changes that lead to a snapshot and may not be in the log, in order: for readers who are behind it. A store that nodes share keeps
+    /// them, others need not.
+    package var leading: [LogEntry] = []
 
     /// For those that have no function of their own below.
     public init(_ key: StateKey, _ operation: Operation) {
@@ -46,7 +49,7 @@ public struct StateWrite: Equatable, Sendable {
         case .put(let value): value.count
         case .append(let entry): entry.bytes.count
         case .snapshotPart(let bytes, _, _): bytes.count
-        case .snapshot(let snapshot): snapshot.bytes.count
+        case .snapshot(let snapshot): leading.reduce(snapshot.bytes.count) { $0 + $1.bytes.count }
         case .delete, .deleteLog: 0
         }
     }

@@ -1,8 +1,10 @@
 import Trebuchet
 import TrebuchetCluster
 import TrebuchetRedis
+import TrebuchetServices
 
-/// `Consistency node REDIS NAME HOST PORT LINKS DURABILITY`: the games on one of several nodes, in a process that can be killed or stand still.
+/// `Consistency node REDIS NAME HOST PORT LINKS DURABILITY`: the games, rooms and collections on one of several nodes, in a process that can be
+/// killed or stand still.
 struct GameNode {
     private let redis: String
     private let name: String
@@ -29,12 +31,19 @@ struct GameNode {
         settings.leaseMargin = .milliseconds(250)
         settings.roundInterval = .milliseconds(100)
         settings.handoversAtOnce = 256
+        var access = AccessPolicy.open
+        access.identifiesCallers = true
         let server = TrebuchetServer(
-            transport: .webSocket(host: host, port: port), reactors: 2, limits: GameServer.limits,
+            transport: .webSocket(host: host, port: port), reactors: 2, limits: GameServer.limits, access: access,
             cluster: try ClusterMembership(
                 of: name, at: engine, settings: settings, address: links.map { NodeAddress(host: host, port: $0) }),
             log: { print("log: \($0)") })
         server.expose(Game.self, as: "games/*", placement: .cluster) { _ in Game(actorSystem: server.actorSystem) }
+        var rooms = RoomLimits()
+        // So short that who was not let go of in order has left before the seed ends.
+        rooms.grace = .seconds(4)
+        RoomHost.expose(on: server, limits: rooms, placement: .cluster)
+        CollectionHost.expose(on: server, rules: EntryRules(), placement: .cluster)
         // It may be started before its engine.
         while true {
             do {
@@ -48,4 +57,13 @@ struct GameNode {
         try await server.serveJudge(drain: .seconds(5))
         await engine.close()
     }
+}
+
+/// Everybody writes everything, and all read the same.
+struct EntryRules: CollectionRules {
+    func may(
+        _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
+    ) -> Bool { true }
+
+    func readersAreAlike(in collection: String) -> Bool { true }
 }

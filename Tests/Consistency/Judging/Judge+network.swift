@@ -11,6 +11,8 @@ extension Judge {
     private static let leasesOver = Duration.seconds(3)
     /// How soon nodes leave a primary that another one has replaced: asked for each second; and answers may be late at their clients.
     private static let slowestToLeave = Duration.seconds(8)
+    /// The same where a sentinel that knows no better goes on naming the old primary.
+    private static let slowestToLeaveSplit = Duration.seconds(4)
 
     func playAndFail(_ machines: Machines) async throws {
         let calls = Double(options.clients * options.calls) * Self.shareOfIdempotentCalls
@@ -71,6 +73,12 @@ extension Judge {
             if standsStill { return try await pause(node, min(time, .milliseconds(1_600))) }
             try await namespaces.slow(machines.nodes[node])
             try await Task.sleep(for: time)
+        case .stall(let time): try await machines.stallEngine(0, for: time)
+        case .restart: try await restart(machines)
+        case .scale(let nodes):
+            for node in nodes { try await stopServer(node, SIGTERM) }
+            for node in nodes { try await startServer(node) }
+        case .split(let sentinel, let time): try await split(sentinel, time, machines)
         case .failover(let failover): try await failOver(failover, machines)
         case .flush: try await flush(machines)
         }
@@ -104,7 +112,29 @@ extension Judge {
         try await Task.sleep(until: begin + time)
     }
 
+    private func restart(_ machines: Machines) async throws {
+        for node in servers.indices { try await stopServer(node, SIGTERM) }
+        await machines.stopEngine(0)
+        try await startEngineAgain(machines)
+        for node in servers.indices { try await startServer(node) }
+    }
+
     // MARK: Failovers
+
+    /// One sentinel goes on naming the old primary, which goes on taking what nodes write. Nodes are to leave it all the same.
+    private func split(_ sentinel: Int, _ time: Duration, _ machines: Machines) async throws {
+        let (old, namespaces) = (machines.primary, machines.namespaces)
+        let begin = ContinuousClock.now - .seconds(1)
+        let others = machines.sentinels.enumerated().filter { $0.offset != sentinel }.map(\.element)
+        try await namespaces.cut(
+            [machines.engines[old], machines.sentinels[sentinel]], .both, others + [machines.engines[1 - old]])
+        try await wait("for another primary after a split") { try await machines.hasChanged(from: old) }
+        losses.append(begin...(ContinuousClock.now + Self.slowestToLeaveSplit))
+        try await Task.sleep(for: time)
+        try await namespaces.heal()
+        if machines.plan.durability == .engine { try await restartLost(machines) }
+        try await wait("for the old primary to follow after a split") { try await machines.isFollowed() }
+    }
 
     private func failOver(_ failover: NetworkPlan.Failover, _ machines: Machines) async throws {
         let (old, namespaces) = (machines.primary, machines.namespaces)

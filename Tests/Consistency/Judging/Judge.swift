@@ -31,6 +31,9 @@ final class Judge {
     /// When what was acknowledged may be lost.
     var losses: [ClosedRange<ContinuousClock.Instant>] = []
     private var crews: [ChildProgram] = []
+    /// Of collections and rooms, where there are nodes.
+    private var writers: ChildProgram?
+    let book = WriterBook()
     /// First player and number of players of all crews there were.
     private var players: [Range<Int>] = []
     var outcome = Outcome()
@@ -60,15 +63,19 @@ final class Judge {
         do {
             if options.namespaces { try await startMachines() } else { try await startEngine() }
             for number in servers.indices { try await startServer(number) }
+            if options.nodes > 0 { try await startWriters() }
             for crew in 0..<Self.crews { try startCrew(crew, generation: 0) }
             if let network { try await playAndFail(network) } else { try await playAndKill() }
             try await compare(finish())
+            if options.nodes > 0 { try await finishWriting() }
         } catch let halt as Halt {
             outcome.findings.append(halt.description)
         } catch {
             outcome.findings.append("\(error)")
         }
-        for program in crews + (servers + [engine?.program]).compactMap({ $0 }) + (network?.programs ?? []) {
+        for program in crews + [writers].compactMap({ $0 }) + (servers + [engine?.program]).compactMap({ $0 })
+            + (network?.programs ?? [])
+        {
             program.kill()
             _ = await eventually(within: .seconds(5)) { !program.isRunning }
         }
@@ -76,6 +83,7 @@ final class Judge {
         outcome.totals = now.totals
         outcome.findings += now.findings
         outcome.findings += now.strange.map { "a crew said: \($0)" }
+        outcome.findings += book.now.findings + book.now.strange.map { "the writers said: \($0)" }
         try? await network?.namespaces.remove()
         try? FileManager.default.removeItem(atPath: folder)
         return outcome
@@ -100,7 +108,7 @@ final class Judge {
         if engineLinks.isEmpty { engineLinks = try servers.map { _ in try FaultyLink(to: address, seed: seed) } }
     }
 
-    private func startServer(_ number: Int) async throws {
+    func startServer(_ number: Int) async throws {
         let server = try network?.startNode(number) ?? startProgram(number)
         servers[number] = server
         try await wait("for server \(number) to listen") { server.lines.contains("listening") }
@@ -128,11 +136,32 @@ final class Judge {
             ServeProcess.built("Consistency"),
             [
                 options.web ? "play-web" : "play", "\(seed)", ports.map { "\($0)" }.joined(separator: ","),
-                "\(first)", "\(count)", "\(options.calls)",
-            ] + (network?.plan.mayLose == true ? ["may-lose"] : [])
+                "\(first)", "\(count)", "\(isOrdered ? max(options.calls, Self.callsInOrder) : options.calls)",
+            ] + (strictness == .usual ? [] : [strictness.rawValue])
         ) { scores.take($0, from: crew) }
         if crew < crews.count { crews[crew] = program } else { crews.append(program) }
     }
+
+    private var strictness: Strictness {
+        network?.plan.mayLose == true ? .mayLose : isOrdered ? .ordered : .usual
+    }
+
+    private var isOrdered: Bool { network?.plan.isOrdered == true }
+    /// Calls of each client where nodes come and go in order, which takes longer than other faults.
+    private static let callsInOrder = 300
+
+    private func startWriters() async throws {
+        let book = book
+        writers = try ChildProgram(
+            ServeProcess.built("Consistency"),
+            [
+                "write", "\(seed)", ports.map { "\($0)" }.joined(separator: ","), "\(Self.crews)", strictness.rawValue,
+            ]
+        ) { book.take($0) }
+        try await wait("for the writers to join") { book.now.hasJoined }
+    }
+
+    func tellWriters(_ line: String) { writers?.tell(line) }
 
     /// Waits for something, and for nothing to end that nobody has ended.
     func wait(_ what: String, until condition: () async throws -> Bool) async throws {
@@ -151,7 +180,12 @@ final class Judge {
             for (number, crew) in crews.enumerated() {
                 if let end = crew.end { throw Halt(description: "crew \(number) \(end): \(crew.lines.suffix(20))") }
             }
-            guard scores.now.findings.isEmpty else { throw Halt(description: "stopped while it waited \(what)") }
+            if let end = writers?.end {
+                throw Halt(description: "the writers \(end): \(writers?.lines.suffix(20) ?? [])")
+            }
+            guard scores.now.findings.isEmpty, book.now.findings.isEmpty else {
+                throw Halt(description: "stopped while it waited \(what)")
+            }
             guard ContinuousClock.now < deadline else { throw Halt(description: await describeHang(what)) }
             try await Task.sleep(for: .milliseconds(2))
         }
@@ -163,6 +197,7 @@ final class Judge {
         let lines = scores.now.status.map { "\n    \($0)" }.joined()
         return "after \(options.limit) the seed still waited \(what); the clients:\(lines)"
             + servers.map { "\n    a server: \($0?.lines.suffix(20) ?? [])" }.joined()
+            + "\n    the writers: \(book.now.commits.count) mutations, \(book.now.published.count) events"
     }
 
     // MARK: Faults
@@ -215,6 +250,13 @@ final class Judge {
     }
 
     func endServer(_ number: Int, _ signal: Int32, _ absence: Duration) async throws {
+        guard servers[number] != nil else { return }
+        try await stopServer(number, signal)
+        try await Task.sleep(for: absence)
+        try await startServer(number)
+    }
+
+    func stopServer(_ number: Int, _ signal: Int32) async throws {
         guard let old = servers[number] else { return }
         servers[number] = nil
         Glibc.kill(old.pid, signal)
@@ -222,8 +264,6 @@ final class Judge {
         if signal == SIGTERM, old.end != "ended with 0" {
             throw Halt(description: "the server that was to stop \(old.end ?? ""): \(old.lines.suffix(20))")
         }
-        try await Task.sleep(for: absence)
-        try await startServer(number)
     }
 
     // MARK: The end

@@ -26,6 +26,9 @@ struct Outcome: SeedOutcome {
     var slowestRefusal = Duration.zero
     var slowestToNotice = Duration.zero
     var totals = Totals()
+    /// Mutations of the collection, and events of the room, that were acknowledged.
+    var mutations = 0
+    var published = 0
 
     mutating func add(_ other: Outcome) {
         findings += other.findings
@@ -42,6 +45,8 @@ struct Outcome: SeedOutcome {
         totals.add(other.totals)
         faults.merge(other.faults) { ($0.count + $1.count, max($0.healing, $1.healing)) }
         lost += other.lost
+        mutations += other.mutations
+        published += other.published
         lostNodes += other.lostNodes
         overflows += other.overflows
         slowestRefusal = max(slowestRefusal, other.slowestRefusal)
@@ -61,13 +66,17 @@ struct Outcome: SeedOutcome {
             + "unavailable within \(slowestRefusal.tenths), FLUSHALL noticed within \(slowestToNotice.tenths); "
     }
 
+    private var writing: String {
+        mutations + published == 0 ? "" : "\(mutations) mutations of a collection, \(published) events of a room; "
+    }
+
     var description: String {
         let nodes =
             pauses + engineKills + cutOffs == 0
             ? "" : "\(pauses) pauses, \(cutOffs) nodes cut off, \(engineKills) kills of the engine, "
         let megabytes = Int((Double(totals.stalledBytes) / 1_048_576).rounded())
         return """
-            \(acknowledged) calls acknowledged, \(unknown) unknown (\(unknownThatRan) ran), \(refused) refused; \(network)\
+            \(acknowledged) calls acknowledged, \(unknown) unknown (\(unknownThatRan) ran), \(refused) refused; \(writing)\(network)\
             \(kills) kills, \(stops) restarts in order, \(nodes)\(killedCrews) crews killed, \
             \(totals.cuts) cuts, \(totals.connections) connections, \(totals.shortStalls) short stalls; \
             \(totals.stalls) backlogs of \(megabytes) MiB; \(totals.values) values, \(totals.events) events; \

@@ -118,6 +118,21 @@ final class Machines {
         _ = await eventually(within: .seconds(20)) { program?.isRunning != true }
     }
 
+    /// `SIGSTOP` and then `SIGCONT`: nothing that was sent to it is lost.
+    func stallEngine(_ number: Int, for time: Duration) async throws {
+        guard let pid = servers[number]?.pid else { return }
+        kill(pid, SIGSTOP)
+        try await Task.sleep(for: time)
+        kill(pid, SIGCONT)
+    }
+
+    func stopEngine(_ number: Int) async {
+        let program = servers[number]
+        servers[number] = nil
+        if let pid = program?.pid { kill(pid, SIGTERM) }
+        _ = await eventually(within: .seconds(20)) { program?.isRunning != true }
+    }
+
     func flush() async throws { try await Shell.run("redis-cli -h \(engines[0].address) flushall") }
 
     /// The primary that sentinels name, when two of them agree.

@@ -6,7 +6,7 @@ import TrebuchetTesting
 struct NetworkPlan {
     /// A kind of fault, by which they are chosen with `--faults`.
     enum Kind: String, CaseIterable {
-        case kill, stop, pause, cut, links, down, start, slow, failover, flush
+        case kill, stop, pause, cut, links, down, start, stall, restart, scale, slow, failover, split, flush
 
         static let all = allCases.map(\.rawValue).joined(separator: ",")
         /// What fits a seed with sentinels, whose primary may change at any moment, and one that loses all.
@@ -30,6 +30,14 @@ struct NetworkPlan {
         /// Messages come for a node faster than it takes them, until the engine gives its connection up.
         case slow(Int, standsStill: Bool, Duration)
         case failover(Failover)
+        /// Redis stands still, for longer than leases or nearly so, with what was sent to it.
+        case stall(Duration)
+        /// All nodes are stopped in order, then Redis; then all are started again.
+        case restart
+        /// All nodes but one are stopped in order, one after the other in this order, and started again.
+        case scale([Int])
+        /// The old primary and one sentinel are apart from the others, and nodes reach all of them.
+        case split(sentinel: Int, Duration)
         /// `FLUSHALL`; the nodes are started again when they have said so.
         case flush
 
@@ -45,6 +53,10 @@ struct NetworkPlan {
             case .start: "start"
             case .slow(_, let standsStill, _): standsStill ? "slow node" : "slow line"
             case .failover(let failover): "failover \(failover.loss)"
+            case .stall: "stall"
+            case .restart: "restart"
+            case .scale: "scale"
+            case .split: "split"
             case .flush: "flush"
             }
         }
@@ -82,36 +94,41 @@ struct NetworkPlan {
     let hasSentinels: Bool
     /// Whether Redis keeps little for who does not take it.
     let overflows: Bool
+    /// Whether nodes come and go in order, and nothing else fails: then no call does.
+    let isOrdered: Bool
 
     init(seed: UInt64, nodes: Int, kinds: [Kind]) {
         var random = RandomSource(seed: seed &* 15_485_863)
-        let rare: [Kind] = [.flush, .failover, .slow]
+        let rare: [Kind] = [.flush, .failover, .split, .slow, .scale]
         let common = kinds.filter { !rare.contains($0) }
         var theme: Kind?
         let themes = kinds.filter(rare.contains)
         if !themes.isEmpty, common.isEmpty || Int.random(in: 0..<2, using: &random) == 0 {
             theme = themes.randomElement(using: &random)
         }
-        hasSentinels = theme == .failover
+        hasSentinels = theme == .failover || theme == .split
         overflows = theme == .slow
+        isOrdered = theme == .scale
         durability = hasSentinels && Bool.random(using: &random) ? .replicated : .engine
         mayLose = theme == .flush || hasSentinels && durability == .engine
         let fitting = common.filter { kind in
             switch theme {
-            case .failover: kind.fitsFailover
+            case .failover, .split: kind.fitsFailover
+            case .scale: false
             case .flush: kind.fitsFlush
             case .slow: kind != .links
             default: true
             }
         }
-        let count = Int.random(in: 2...4, using: &random)
+        let count = theme == .scale ? 1 : Int.random(in: 2...4, using: &random)
         var isLinked = theme != .slow && Bool.random(using: &random)
         var faults: [(Double, Fault)] = []
         for number in 0..<count {
             var kind = fitting.randomElement(using: &random) ?? theme ?? .kill
-            // One flush is enough.
-            if let theme, number == 0 || theme != .flush && Bool.random(using: &random) { kind = theme }
-            if kind == .flush, number > 0 { continue }
+            // One flush, or split, is enough.
+            let isOnce = theme == .flush || theme == .split
+            if let theme, number == 0 || !isOnce && Bool.random(using: &random) { kind = theme }
+            if isOnce, number > 0, kind == theme { continue }
             if kind == .links { isLinked = true }
             let share = Double.random(in: 0.05...0.9, using: &random)
             faults.append((share, Self.fault(kind, nodes: nodes, &random)))
@@ -140,6 +157,12 @@ struct NetworkPlan {
                     loss: Failover.Loss.allCases.randomElement(using: &random) ?? .killed, way: way,
                     lead: time(0...1_500), absence: time(0...3_000), isUnaware: Bool.random(using: &random),
                     killed: Int.random(in: 0..<3, using: &random) == 0 ? node : nil))
+        case .stall: return .stall(time(1_200...4_500))
+        case .restart: return .restart
+        case .scale:
+            let stays = Int.random(in: 0..<nodes, using: &random)
+            return .scale((0..<nodes).filter { $0 != stays }.shuffled(using: &random))
+        case .split: return .split(sentinel: Int.random(in: 0..<3, using: &random), time(8_000...12_000))
         case .flush: return .flush
         }
     }

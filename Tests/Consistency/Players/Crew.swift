@@ -4,7 +4,7 @@ import TestSupport
 import Trebuchet
 import TrebuchetTesting
 
-/// `Consistency play SEED PORTS FIRST COUNT CALLS [may-lose]`: some of the clients, in a process of their own. It says on its output how calls
+/// `Consistency play SEED PORTS FIRST COUNT CALLS [may-lose|ordered]`: some of the clients, in a process of their own. It says on its output how calls
 /// ended, what readers found, `played` after the last call, and `done` when all readers have seen the end.
 struct Crew: Sendable {
     let seed: UInt64
@@ -12,14 +12,17 @@ struct Crew: Sendable {
     let first: Int
     let count: Int
     let calls: Int
+    let strictness: Strictness
     /// Whether the servers may lose what they have acknowledged and shown.
-    let mayLose: Bool
+    var mayLose: Bool { strictness == .mayLose }
+    private var isOrdered: Bool { strictness == .ordered }
     private let whereabouts = Whereabouts()
     private let sent = SentBytes()
 
     init?(_ words: [String]) {
-        mayLose = words.last == "may-lose"
-        let words = Array(words.prefix(mayLose ? words.count - 1 : words.count))
+        let last = words.last.flatMap(Strictness.init)
+        strictness = last ?? .usual
+        let words = Array(words.prefix(last == nil ? words.count : words.count - 1))
         guard words.count == 5, let ports = PlayerLine.ports(words[1]) else { return nil }
         let numbers = words.compactMap(Int.init)
         guard numbers.count >= 4, let seed = UInt64(words[0]) else { return nil }
@@ -31,7 +34,7 @@ struct Crew: Sendable {
     func run() async throws {
         listen()
         let players = try (first..<(first + count)).map {
-            try Player($0, seed: seed, ports: ports, mayLose: mayLose, whereabouts)
+            try Player($0, seed: seed, ports: ports, strictness, whereabouts)
         }
         // A client without faults, which knows how much the others have to catch up on.
         let witness = TrebuchetClient(transports: PlayerLine.transports(ports), options: Player.options)
@@ -42,14 +45,14 @@ struct Crew: Sendable {
             watchers.append(
                 Watcher(
                     name: "witness \(first)", number: number, game: game, gate: Gate(), whereabouts: whereabouts,
-                    sent: sent, isOfNodes: ports.count > 1, mayLose: mayLose))
+                    sent: sent, isOfNodes: ports.count > 1, strictness: strictness))
         }
         for player in players {
             try await player.connect()
             watchers.append(player.watcher(sent, isOfNodes: ports.count > 1))
         }
         let readers = watchers.map { watcher in Task { await watcher.run() } }
-        let cutting = Task { await cut(players) }
+        let cutting = Task { if !isOrdered { await cut(players) } }
         var totals = await play(players, games)
         cutting.cancel()
         await cutting.value
@@ -77,7 +80,7 @@ struct Crew: Sendable {
             let player = players[Int.random(in: 0..<players.count, using: &random)]
             let stall = Stall(player: player, &random)
             let game = games[player.gameNumber]
-            group.addTask { await stall.run(game, sent, whereabouts) }
+            if !isOrdered { group.addTask { await stall.run(game, sent, whereabouts) } }
             return await group.reduce(into: Totals()) { $0.add($1) }
         }
     }

@@ -11,7 +11,8 @@ final class Player: Sendable {
     let gameNumber: Int
     let line: PlayerLine
     let gate = Gate()
-    let mayLose: Bool
+    let strictness: Strictness
+    var mayLose: Bool { strictness == .mayLose }
     private let seed: UInt64
     private let client: TrebuchetClient
     private let game: Game
@@ -19,15 +20,18 @@ final class Player: Sendable {
     /// Where the board was at the last answer.
     private let seen = Mutex(Receipt(life: 0, turn: 0))
 
-    init(_ number: Int, seed: UInt64, ports: [Int], mayLose: Bool, _ whereabouts: Whereabouts) throws {
+    init(_ number: Int, seed: UInt64, ports: [Int], _ strictness: Strictness, _ whereabouts: Whereabouts) throws {
         self.number = number
-        self.mayLose = mayLose
+        self.strictness = strictness
         self.seed = seed &* 1_000_003 &+ UInt64(number)
         self.whereabouts = whereabouts
         gameNumber = number % GameServer.games
         var random = RandomSource(seed: self.seed)
+        let faults = Self.faults(&random)
+        let isOrdered = strictness == .ordered
         line = try PlayerLine(
-            to: PlayerLine.known(to: number, of: ports), seed: self.seed, faults: Self.faults(&random))
+            to: PlayerLine.known(to: isOrdered ? number % ports.count : number, of: ports), seed: self.seed,
+            faults: isOrdered ? .none : faults)
         var options = Self.options
         if Int.random(in: 0..<3, using: &random) == 0 {
             options.pingInterval = .milliseconds(500)
@@ -71,7 +75,7 @@ final class Player: Sendable {
     func watcher(_ sent: SentBytes, isOfNodes: Bool) -> Watcher {
         Watcher(
             name: "player \(number)", number: gameNumber, game: game, gate: gate, whereabouts: whereabouts, sent: sent,
-            isOfNodes: isOfNodes, mayLose: mayLose)
+            isOfNodes: isOfNodes, strictness: strictness)
     }
 
     /// Makes its calls, two at a time, and looks in on the other game meanwhile.
@@ -88,7 +92,9 @@ final class Player: Sendable {
                 group.addTask { [self] in
                     var random = RandomSource(seed: seed ^ UInt64(lane + 1) << 32)
                     for index in stride(from: lane, to: calls, by: 2) {
-                        try? await Task.sleep(for: .milliseconds(Int.random(in: 0...15, using: &random)))
+                        // Nodes that come and go in order take their time.
+                        let pause = strictness == .ordered ? 0...100 : 0...15
+                        try? await Task.sleep(for: .milliseconds(Int.random(in: pause, using: &random)))
                         await call(number * Self.callsPerPlayer + index, "player \(number), lane \(lane)", &random)
                     }
                 }
@@ -110,7 +116,9 @@ final class Player: Sendable {
             case 6..<9: note(try await game.move(call, padding: padding), after: before)
             default: note(try await game.look(), after: before)
             }
-        } catch let error as TrebuchetError where [.unknownOutcome, .unavailable].contains(error.code) {
+        } catch let error as TrebuchetError
+            where [.unknownOutcome, .unavailable].contains(error.code) && strictness != .ordered
+        {
         } catch {
             Output.finding("player \(number): a plain call ended with \(error)")
         }
@@ -127,9 +135,9 @@ final class Player: Sendable {
     private func put(_ call: Int, _ body: @Sendable () async throws -> Receipt) async {
         do {
             Output.say("acked \(call) \(try await body().turn)")
-        } catch let error as TrebuchetError where error.code == .unknownOutcome {
+        } catch let error as TrebuchetError where error.code == .unknownOutcome && strictness != .ordered {
             Output.say("unknown \(call)")
-        } catch let error as TrebuchetError where error.code == .unavailable {
+        } catch let error as TrebuchetError where error.code == .unavailable && strictness != .ordered {
             Output.say("refused \(call) \(error.message)")
         } catch {
             Output.finding("player \(number): call \(call) ended with \(error)")

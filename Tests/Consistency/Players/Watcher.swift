@@ -11,8 +11,10 @@ struct Watcher: Sendable {
     let sent: SentBytes
     /// Whether the game is on one of several nodes.
     let isOfNodes: Bool
+    let strictness: Strictness
     /// Whether the game may lose what it has shown.
-    let mayLose: Bool
+    private var mayLose: Bool { strictness == .mayLose }
+    private var isOrdered: Bool { strictness == .ordered }
 
     /// Returns when all readers have seen the end.
     func run() async -> Totals {
@@ -78,18 +80,20 @@ struct Watcher: Sendable {
 
     /// A stream that is to begin while nobody can load the game does not; one that has begun goes on.
     private func mayNotBegin(_ outcome: StreamOutcome?) -> Bool {
-        guard isOfNodes, case .failed(let error) = outcome else { return false }
+        guard isOfNodes, !isOrdered, case .failed(let error) = outcome else { return false }
         return error.code == .unavailable
     }
 
-    private func readRounds() async -> Totals { await readEach("rounds", RoundCheck()) { await game.observeRound() } }
+    private func readRounds() async -> Totals {
+        await readEach("rounds", RoundCheck(), mayOverflow: true) { await game.observeRound() }
+    }
 
     private func readTally() async -> Totals {
-        await readEach("tally", RoundCheck(mayLose: mayLose)) { await game.observeTally() }
+        await readEach("tally", RoundCheck(mayLose: mayLose), mayOverflow: !isOrdered) { await game.observeTally() }
     }
 
     private func readEach(
-        _ name: String, _ first: RoundCheck, _ observe: () async -> StateStream<Round>
+        _ name: String, _ first: RoundCheck, mayOverflow: Bool, _ observe: () async -> StateStream<Round>
     ) async -> Totals {
         var (check, totals) = (first, Totals())
         while true {
@@ -106,7 +110,7 @@ struct Watcher: Sendable {
                 return totals
             }
             if hasNotBegun, mayNotBegin(stream.outcome) { continue }
-            guard case .failed(let error) = stream.outcome, error.code == .overflow else {
+            guard case .failed(let error) = stream.outcome, error.code == .overflow, mayOverflow else {
                 found("the stream of \(name) ended at \(check.description): \(String(describing: stream.outcome))")
                 return totals
             }
@@ -129,7 +133,7 @@ struct Watcher: Sendable {
                     isOver = entry.isLast
                     if isOver { break }
                 }
-            } catch  where error.code == .unavailable && isOfNodes && !hasBegun {
+            } catch  where error.code == .unavailable && isOfNodes && !isOrdered && !hasBegun {
                 continue
             } catch  where error.code == .overflow && (mayLose || isOfNodes && check.isEmpty) {
                 // They have lost some, and say so. Who has seen none is told so, too, where an actor moves that has sent none.
@@ -164,7 +168,9 @@ struct Watcher: Sendable {
                 // The client itself found that numbers are missing: the server has left events out and told nobody.
                 if error.message.contains("did not come") { found("after \(check.description): \(error)") }
                 check.overflowed(error.message.contains("the reader fell") ? .ofReader : .ofServer)
-            } catch let error as TrebuchetError where !hasBegun && isOfNodes && error.code == .unavailable {
+            } catch let error as TrebuchetError
+                where !hasBegun && isOfNodes && !isOrdered && error.code == .unavailable
+            {
                 continue
             } catch {
                 found("the stream of moves ended after \(check.description): \(error)")

@@ -66,6 +66,14 @@ def patched(value, patch):
 class Stream:
     def __init__(self, values):
         self.values, self.last, self.value = values, None, None
+        self.name = self.epoch = None
+
+    def start(self, payload):
+        """It begins, or goes on at another node: from now on it has this name."""
+        self.name = payload["streamID"]
+        if payload["epoch"] != self.epoch:
+            # Without a number what comes next is whole, and counted anew.
+            self.epoch, self.last = payload["epoch"], payload.get("sequenceNumber")
 
 class Connection:
     """One connection: calls that are answered in any order, streams whose values come one by one, ended by an exception."""
@@ -74,6 +82,8 @@ class Connection:
         self.socket, self.count = socket, 0
         self.is_refused = False
         self.calls, self.beginning, self.streams = {}, {}, {}
+        # By the calls that began them.
+        self.begun = {}
         self.reader = asyncio.create_task(self.read())
 
     @staticmethod
@@ -153,10 +163,14 @@ class Connection:
                     else:
                         answer.set_result(payload.get("result"))
             case "streamStart":
-                values = self.beginning.pop(payload["callID"], None)
-                self.calls.pop(payload["callID"], None)
-                if values:
-                    self.streams[payload["streamID"]] = Stream(values)
+                call = payload["callID"]
+                self.calls.pop(call, None)
+                if values := self.beginning.pop(call, None):
+                    self.begun[call] = Stream(values)
+                if stream := self.begun.get(call):
+                    self.streams.pop(stream.name, None)
+                    stream.start(payload)
+                    self.streams[stream.name] = stream
             case "streamData":
                 stream = self.streams.get(payload["streamID"])
                 if not stream or stream.last is not None and payload["sequenceNumber"] <= stream.last:
@@ -171,6 +185,7 @@ class Connection:
             case "streamError" | "streamEnd":
                 stream = self.streams.pop(payload["streamID"], None)
                 if stream:
+                    self.begun = {call: other for call, other in self.begun.items() if other is not stream}
                     stream.values.put_nowait(Refused({"code": payload.get("code"), "message": payload.get("errorMessage")}))
             case "goAway":
                 # What it has received it still answers, and then it closes.

@@ -114,6 +114,8 @@ extension ConnectionRelays: OwnerLineUser {
         }
         if begun == nil { didTakeUp(stream) }
         connection.passOn(message, as: stream.callID)
+        // It goes on with the client's next connection.
+        if connection.isDraining, unsubscribe(streamID) { connection.tellDeparture(of: streamID) }
         if let begun { didEnd(begun) }
     }
 

@@ -21,6 +21,43 @@ extension ServerConnection {
         shard.streamsMayShow(self)
     }
 
+    /// A client that was sent away takes a stream up: it goes on with the next connection as it was, and nothing is looked at here.
+    func resumeElsewhere(_ message: borrowing Message) {
+        if let upstream {
+            let name = ownName(in: message)
+            return upstream.send(name == nil ? .refused : .moved, name ?? Array(message.callID))
+        }
+        guard hasName(message) else { return }
+        if let name = ownName(in: message) {
+            leave(name)
+            return tellDeparture(of: name)
+        }
+        let (streamID, envelope) = (nextStreamID(), message.envelope)
+        let (callID, actor, target) = (Array(message.callID), message.actorName, message.target)
+        let epoch = envelope.pointee.epoch.isAbsent ? "" : message.text(envelope.pointee.epoch)
+        let sequence = envelope.pointee.lastSequence
+        link.send { buffer in
+            callID.withUnsafeBytes {
+                EnvelopeWriter.streamStart(
+                    streamID: streamID, callID: $0, actorID: actor, target: target, epoch: epoch, sequence: sequence,
+                    into: &buffer)
+            }
+        }
+        tellDeparture(of: streamID)
+    }
+
+    /// Whether a stream that is about to begin while its client is sent away begins elsewhere by itself: the client's node, or the next owner.
+    func beginsElsewhere(_ request: StreamRequest) -> Bool {
+        if let upstream {
+            let name = request.name.resumed
+            upstream.send(name == nil ? .refused : .moved, name ?? request.callID)
+            return true
+        }
+        guard let streamID = request.name.resumed ?? request.name.knownAs else { return false }
+        tellDeparture(of: streamID)
+        return true
+    }
+
     func tellDeparture(of streamID: [UInt8]) {
         if isOpen { tellEnd(of: streamID, reason: .serverDraining, error: nil) }
     }

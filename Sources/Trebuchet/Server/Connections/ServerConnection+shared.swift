@@ -33,12 +33,9 @@ extension ServerConnection {
         // It goes on counting as it has from when its client asked for it: no limit ends it when its actor moves.
         let stake = stream.stake as? StreamStake ?? stakeOfMoved(filtered: false)
         stream.stake = nil
-        guard !isDraining else {
-            guard stream.streamID.isEmpty else { return }
-            let text = "the server is shutting down and begins no streams"
-            return fail(stream.callID, TrebuchetError(.unavailable, text))
-        }
         let (streamID, isFirst) = (nextStreamID(), stream.streamID.isEmpty)
+        // One that its client has had was ended when the client was sent away.
+        if isDraining, !isFirst { return }
         stream.begin(as: streamID, epoch: epoch, position: position)
         var request = StreamRequest(
             name: AskedStream(
@@ -47,6 +44,7 @@ extension ServerConnection {
             seen: StreamRequest.Seen(epoch: epoch, sequence: stream.sequence), stake: stake)
         request.isFirst = isFirst
         tellStart(of: streamID, request, epoch: epoch, sequence: position)
+        if isDraining { return tellDeparture(of: streamID) }
         beginning[streamID] = request
         mayAwaitStreams = true
         let connection = self

@@ -72,9 +72,6 @@ extension ServerConnection {
 
     /// Throws when there is no room.
     func stake(filtered: Bool) throws(TrebuchetError) -> StreamStake {
-        guard !isDraining else {
-            throw TrebuchetError(.unavailable, "the server is shutting down and begins no streams")
-        }
         let (limits, shares) = (limits, shard.parts.shares)
         let connection = Party.connection(name.number)
         guard use.streams < limits.streams else { throw shares.refusal(.streams, connection) }

@@ -157,10 +157,7 @@ extension ServerConnection {
     }
 
     private func begin(_ request: StreamRequest, of record: ActorRecord) {
-        guard !isDraining else {
-            return refuse(
-                request, TrebuchetError(.unavailable, "the server is shutting down and begins no streams"))
-        }
+        if isDraining, beginsElsewhere(request) { return }
         let connection = self
         if let first = beginning.updateValue(request, forKey: request.streamID) { giveUp(first) }
         mayAwaitStreams = mayAwaitStreams || record.home !== shard.states
@@ -224,12 +221,13 @@ extension ServerConnection {
         // A filter that was made for this stream alone goes with it, whyever it does not begin.
         var isUsed = false
         defer { if !isUsed { source.endIfUnused() } }
-        guard isOpen, !isDraining else { return }
+        guard isOpen else { return }
         if let revocation = revocation(of: record.name) { return refuse(request, revocation) }
         if request.stake.isWithdrawn {
             if let error = request.stake.refusal { refuse(request, error) }
             return
         }
+        if isDraining, beginsElsewhere(request) { return }
         let (stream, streamID) = (request.name.target, request.streamID)
         let seen = request.seen.flatMap { source.goesOn(from: $0.sequence, in: $0.epoch) ? $0 : nil }
         // Who goes on from another life has to hear that it does.
@@ -247,6 +245,8 @@ extension ServerConnection {
             of: isPermission ? LineCallID.permission : streamID, request, epoch: source.epoch,
             sequence: isOfEarlierLife ? seen?.sequence : position?.number)
         if isPermission { return }
+        // From here on it goes on with the client's next connection, which misses nothing.
+        if isDraining { return tellDeparture(of: streamID) }
         didBegin(label, request.seen == nil ? .first : seen == nil ? .anew : .inPlace)
         isUsed = true
         defer { if let upstream, request.seen != nil { shard.whenShown(self) { upstream.send(.shown, streamID) } } }

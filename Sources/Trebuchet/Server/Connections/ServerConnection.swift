@@ -18,8 +18,6 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     let dates: DateForm
     private(set) var isOpen = true
     private var departure = Departure.none
-    /// Whether nothing is begun any more: else a client that goes on calling would hold up the end of its server.
-    private var isDismissed = false
     private var isBehind = false
     private var wasGreeted = false
     /// Whether answers of its calls are kept.
@@ -85,13 +83,15 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         case none
         /// The client was told to go, and may not know yet.
         case told
-        /// It sends nothing more that is to be answered.
+        /// Its pong has come: its network has `goAway`. The program behind that may be a moment late, as pages of a browser are.
         case heard
+        /// Nothing is begun any more: else a client that goes on calling would hold up the end of its server.
+        case dismissed
     }
 
     var isDraining: Bool { departure != .none }
     /// Whether more may come of what its client sent before it knew that it is to go.
-    var isLeaving: Bool { departure == .told }
+    var isLeaving: Bool { departure == .told || departure == .heard && !hasNoCalls }
 
     init(
         _ link: any MessageLink, name: ConnectionName, shard: ServerShard, caller: Caller? = nil, stake: Stake? = nil,
@@ -138,13 +138,13 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         let kind = message.kind
         if kind == .invocation {
             malformedInRow = 0
-            return isDismissed ? dismiss(message) : invoke(message)
+            return isDraining ? receiveLate(message) : invoke(message)
         }
         switch kind {
-        case .repeat: if isDismissed { dismiss(message) } else { receiveRepeat(message) }
+        case .repeat: if isDraining { receiveLate(message) } else { receiveRepeat(message) }
         case .cancel: cancel(message)
         case .streamEnd: unsubscribe(message)
-        case .streamResume: resume(message)
+        case .streamResume: if isDraining { resumeElsewhere(message) } else { resume(message) }
         default:
             do throws(EnvelopeError) {
                 try handleRare(message)
@@ -302,18 +302,25 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         leaveStreams()
     }
 
-    /// The client knows that it is to go, and what it had sent before has come.
+    /// The client's network has `goAway`, and what the client had sent before has come.
     func linkDidHear() {
-        guard isLeaving else { return }
+        guard departure == .told else { return }
+        // Another node repeats elsewhere what is refused.
+        guard upstream == nil else { return departure = .dismissed }
         departure = .heard
-        isDismissed = true
+        shard.lastLateMessage = shard.reactor.now
     }
 
-    /// The time is over in which calls of who may not know yet are taken.
-    func dismiss() { isDismissed = true }
+    /// Refuses all calls that come from now on.
+    func dismiss() { departure = .dismissed }
 
+    /// Takes a call of a client that was sent away, as long as it may not know that.
     @inline(never)
-    private func dismiss(_ message: borrowing Message) {
+    private func receiveLate(_ message: borrowing Message) {
+        guard departure == .dismissed else {
+            shard.lastLateMessage = shard.reactor.now
+            return message.kind == .invocation ? invoke(message) : receiveRepeat(message)
+        }
         if let upstream { return upstream.send(.refused, Array(message.callID)) }
         fail(message, TrebuchetError(.unavailable, "the server is shutting down"))
     }

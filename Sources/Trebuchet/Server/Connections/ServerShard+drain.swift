@@ -5,8 +5,11 @@ internal import WebSockets
 extension ServerShard {
     /// How long closing handshakes may take at the end.
     private static let closing = Duration.seconds(1)
-    /// How long clients may take to say that they know that they are to go.
-    private static let hearing = Duration.seconds(2)
+    /// How long clients may take to know that they are to go: so long, or this part of the time to drain where that is longer.
+    private static let hearing = (least: Duration.seconds(2), part: 5)
+    /// How long clients that know may be silent before nothing more is expected of them: a program may send a call after its network has
+    /// answered the ping.
+    private static let silence = Duration.milliseconds(100)
 
     /// Sends clients away in batches, waits for their calls, both for at most `limit`, and closes the connections.
     func drain(for limit: Duration) async {
@@ -34,15 +37,23 @@ extension ServerShard {
         inBatches(plan) { connection in
             connection.drain(reconnectAfterMilliseconds: Int.random(in: 0..<plan.spreadMilliseconds))
         } done: {
-            // What a client sent before it knew is done too; what it sends later is refused.
-            let heard = min(deadline, self.reactor.now &+ Self.hearing.nanoseconds)
-            self.wait(until: heard, { !self.clients.contains(where: \.isLeaving) }) {
+            // What a client sent before it knew is done too; one that goes on calling is refused after that time.
+            let patience = max(Self.hearing.least, limit / Self.hearing.part)
+            let heard = min(deadline, self.reactor.now &+ patience.nanoseconds)
+            self.wait(until: heard, { self.areSilent }) {
                 for connection in self.clients { connection.dismiss() }
                 self.wait(until: deadline, { self.clients.allSatisfy(\.hasNoCalls) }) {
                     self.close(done)
                 }
             }
         }
+    }
+
+    /// Whether all clients know that they are to go, wait for no answer, and have sent no call for a while.
+    private var areSilent: Bool {
+        let clients = clients
+        guard !clients.contains(where: \.isLeaving) else { return false }
+        return clients.isEmpty || reactor.now >= lastLateMessage &+ Self.silence.nanoseconds
     }
 
     private func close(_ done: @escaping () -> Void) {

@@ -71,6 +71,8 @@ final class ServerShard: @unchecked Sendable {
     var isWatchingIdle = false
     /// Whether the server shuts down, which lets all actors go.
     var isEnding = false
+    /// When a client that is sent away has answered the ping behind `goAway`, or has sent a call after `goAway`, last.
+    var lastLateMessage: UInt64 = 0
     /// Between two looks, as the shortest time of a policy asks for.
     var idlePause: Duration?
     /// Answers of calls that came in on other reactors, until the turn ends.

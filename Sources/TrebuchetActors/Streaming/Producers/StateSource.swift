@@ -151,7 +151,13 @@ final class StateSource: StreamHub, @unchecked Sendable {
         // Before the value is taken: the changes up to it belong to its version.
         if recent.newest?.sequence != version { _ = update() }
         let event = whole()
-        persistence.show(while: { [weak self] in self?.has(broadcaster) == true }) { broadcaster.send(event) }
+        // Of versions that are still to be written the value is shown ahead of the changes that lead to it. A broadcaster that took it
+        // alone would lack these changes, so it gets them first.
+        let changes = persistence.isAtRest ? nil : recent
+        persistence.show(while: { [weak self] in self?.has(broadcaster) == true }) {
+            if let changes { broadcaster.send(.attached(changes)) }
+            broadcaster.send(event)
+        }
     }
 
     override func end() {

@@ -1,0 +1,56 @@
+import TestSupport
+import Trebuchet
+import TrebuchetClient
+
+/// The collection and the room of a seed in the end.
+extension Judge {
+    /// Has the writers end, and compares what they were told with what there is.
+    func finishWriting() async throws {
+        tellWriters("finish")
+        try await wait("for the writers to finish") { book.now.hasFinished }
+        var problems: [String] = []
+        do {
+            try await wait("for the room to settle") {
+                let count = book.now.reportCount
+                tellWriters("report")
+                try await wait("for reports of the room") { book.now.reportCount > count }
+                problems = WriterJudging(book.now, mayBeLost: lossCheck).unsettled()
+                if !problems.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
+                return problems.isEmpty
+            }
+        } catch let halt as Halt {
+            throw Halt(description: ([halt.description] + problems).joined(separator: "\n    "))
+        }
+        let contents = book.now
+        var judging = WriterJudging(contents, mayBeLost: lossCheck)
+        outcome.findings += judging.findings(try await readCollection()) + judging.roomFindings()
+        outcome.lost += judging.lost
+        outcome.mutations = contents.commits.count
+        outcome.published = contents.published.count
+    }
+
+    /// Nil where nothing may be lost.
+    private var lossCheck: ((ContinuousClock.Instant) -> Bool)? {
+        guard network?.plan.mayLose == true else { return nil }
+        return { [losses] time in losses.contains { $0.contains(time) } }
+    }
+
+    private func readCollection() async throws -> Writing.Result {
+        let client = TrebuchetClient(transports: PlayerLine.transports(ports), options: Player.options)
+        try await client.connect()
+        var page = Writing.Result(revision: 0, hasMore: false, documents: [])
+        try await wait("for the collection to be read") {
+            do {
+                let answer = try await client.call(
+                    actor: Writing.collection, target: "get(_:)",
+                    arguments: [Array(#"{"conditions":[],"order":[],"limit":10000}"#.utf8)])
+                page = try Writing.decode(Writing.Result.self, answer)
+                return true
+            } catch  where Writing.mayBeRepeated(error) {
+                return false
+            }
+        }
+        await client.close()
+        return page
+    }
+}

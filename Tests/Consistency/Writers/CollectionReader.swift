@@ -1,0 +1,60 @@
+import Trebuchet
+import TrebuchetClient
+
+/// Observes the result of a query, over all the views that its collection has while it moves.
+struct CollectionReader {
+    let name: String
+    let client: TrebuchetClient
+    var check: ResultCheck
+
+    mutating func run(until isOver: () -> Bool) async {
+        while !isOver() {
+            do {
+                let opened = try await client.call(
+                    actor: Writing.collection, target: "open(_:)",
+                    arguments: [Array(#"{"conditions":[],"order":[],"limit":20}"#.utf8)])
+                let view = try Writing.decode(Writing.Opened.self, opened).view
+                for try await value in client.observe(actor: view, stream: "observeResult") {
+                    let result = try Writing.decode(Writing.Result.self, value)
+                    if let text = check.take(result) { Output.finding("\(name): \(text)") }
+                    if isOver() { break }
+                }
+            } catch let error as TrebuchetError where error.code == .actorNotFound || Writing.mayBeRepeated(error) {
+                // The view has gone with its owner, say: the query is opened anew.
+                try? await Task.sleep(for: .milliseconds(10))
+            } catch {
+                Output.finding("\(name): the query ended with \(error)")
+                return
+            }
+        }
+    }
+}
+
+/// What a reader of a query's results may see. Pure.
+struct ResultCheck {
+    let mayLose: Bool
+    private var revision = 0
+    private var sum = 0
+    private var created: [String: Int] = [:]
+
+    init(mayLose: Bool) { self.mayLose = mayLose }
+
+    mutating func take(_ result: Writing.Result) -> String? {
+        if mayLose { return nil }
+        defer { revision = max(revision, result.revision) }
+        if result.revision < revision { return "the result went back from revision \(revision) to \(result.revision)" }
+        for document in result.documents {
+            if document.revision > result.revision || document.created > document.revision {
+                return "document \(document.id) of revision \(document.revision) in a result of \(result.revision)"
+            }
+            let before = created.updateValue(document.created, forKey: document.id)
+            if let before, before != document.created {
+                return "document \(document.id) was created by write \(before), and then by \(document.created)"
+            }
+            guard document.id == Writing.shared, let new = document.fields.sum else { continue }
+            defer { sum = new }
+            if new < sum { return "the sum went back from \(sum) to \(new)" }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,88 @@
+import SharedState
+import Trebuchet
+import TrebuchetServices
+
+/// One member of the room: it publishes events, and notes all that it is shown.
+@MainActor
+final class RoomMember {
+    private let number: Int
+    private let strictness: Strictness
+    private let backend: TrebuchetBackend
+    private let presence: Shared<RoomPresence<Visitor>>
+    private let talk: Shared<TopicChannel<String>>
+
+    init(_ number: Int, _ client: TrebuchetClient, _ strictness: Strictness) {
+        (self.number, self.strictness) = (number, strictness)
+        let backend = TrebuchetBackend(client: client)
+        self.backend = backend
+        let store = SharedStore()
+        let visitor = Visitor(name: "\(number)", room: Writing.room)
+        (presence, talk) = backend.scope {
+            (
+                Shared(
+                    .trebuchetPresence(
+                        roomType: Writing.roomType, roomId: Writing.room, initialPresence: visitor), store: store),
+                Shared(
+                    .trebuchetTopic(roomType: Writing.roomType, topic: Writing.topic, roomId: Writing.room),
+                    store: store)
+            )
+        }
+        talk.withLock { $0.maxEvents = .max }
+    }
+
+    func join() async {
+        for await value in presence.updates where value.isConnected { break }
+        for await value in talk.updates where value.isConnected { break }
+    }
+
+    func run(until isOver: @Sendable () -> Bool) async {
+        for event in 1...Writing.mostEvents where !isOver() {
+            await publish(event)
+            try? await Task.sleep(for: .milliseconds(400))
+        }
+    }
+
+    /// The last thing that it does: until it is acknowledged.
+    func finish() async {
+        var event = 10_000
+        repeat { event += 1 } while await !publish(event)
+        Output.say("last \(number) \(event)")
+        while true {
+            do { return try await presence.update { $0.mood = "done" } } catch {
+                try? await Task.sleep(for: .milliseconds(50))
+            }
+        }
+    }
+
+    @discardableResult
+    private func publish(_ event: Int) async -> Bool {
+        let label = "\(Label("\(number)", Writing.room, event))"
+        do {
+            try await talk.publish(label)
+            Output.say("published \(label)")
+            return true
+        } catch {
+            let isUnknown = (error as? TrebuchetError).map { [.unknownOutcome, .timeout].contains($0.code) } ?? false
+            if strictness == .ordered { Output.finding("member \(number): publishing \(label) ended with \(error)") }
+            Output.say("\(isUnknown ? "uncertain" : "unpublished") \(label)")
+            return false
+        }
+    }
+
+    /// What it has been shown so far.
+    var report: MemberReport {
+        let (talk, presence) = (talk.wrappedValue, presence.wrappedValue)
+        return MemberReport(
+            name: "\(number)", events: talk.events.map(\.data), peers: presence.peers.map(\.data),
+            missed: talk.error.map { "\($0)" })
+    }
+}
+
+/// What a member of the room is shown.
+struct MemberReport: Codable, Sendable {
+    var name: String
+    var events: [String]
+    var peers: [Visitor]
+    /// What its topic says is wrong.
+    var missed: String?
+}

@@ -1,0 +1,111 @@
+/// What writers were told against what there is in the end. Pure.
+struct WriterJudging {
+    let contents: WriterBook.Contents
+    /// Whether what was acknowledged at a time may be lost; nil where nothing may ever be.
+    let mayBeLost: ((ContinuousClock.Instant) -> Bool)?
+    private(set) var lost = 0
+
+    init(_ contents: WriterBook.Contents, mayBeLost: ((ContinuousClock.Instant) -> Bool)?) {
+        (self.contents, self.mayBeLost) = (contents, mayBeLost)
+    }
+
+    private mutating func isLost(_ time: ContinuousClock.Instant) -> Bool {
+        guard mayBeLost?(time) == true else { return false }
+        lost += 1
+        return true
+    }
+
+    // MARK: The collection
+
+    mutating func findings(_ result: Writing.Result) -> [String] {
+        var findings: [String] = []
+        if result.hasMore { findings.append("the collection has more documents than one page") }
+        let documents = Dictionary(result.documents.map { ($0.id, $0) }) { first, _ in first }
+        if documents.count != result.documents.count { findings.append("a document is in the collection twice") }
+        var owners: [Int: WriterBook.Commit] = [:]
+        for commit in contents.commits {
+            let name = "mutation \(commit.number) of writer \(commit.writer)"
+            if let other = owners.updateValue(commit, forKey: commit.revision), mayBeLost == nil {
+                findings.append(
+                    "\(name) was answered revision \(commit.revision), as mutation \(other.number) of writer \(other.writer) was"
+                )
+            }
+            guard !Writing.isIncrement(commit.number) else { continue }
+            guard let document = documents[Writing.document(commit.writer, commit.number)] else {
+                if !isLost(commit.time) {
+                    findings.append("\(name) was answered revision \(commit.revision), and its document is not there")
+                }
+                continue
+            }
+            if document.created != commit.revision, mayBeLost == nil {
+                findings.append(
+                    "\(name) was answered revision \(commit.revision), and has made revision \(document.created)")
+            }
+        }
+        for id in documents.keys where id != Writing.shared {
+            let parts = id.split(separator: ".").compactMap { Int($0) }
+            if parts.count != 2 || parts[1] > contents.written[parts[0]] ?? 0 {
+                findings.append("nobody has created document \(id)")
+            }
+        }
+        return findings + sumFindings(documents[Writing.shared]?.fields.sum ?? 0)
+    }
+
+    private mutating func sumFindings(_ sum: Int) -> [String] {
+        let asked = contents.written.values.reduce(0) { $0 + $1 / 2 }
+        var least = asked
+        if mayBeLost != nil {
+            least = 0
+            for commit in contents.commits where Writing.isIncrement(commit.number) {
+                if !isLost(commit.time) { least += 1 }
+            }
+        }
+        guard sum < least || sum > asked else { return [] }
+        return ["\(asked) increments were asked for, of which \(least) are acknowledged; the sum is \(sum)"]
+    }
+
+    // MARK: The room
+
+    /// What is still to come true in the end.
+    func unsettled() -> [String] {
+        let names = contents.reports.map(\.name)
+        var problems: [String] = []
+        for report in contents.reports {
+            let others = Set(names).subtracting([report.name])
+            let shown = report.peers.map { "\($0.name) \($0.mood)" }.sorted()
+            let wanted = others.map { "\($0) done" }.sorted()
+            if shown != wanted { problems.append("member \(report.name) sees \(shown) and not \(wanted)") }
+            let last = contents.published.filter { Label($0.label).map { $0.number > 10_000 } ?? false }.map(\.label)
+            for label in last where Label(label)?.name != report.name && !report.events.contains(label) {
+                problems.append("member \(report.name) is not shown \(label)")
+            }
+        }
+        return problems
+    }
+
+    mutating func roomFindings() -> [String] {
+        var findings: [String] = []
+        for report in contents.reports {
+            var last: [String: Int] = [:]
+            for text in report.events {
+                guard let label = Label(text), label.room == Writing.room, label.name != report.name else {
+                    findings.append("member \(report.name) was shown '\(text)'")
+                    continue
+                }
+                if let before = last[label.name], before >= label.number {
+                    findings.append("member \(report.name) was shown \(text) behind number \(before)")
+                }
+                last[label.name] = label.number
+                if contents.unpublished.contains(text), mayBeLost == nil {
+                    findings.append("member \(report.name) was shown \(text), which was refused")
+                }
+            }
+            let shown = Set(report.events)
+            for (label, time) in contents.published where Label(label)?.name != report.name {
+                guard !shown.contains(label), !isLost(time) else { continue }
+                findings.append("member \(report.name) was not shown \(label), which was acknowledged")
+            }
+        }
+        return findings
+    }
+}

@@ -1,0 +1,76 @@
+import NodeSupport
+import TestSupport
+import Testing
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// What clients send over a connection to a node that is stopped in order, and that has sent them away.
+@Suite(.timeLimit(.minutes(1))) struct DrainedNodeTests {
+    /// Longer than any machine takes here: clients may go on for a part of it.
+    private static let drain = Duration.seconds(200)
+
+    /// Runs `body` with a client whose node has sent it away, and has its pong, and does not close its connection yet.
+    private func withDrained(_ body: (_ client: TextClient, _ nodes: [Node]) async throws -> Void) async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let client = try await nodes[0].textClient()
+            client.call("w", nodes[1].names(2)[1], "wait()")
+            #expect(await eventually { await nodes[0].server.counters().callsUnderWay == 1 })
+            let stopping = Task { await nodes[0].server.shutdown(drain: Self.drain) }
+            #expect(await eventually { client.messages.contains { $0.type == "goAway" } })
+            #expect(await eventually { await nodes[0].hasHeard })
+            try await body(client, nodes)
+            client.cancel("w")
+            #expect(await eventually { client.answers("w").count == 1 })
+            await stopping.value
+        }
+    }
+
+    @Test("a call that a client sends before it has seen that it is to go is made, though its network knows already")
+    func lateCall() async throws {
+        try await withDrained { client, nodes in
+            let name = nodes[1].names(1)[0]
+            client.call("1", name, "add(_:)", [1])
+            #expect(await eventually { client.answers("1").count == 1 })
+            client.callOnce(2, name, "addOnce(_:)", "[1]")
+            #expect(await eventually { client.answers("2").count == 1 })
+            #expect(client.messages.allSatisfy { $0.error.isEmpty }, "\(client.texts)")
+        }
+    }
+
+    @Test("a stream that a client asks for before it has seen that it is to go goes on with its next connection")
+    func lateStreams() async throws {
+        try await withDrained { client, nodes in
+            let name = nodes[1].names(1)[0]
+            client.observe("1", name)
+            client.observe("2", name, "observeMarks")
+            let seen = #""streamID":"s9","epoch":"e","lastSequence":7"#
+            let place = #""actorID":"\#(name)","targetIdentifier":"observeCount""#
+            client.send("streamResume", #""callID":"3",\#(place),\#(seen)"#)
+            client.send("streamResume", #"\#(place),\#(seen)"#)
+            let ends = { client.messages.filter { $0.type == "streamEnd" && $0.text.contains("serverDraining") } }
+            #expect(await eventually { ends().count == 4 }, "\(client.texts)")
+            #expect(Set(client.starts.map(\.callID)) == ["1", "2", "3"])
+            #expect(Set(ends().map(\.streamID)) == Set(client.starts.map(\.streamID) + ["s9"]))
+            #expect(client.messages.allSatisfy { $0.error.isEmpty })
+            // What happens meanwhile comes with the next connection.
+            let next = try await nodes[1].textClient()
+            for number in 1...2 { next.call("\(number)", name, "add(_:)", [1]) }
+            #expect(await eventually { next.answers("2").count == 1 })
+            let marks = try #require(client.starts.first { $0.callID == "2" })
+            next.resume(marks, "r", name, behind: marks.sequence, "observeMarks")
+            #expect(await eventually { next.versions.map(\.sequence) == [1, 2] }, "\(next.texts)")
+            next.abort()
+        }
+    }
+}
+
+extension Node {
+    /// Whether the pong has come of each client that was sent away.
+    fileprivate var hasHeard: Bool {
+        get async {
+            for shard in server.shards where await shard.reactor.perform({ shard.lastLateMessage > 0 }) { return true }
+            return false
+        }
+    }
+}
