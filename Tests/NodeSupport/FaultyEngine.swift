@@ -9,10 +9,17 @@ package final class FaultyEngine: ClusterEngine {
         package var hangsAppends = false
         package var hangsReads = false
         package var failsAppends = false
+        /// The engine answers appends with an error, as without memory.
+        package var refusesAppends = false
+        /// What is appended is written, and its answer does not come yet.
+        package var hangsAnswers = false
+        package var failsRenewals = false
         /// What is written is written, and nobody hears of it.
         package var losesAnswers = false
         /// Of so many appends from now on the same is true.
         package var losesNextAnswers = 0
+        /// So many appends from now on are not written, and nobody hears of it.
+        package var losesNextAppends = 0
         /// What is written counts only once it is confirmed.
         package var confirms = false
         package var failsSnapshots = false
@@ -33,6 +40,9 @@ package final class FaultyEngine: ClusterEngine {
     private let sent = Mutex(0)
     private let held = Mutex(0)
     private let reading = Mutex(0)
+    private let unanswered = Mutex(0)
+    private let asked = Mutex(0)
+    private let lostAppend = Mutex<(@Sendable () async -> Void)?>(nil)
     private let kept = Mutex<[(node: ClusterNode, message: [UInt8])]>([])
 
     package init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
@@ -48,6 +58,12 @@ package final class FaultyEngine: ClusterEngine {
     package var heldCount: Int { held.withLock { $0 } }
     /// Logs that are being read just now.
     package var readCount: Int { reading.withLock { $0 } }
+    /// Appends that were asked for, whatever became of them.
+    package var appendCount: Int { asked.withLock { $0 } }
+    /// Called when an append was lost, before its caller hears of it.
+    package func afterLostAppend(_ body: @escaping @Sendable () async -> Void) { lostAppend.withLock { $0 = body } }
+    /// Appends that are written and have no answer just now.
+    package var unansweredCount: Int { unanswered.withLock { $0 } }
     /// How often a member has looked who lives.
     package var roundCount: Int { rounds.withLock { $0 } }
 
@@ -61,6 +77,11 @@ package final class FaultyEngine: ClusterEngine {
     fileprivate func check(_ fails: KeyPath<Faults, Bool> = \.isAway) throws(ClusterEngineError) {
         let isFailing = faults.withLock { $0.isAway || $0[keyPath: fails] }
         if isFailing { throw ClusterEngineError(.unavailable, "at 10.1.2.3, say") }
+    }
+
+    /// What hangs leaves the processor to what it is waited with: many spinning reads took both cores from answers for seconds.
+    private func wait(while hangs: (Faults) -> Bool) async {
+        _ = await eventually(within: .seconds(600)) { faults.withLock { !hangs($0) } }
     }
 
     package func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
@@ -83,7 +104,7 @@ package final class FaultyEngine: ClusterEngine {
         return try await engine.acquire(slot, for: node, lasting: lasting)
     }
     package func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
-        try check()
+        try check(\.failsRenewals)
         return try await engine.renew(lease, lasting: lasting)
     }
     package func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
@@ -97,9 +118,22 @@ package final class FaultyEngine: ClusterEngine {
     package func append(
         _ change: LogAppend, to log: ClusterLog, under lease: SlotLease
     ) async throws(ClusterEngineError) -> AppendOutcome {
-        while faults.withLock({ $0.hangsAppends }) { await Task.yield() }
+        await wait { $0.hangsAppends }
+        asked.withLock { $0 += 1 }
         try check(\.failsAppends)
+        let isLostItself = faults.withLock { faults in
+            defer { faults.losesNextAppends = max(0, faults.losesNextAppends - 1) }
+            return faults.losesNextAppends > 0
+        }
+        if isLostItself {
+            await lostAppend.withLock { $0 }?()
+            throw ClusterEngineError(.unknownOutcome, "no answer")
+        }
+        if faults.withLock({ $0.refusesAppends }) { throw ClusterEngineError(.failed, "no memory at 10.1.2.3, say") }
         let outcome = try await engine.append(change, to: log, under: lease)
+        unanswered.withLock { $0 += 1 }
+        await wait { $0.hangsAnswers }
+        unanswered.withLock { $0 -= 1 }
         let isLost = faults.withLock { faults in
             guard faults.losesNextAnswers > 0 else { return faults.losesAnswers }
             faults.losesNextAnswers -= 1
@@ -124,7 +158,7 @@ package final class FaultyEngine: ClusterEngine {
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReading {
         reading.withLock { $0 += 1 }
-        while faults.withLock({ $0.hangsReads }) { await Task.yield() }
+        await wait { $0.hangsReads }
         reading.withLock { $0 -= 1 }
         try check()
         return try await engine.read(log, after: position, limit: limit)

@@ -57,6 +57,41 @@ import TrebuchetCluster
         #expect(Set(fourth.earlier.map(\.epoch) + [fourth.snapshot.epoch]).count == 4)
     }
 
+    @Test(
+        "what an actor deletes is not acknowledged where its node owns it no more; answers whose time is over just go")
+    func deletions() async throws {
+        let engine = MemoryEngine()
+        let store = EngineStore(engine) { _ in nil }
+        var deletion = StateWrite.delete(StateKey("rooms", "a.stay", partition: "a"))
+        try await store.write([deletion])
+        deletion.ownership = 1
+        let error = await #expect(throws: StateStoreError.self) { try await store.write([deletion]) }
+        #expect(error?.code == .conflict)
+    }
+
+    @Test("an entry of another owner is not taken for the one that got no answer, whatever it has")
+    func sameEntry() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let (log, node) = (log, node)
+        @Sendable func acquire() async throws -> SlotLease? {
+            guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60))
+            else { return nil }
+            return lease
+        }
+        let lease = try #require(try await acquire())
+        let store = EngineStore(way) { _ in lease }
+        let key = StateKey("n", "k", partition: "a")
+        try await store.put([1], key)
+        way.set { $0.losesNextAppends = 1 }
+        way.afterLostAppend {
+            _ = try? await engine.release(lease)
+            guard let next = try? await acquire() else { return }
+            try? await EngineStore(engine) { _ in next }.put([2], key)
+        }
+        await #expect(throws: StateStoreError.self) { try await store.put([2], key) }
+    }
+
     @Test("what an engine has lost is no version of a life any more")
     func lost() async throws {
         let engine = MemoryEngine()

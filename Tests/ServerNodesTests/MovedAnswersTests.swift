@@ -20,13 +20,15 @@ import TrebuchetCluster
     /// Adds one to each, and expects each answer behind what it has changed.
     private func add(_ names: [String], through client: TextClient, _ place: String = "") async {
         let before = names.map { client.shown(of: "\($0.hashNumber)", before: "") }
+        let began = ContinuousClock.now
         for name in names { client.call("c\(name)", name, "add(_:)", [1]) }
         #expect(await eventually { names.allSatisfy { client.answers("c\($0)").count == 1 } })
         for (name, before) in zip(names, before) {
             let answer = client.answers("c\(name)").first?.text ?? ""
             #expect(
                 client.shown(of: "\(name.hashNumber)", before: "c\(name)") > before,
-                "\(place) \(name): \(answer) came with nothing shown of it before: \(client.texts(about: name))")
+                "\(place) \(name): \(answer) came within \(ContinuousClock.now - began) with nothing shown of it before: \(client.texts(about: name))"
+            )
         }
     }
 

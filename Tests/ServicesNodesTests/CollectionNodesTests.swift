@@ -147,6 +147,47 @@ import TrebuchetCluster
         }
     }
 
+    @Test(
+        "a commit that waits when the lease ends is not done, and the one that was written before is found by its repeat"
+    )
+    func leaseEnds() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        var settings = Node.settings
+        settings.leaseDuration = .seconds(3)
+        settings.leaseMargin = .milliseconds(500)
+        let node = try ServiceNode("a", engine, through: way, settings: settings)
+        try await Node.with([node.node]) {
+            let collection = try await App(node, as: "ada").collection("c")
+            let secrets = (0...2).map { "a client of ada's, \($0)" }
+            _ = try await collection.commit([.add("0")], from: secrets[0], at: 1)
+            way.set { $0.hangsAnswers = true }
+            var commits = [Task { try await collection.commit([.add("1")], from: secrets[1], at: 1) }]
+            #expect(await eventually { way.unansweredCount == 1 })
+            commits.append(Task { try await collection.commit([.add("2")], from: secrets[2], at: 1) })
+            let part = try #require(node.collections.live.first?.part)
+            #expect(await eventually { await part.whenLocal { $0.table.unwrittenCount } == 2 })
+            way.set { ($0.failsRenewals, $0.givesNoSlots) = (true, true) }
+            #expect(await eventually { node.node.member.slotCount == 0 })
+            #expect(await eventually { node.collections.collectionCount == 0 })
+            way.set { $0 = .init() }
+            var errors: [CollectionError?] = []
+            for commit in commits {
+                errors.append(await #expect(throws: CollectionError.self) { try await commit.value })
+            }
+            guard case .unknownOutcome? = errors[0] else {
+                Issue.record("\(errors)")
+                return
+            }
+            #expect(errors[1] == .closed)
+            let second = try await collection.commit([.add("2")], from: secrets[2], at: 1)
+            let first = try await collection.commit([.add("1")], from: secrets[1], at: 1)
+            #expect(first.map(\.error) == [nil] && second.map(\.error) == [nil])
+            #expect(first.map(\.revision) == [2] && second.map(\.revision) == [3])
+            #expect(try await collection.get(CollectionQuery()).documents.map(\.id) == ["0", "1", "2"])
+        }
+    }
+
     @Test("an owner of before, whose write hung, writes nothing more; the collection goes on at its next owner")
     func lostLease() async throws {
         let engine = MemoryEngine()

@@ -54,6 +54,27 @@ import TrebuchetCluster
         }
     }
 
+    @Test(
+        "an event that could not be kept at first is handed to the others once it is, and its publisher is answered then"
+    )
+    func publishedWhileAway() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let node = try ServiceNode("a", engine, through: way)
+        try await Node.with([node.node]) {
+            let room = node.room
+            let channels = try await [App(node).numbers(in: room), App(node).numbers(in: room)]
+            for channel in channels { await shows(channel) { $0.isConnected } }
+            way.set { $0.failsAppends = true }
+            let before = way.appendCount
+            let publishing = Task { try await channels[0].publish(Count(from: "0", number: 1)) }
+            #expect(await eventually { way.appendCount > before })
+            way.set { $0.failsAppends = false }
+            try await publishing.value
+            await shows(channels[1]) { $0.events.map(\.data.number) == [1] }
+        }
+    }
+
     @Test("a member whose node has died leaves after the grace, and not before")
     func memberLeaves() async throws {
         var limits = RoomLimits()

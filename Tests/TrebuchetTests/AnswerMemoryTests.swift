@@ -92,6 +92,23 @@ import WebSockets
         #expect(begin(Self.first, 7, "c", again: true) == "42")
     }
 
+    @Test("a result that comes behind the call's deadline takes the place of the error, where there is room for it")
+    mutating func amended() {
+        (memory, shares) = Self.memory { $0.answerBytesPerConnection = 1_000 }
+        let name = Memory.Name(connection: Self.first, number: 7)
+        for (result, again) in [("42", "42"), (String(repeating: "x", count: 2_000), "timeout")] {
+            #expect(begin(Self.first, 7) == "run")
+            memory.amend(name, .success(Array("41".utf8)))
+            _ = memory.end(name, .failure(TrebuchetError(.timeout, "late")), at: 0)
+            memory.amend(name, .success(Array(result.utf8)))
+            #expect(begin(Self.first, 7, again: true) == again)
+            memory.amend(name, .failure(TrebuchetError(.cancelled, "")))
+            memory.forget(at: 1_000)
+            #expect(memory.bytes == 0 && memory.count == 0 && shares.bytes.count == 0)
+            (memory, shares) = Self.memory { $0.answerBytesPerConnection = 1_000 }
+        }
+    }
+
     @Test("an error is an answer, too")
     mutating func failure() {
         #expect(begin(Self.first, 7) == "run")

@@ -83,6 +83,26 @@ import TrebuchetTesting
         #expect(held.timeOut(at: .max) == .max)
     }
 
+    @Test("those that wait for a write that failed go on waiting before the later ones, each with its own time")
+    func taken() {
+        let (held, later, notes) = (HeldAnswers(), HeldAnswers(), Notes())
+        for (id, result, time) in [("a", "1", 10), ("b", nil, 40), ("c", "3", 30)] as [(String, String?, UInt64)] {
+            add(id, result, until: time, to: held, notes)
+        }
+        for (id, result, time) in [("d", "4", 20), ("e", nil, 50), ("f", "6", 60)] as [(String, String?, UInt64)] {
+            add(id, result, until: time, to: later, notes)
+        }
+        #expect(held.timeOut(at: 10) == 30 && later.timeOut(at: 20) == 50)
+        notes.lines = []
+        held.take(later)
+        #expect(later.count == 0 && held.count == 4)
+        #expect(held.timeOut(at: 30) == 40)
+        let late = "the call took longer than 3.0 seconds"
+        held.end(nil)
+        #expect(notes.lines == ["1 c \(late)", "1 b Broken()", "1 e Broken()", "1 f 6"])
+        #expect(held.count == 0 && held.timeOut(at: .max) == .max)
+    }
+
     // MARK: At a server
 
     private func withDiary(
@@ -115,6 +135,22 @@ import TrebuchetTesting
             }
             #expect(await server.counters().callsUnderWay == 0)
             store.open()
+            try await expectKept(#"["a","b"]"#, store)
+            #expect(try await diary.write("c") == 3)
+        }
+    }
+
+    @Test("calls wait no longer than their time for a store that is out of reach")
+    func deadlineAway() async throws {
+        let store = GatedStore()
+        try await withDiary({ $0.callTimeout = .milliseconds(200) }, store: store) { (diary, _, server) async throws in
+            store.failWrites(StateStoreError(.unavailable, "the engine is away"))
+            for page in ["a", "b"] {
+                let error = await #expect(throws: TrebuchetError.self) { try await diary.write(page) }
+                #expect(error?.code == .timeout)
+            }
+            #expect(await server.counters().callsUnderWay == 0)
+            store.failWrites(nil)
             try await expectKept(#"["a","b"]"#, store)
             #expect(try await diary.write("c") == 3)
         }

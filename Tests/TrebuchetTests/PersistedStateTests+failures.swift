@@ -40,6 +40,59 @@ extension PersistedStateTests {
         }
     }
 
+    @Test(
+        "calls wait for a store that is out of reach, and are answered behind the change when it is back",
+        arguments: ["in place", "suspending"])
+    func storeAway(kind: String) async throws {
+        try await withDiary(reactors: 1) { (diary, client, _) async throws in
+            var pages = await diary.observePages().makeAsyncIterator()
+            #expect(await pages.next() == [])
+            store.failWrites(StateStoreError(.unavailable, "the engine is away"))
+            let journal = Journal()
+            let write = Task {
+                let count = kind == "in place" ? try await diary.write("a") : try await diary.writeLater("a")
+                journal.note("written")
+                return count
+            }
+            await store.journal.wait(for: "write 1")
+            let read = Task {
+                let pages = try await diary.read()
+                journal.note("read")
+                return pages
+            }
+            // The call is a reason to try again.
+            await store.journal.wait(for: "write 2")
+            try await roundTrips(client)
+            #expect(journal.entries == [])
+            store.failWrites(nil)
+            #expect(try await write.value == 1)
+            #expect(try await read.value == ["a"])
+            #expect(await pages.next() == ["a"])
+            #expect(try await store.text("diary.pages") == #"["a"]"#)
+        }
+    }
+
+    @Test("what waits for a store that is out of reach when the server ends is told that its outcome is unknown")
+    func endsWhileAway() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1, store: store)
+        await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
+        let address = try await server.start()
+        let shard = server.shards[0]
+        let states = try #require(server.parts.directory.record(ActorName("diary"))?.persisted)
+        store.failWrites(StateStoreError(.unavailable, "the engine is away"))
+        let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
+        try await client.connect()
+        let diary = try client.resolve(Diary.self, id: "diary")
+        let call = Task { try await diary.write("a") }
+        await store.journal.wait(for: "write 1")
+        let told = Mutex<TrebuchetError.Code?>(nil)
+        await shard.reactor.perform { states.whenWritten { error in told.withLock { $0 = error?.code } } }
+        await server.shutdown(drain: .zero)
+        #expect(told.withLock { $0 } == .unknownOutcome)
+        await #expect(throws: TrebuchetError.self) { try await call.value }
+        await client.close()
+    }
+
     @Test("who begins to observe while a write fails gets the value when one does not", arguments: [false, true])
     func observerBehindFailure(isFiltered: Bool) async throws {
         try await withDiary(reactors: 1) { (diary, client, _) async throws in

@@ -12,6 +12,7 @@ extension EngineStore {
             switch error.code {
             case .tooLarge: .tooLarge
             case .closed: .closed
+            case .unavailable, .unknownOutcome, .overloaded: .unavailable
             default: .failed
             }
         return StateStoreError(code, error.textForClients)

@@ -181,8 +181,8 @@ final class EngineStore: PartitionedStore {
         try await with(name) { partition throws(StateStoreError) in
             guard let lease = lease(partition.log.slot) else {
                 partition.forget()
-                // Answers whose time is over are for the node that has them now.
-                if writes.allSatisfy({ $0.operation == .delete }) { return }
+                // Answers whose time is over are for the node that has them now. What an actor deletes is under its ownership.
+                if writes.allSatisfy({ $0.operation == .delete && $0.ownership == nil }) { return }
                 throw Self.elsewhere(name)
             }
             if let ownership = writes.first?.ownership, ownership != lease.fence { throw Self.elsewhere(name) }
@@ -261,7 +261,7 @@ final class EngineStore: PartitionedStore {
             throw Self.elsewhere(partition.name)
         case .leaseOver, .topDiffers, .repeated:
             partition.forget()
-            throw StateStoreError(.failed, "the log of actor '\(partition.name)' is not where it was")
+            throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not where it was")
         }
     }
 
@@ -273,7 +273,9 @@ final class EngineStore: PartitionedStore {
         partition.forget()
         do throws(ClusterEngineError) {
             let reading = try await engine.read(partition.log, after: place)
-            guard reading.beginning == .resumed, let first = reading.entries.first, first.payload == entry else {
+            guard reading.beginning == .resumed, let first = reading.entries.first, first.payload == entry,
+                first.position.fence == lease.fence
+            else {
                 throw ClusterEngineError(.unavailable, "the engine did not take it")
             }
             // What stands behind a part confirms it, and nothing else may stand there.

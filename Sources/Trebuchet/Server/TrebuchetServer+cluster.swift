@@ -90,7 +90,11 @@ extension TrebuchetServer {
         let names = Set(records.map { ActorName($0.name) })
         if !inOrder {
             for record in records {
-                _ = await (record.home?.serverShard ?? shards[0]).reactor.perform { record.life.end() }
+                await (record.home?.serverShard ?? shards[0]).reactor.perform {
+                    _ = record.life.end()
+                    // Before its streams go: an acknowledgement that comes from now on is shown by the next owner.
+                    record.persisted?.abandon()
+                }
             }
             await moveStreams(of: names)
         }

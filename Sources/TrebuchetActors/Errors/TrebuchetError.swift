@@ -77,5 +77,15 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
 
     package private(set) var isOfMovedActor = false
 
+    /// That an activation was given up before what a call changed was acknowledged: an `@Idempotent` call is repeated at the next owner,
+    /// which knows whether it was done. As above, nobody else can say so.
+    package static func lostActivation(_ message: String) -> TrebuchetError {
+        var error = TrebuchetError(.unknownOutcome, message)
+        error.isOfLostActivation = true
+        return error
+    }
+
+    package private(set) var isOfLostActivation = false
+
     public var description: String { "\(code): \(message)" }
 }

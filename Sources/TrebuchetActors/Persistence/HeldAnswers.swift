@@ -45,7 +45,7 @@ final class HeldAnswers {
         let idCount: Int32
         let resultCount: Int32
         /// Where its error lies; below zero for none.
-        let error: Int32
+        var error: Int32
         var isAnswered = false
 
         var byteCount: Int { Int(idCount) + Int(resultCount) }
@@ -64,6 +64,8 @@ final class HeldAnswers {
 
     /// Of the answers that wait, and at most as many again.
     var byteCount: Int { bytes.count }
+    /// Answers that wait.
+    var count: Int { entries.count - answered.count }
 
     func append(
         _ call: HeldCall, _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>
@@ -100,6 +102,28 @@ final class HeldAnswers {
                 callID, error.map { .failure($0) } ?? .success(.init(rebasing: bytes.bytes[result..<end])),
                 of: entry.call)
         }
+        reset()
+    }
+
+    /// Takes over what waits in another, behind its own. The other is empty then.
+    func take(_ later: HeldAnswers) {
+        var place = 0
+        for var entry in later.entries {
+            let end = place + entry.byteCount
+            defer { place = end }
+            guard !entry.isAnswered else { continue }
+            bytes.append(UnsafeRawBufferPointer(rebasing: later.bytes.bytes[place..<end]))
+            if entry.error >= 0 {
+                errors.append(later.errors[Int(entry.error)])
+                entry.error = Int32(errors.count - 1)
+            }
+            entries.append(entry)
+        }
+        earliest = min(earliest, later.earliest)
+        later.reset()
+    }
+
+    private func reset() {
         if entries.capacity > Self.keptEntries { entries = [] } else { entries.removeAll(keepingCapacity: true) }
         bytes.reset(keepingAtMost: Self.keptBytes)
         errors = []

@@ -4,36 +4,13 @@ internal import Transports
 /// stream, leaves before the change is written, and no event before it is.
 ///
 /// Changes are gathered by the reactor's `StateWriter`. What may show them is held in one of two places: `next` waits for a
-/// write that has not begun, `current` for the one under way. When a write fails, those who waited for its answers get an
-/// error, and the states count as changed until a later write succeeds.
+/// write that has not begun, `current` for the one under way. When a write fails the states count as changed until a later
+/// write succeeds. Its answers are errors where the store has refused it. Where the store is out of reach they wait for the
+/// next write, which is bounded by their deadlines and by the life of the activation.
 ///
 /// `@unchecked Sendable`: touched on the reactor of `home` alone, but for what is constant.
 package final class PersistedStates: StateKeeper, @unchecked Sendable {
-    /// Called with the reason when what was to be shown is not kept.
-    typealias Answer = (TrebuchetError?) -> Void
-
-    private struct Held {
-        var updates: [Update] = []
-        var answers: [Answer] = []
-        /// Those of calls that ran in place, which are most.
-        var calls: HeldAnswers?
-        /// When there are so many updates, those that nobody wants any more are let go of.
-        var most = 1_024
-
-        mutating func append(_ update: Update) {
-            if updates.count >= most {
-                updates.removeAll { $0.isWanted?() == false }
-                most = max(1_024, 2 * updates.count)
-            }
-            updates.append(update)
-        }
-    }
-
-    private struct Update {
-        let show: () -> Void
-        /// Nil for what is in the next write anew when this one fails.
-        let isWanted: (() -> Bool)?
-    }
+    typealias Answer = AwaitedWrite.Answer
 
     /// The name that the actor is exposed under.
     package let name: String
@@ -47,10 +24,12 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private var events: [PersistedEvents] = []
     /// Set for an actor that notes what its next owner is to know.
     var notes: ActorNotes?
-    private var next = Held()
-    private var current = Held()
+    private var next = AwaitedWrite()
+    private var current = AwaitedWrite()
     /// Whether a state has changed since the last write began, or that write has failed.
     private var hasChanged = false
+    /// Whether a write has failed since the last one that succeeded: its changes may be kept.
+    private var isInDoubt = false
     private var isWriting = false
     private var isQueued = false
     private var isRetired = false
@@ -98,17 +77,17 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
 
     /// Runs `answer` when all changes up to now are written: at once when they are.
     func whenWritten(_ answer: @escaping Answer) {
-        if isRetired { return answer(outOfReach) }
+        if isRetired { return answer(lost) }
         if let refused = refusal {
             refusal = nil
             return whenWritten { answer($0 ?? refused) }
         }
         if hasChanged {
-            next.answers.append(answer)
+            next.add(answer)
             // After a failure this call is the reason to try again.
             queue()
         } else if isWriting {
-            current.answers.append(answer)
+            current.add(answer)
         } else {
             answer(nil)
         }
@@ -121,7 +100,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     ) {
         var outcome = outcome
         if isRetired {
-            outcome = .failure(outOfReach)
+            outcome = .failure(lost)
         } else if let refused = refusal {
             refusal = nil
             outcome = .failure(refused)
@@ -141,14 +120,6 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         min(current.calls?.timeOut(at: now) ?? .max, next.calls?.timeOut(at: now) ?? .max)
     }
 
-    private func answer(_ held: Held, _ error: TrebuchetError?) {
-        if let calls = held.calls {
-            calls.end(error)
-            writer.reuse(calls)
-        }
-        for answer in held.answers { answer(error) }
-    }
-
     /// Runs `update` when all changes up to now are written.
     ///
     /// - Parameter isWanted: whether anybody would still see it; streams may come and go while a store takes its time. Nil for what
@@ -156,9 +127,9 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     func show(while isWanted: (() -> Bool)?, _ update: @escaping () -> Void) {
         if isElsewhere { return }
         if hasChanged {
-            next.append(Update(show: update, isWanted: isWanted))
+            next.add(update, while: isWanted)
         } else if isWriting {
-            current.append(Update(show: update, isWanted: isWanted))
+            current.add(update, while: isWanted)
         } else {
             update()
         }
@@ -207,8 +178,14 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         answers = []
     }
 
-    private var outOfReach: TrebuchetError {
-        TrebuchetError(
+    /// What a call is told that this activation cannot answer any more.
+    private var lost: TrebuchetError {
+        guard ownership == nil else {
+            return .lostActivation(
+                "actor '\(name)' went to another node before what the call changed was acknowledged: it may have been done"
+            )
+        }
+        return TrebuchetError(
             .unknownOutcome, "actor '\(name)' was taken out of reach while the call ran: its changes are not kept")
     }
 
@@ -226,9 +203,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
             for log in logs { writes += try log.changes(stateSize: writer.stateSize, of: name) }
             for log in events { writes += try log.changes(of: name) }
         } catch {
-            let held = next
-            next = Held()
-            next.updates = held.updates.filter { $0.isWanted?() == true }
+            let held = takeNext()
             dropAnswers()
             writeAgain()
             fail(held, .internal, describe(error))
@@ -238,7 +213,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         hasChanged = false
         isWriting = true
         current = next
-        next = Held()
+        next = AwaitedWrite()
         if notes?.hasMore == true { didChange() }
         for log in logs { writer.copyIfOutweighed(log, of: self) }
         return owned(writes + noteCalls() + (nextSlices(&slices) ?? []))
@@ -271,33 +246,45 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
 
     func endWrite(_ error: StateStoreError?) {
         let held = current
-        current = Held()
+        current = AwaitedWrite()
         isWriting = false
         let answers = currentAnswers
         currentAnswers = []
-        if let error {
-            if isGivenUp || ownership != nil && error.code == .conflict {
-                // It belongs to another node, which goes on from what is written.
-                self.answers = answers + self.answers
-                if !isGivenUp { writer.didGiveUp?(name) }
-                giveUpForGood()
-                return answer(held, outOfReach)
-            }
-            hasChanged = true
-            self.answers = answers + self.answers
-            for call in calls.values { call.isNoted = false }
-            // Who asked for what holds now still waits for it.
-            next.updates = held.updates.filter { $0.isWanted?() == true } + next.updates
-            writeAgain()
-            return fail(held, .unknownOutcome, error.message)
+        guard let error else {
+            isInDoubt = false
+            for (call, _) in answers { writer.forget(call.key, call) }
+            for log in logs { log.didWrite() }
+            notes?.didWrite()
+            if logs.contains(where: \.hasSlices) { writeSlices() }
+            held.succeed()
+            return reuse(held)
         }
-        for (call, _) in answers { writer.forget(call.key, call) }
-        for log in logs { log.didWrite() }
-        notes?.didWrite()
-        if logs.contains(where: \.hasSlices) { writeSlices() }
-        // Before the answers: a caller sees what it has changed before its call returns.
-        for update in held.updates { update.show() }
-        answer(held, nil)
+        self.answers = answers + self.answers
+        if isGivenUp || ownership != nil && error.code == .conflict {
+            // It belongs to another node, which goes on from what is written.
+            if !isGivenUp { writer.didGiveUp?(name) }
+            current = held
+            return giveUpForGood()
+        }
+        hasChanged = true
+        isInDoubt = true
+        for call in calls.values { call.isNoted = false }
+        writeAgain()
+        // What may still be acknowledged is waited for, within a limit.
+        let waits = error.code == .unavailable && held.count + next.count <= Self.mostAnswers
+        let left = next.take(held, withAnswers: waits) { writer.reuse($0) }
+        if !waits { fail(left, .unknownOutcome, error.message) }
+    }
+
+    private func reuse(_ held: AwaitedWrite) {
+        if let calls = held.calls { writer.reuse(calls) }
+    }
+
+    /// The answers that wait for the next write. Updates that are still wanted wait on.
+    private func takeNext() -> AwaitedWrite {
+        let held = next
+        next = AwaitedWrite()
+        return next.take(held, withAnswers: false) { _ in }
     }
 
     /// Tries to write what could not be written before.
@@ -307,10 +294,15 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     func giveUp() {
         isQueued = false
         let held = next
-        next = Held()
-        let error = TrebuchetError(
-            .unavailable, "the server has shut down: the last change of actor '\(name)' is in memory and not kept")
-        answer(held, error)
+        next = AwaitedWrite()
+        let error =
+            isInDoubt
+            ? TrebuchetError(
+                .unknownOutcome, "the server has shut down: the last change of actor '\(name)' may not be kept")
+            : TrebuchetError(
+                .unavailable, "the server has shut down: the last change of actor '\(name)' is in memory and not kept")
+        held.fail(error)
+        reuse(held)
     }
 
     private func writeAgain() {
@@ -319,7 +311,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         notes?.writeAgain()
     }
 
-    private func fail(_ held: Held, _ code: TrebuchetError.Code, _ reason: String) {
+    private func fail(_ held: AwaitedWrite, _ code: TrebuchetError.Code, _ reason: String) {
         let error = TrebuchetError(
             code,
             "the state of actor '\(name)' could not be written: \(reason); its changes are in memory"
@@ -327,7 +319,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
                     ? " alone"
                     : ownership == nil
                         ? " and will be tried again" : " and will be tried again as long as its node owns it"))
-        answer(held, error)
+        held.fail(error)
+        reuse(held)
     }
 
     // MARK: The end
@@ -355,7 +348,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         try? await partitions.remove(name, ownedUnder: ownership)
     }
 
-    /// What it has not written is never written by it: another node may own what lives here. Who waits is told.
+    /// What it has not written is never written by it: another node may own what lives here. What waits fails at once, for the write
+    /// under way too: its acknowledgement would come behind streams that have gone to the next owner.
     package func abandon() { home.reactor.run { self.giveUpForGood() } }
 
     /// Whether another node may own what it has; then nothing is written any more.
@@ -366,10 +360,13 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         (isRetired, isGivenUp) = (true, true)
         letGo()
         hasChanged = false
-        let held = next
-        next = Held()
+        let held = [current, next]
+        (current, next) = (AwaitedWrite(), AwaitedWrite())
         dropAnswers()
-        answer(held, outOfReach)
+        for held in held {
+            held.fail(lost)
+            reuse(held)
+        }
     }
 
     /// Whether another node may show what it has: from then on nothing is shown here. A call that still runs may change it all the same,

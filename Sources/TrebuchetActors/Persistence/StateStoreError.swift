@@ -3,7 +3,8 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
     /// What kind of failure it is; new kinds may come.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
-            case damaged, notAStore, newerSchema, inUse, full, unwritable, exposed, tooLarge, conflict, closed, failed
+            case damaged, notAStore, newerSchema, inUse, full, unwritable, exposed, tooLarge, conflict, closed,
+                unavailable, failed
         }
         private let kind: Kind
 
@@ -27,10 +28,16 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
         public static let conflict = Code(kind: .conflict)
         /// The store was closed.
         public static let closed = Code(kind: .closed)
+        /// The store is out of reach, or has not said what became of a write, which may be kept. Later it may answer: answers of
+        /// calls wait while the write is tried again.
+        public static let unavailable = Code(kind: .unavailable)
         /// Any other error of the store or the operating system.
         public static let failed = Code(kind: .failed)
 
         public var description: String { kind.rawValue }
+
+        /// Whether a write that failed with it may be kept all the same.
+        package var leavesDoubt: Bool { [.unavailable, .failed, .damaged].contains(self) }
     }
 
     /// What kind of failure it is.

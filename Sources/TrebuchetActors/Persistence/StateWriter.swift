@@ -155,7 +155,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
             states.endWrite(error)
             if error != nil, !states.isGivenUp { failed.append(states) }
         }
-        if !failed.isEmpty { tryLater(failed) }
+        if isAbandoned { for states in failed { states.giveUp() } } else if !failed.isEmpty { tryLater(failed) }
         if changed.isEmpty { tellIdle() } else { schedule() }
     }
 
@@ -203,7 +203,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         let now = reactor.now
         nextDeadline = now &+ Self.leastBetweenDeadlines.nanoseconds
         var next = UInt64.max
-        for states in changed + writing { next = min(next, states.timeOut(at: now)) }
+        for states in changed + writing + failed { next = min(next, states.timeOut(at: now)) }
         if next != .max { next = max(next, nextDeadline) }
         if next < deadline?.time ?? .max { watch(next) }
     }
@@ -331,7 +331,6 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     }
 
     private func tryLater(_ batch: [PersistedStates]) {
-        guard !isAbandoned else { return }
         if failed.isEmpty {
             reactor.schedule(after: Self.retryInterval) {
                 let failed = self.failed

@@ -52,8 +52,11 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     case tooManyQueries(limit: Int)
     /// More writes, or more reads, than a connection may make.
     case rateLimited(retryAfterMilliseconds: Int)
-    /// The store could not keep the write: nothing was done.
+    /// The store has refused the write. Of several mutations the first ones may have been done: repeat all of them as they were.
     case storeFailed(String)
+    /// The write may have been done: the store did not answer, or the collection went to another node meanwhile. Repeat the same
+    /// mutations: each is done once.
+    case unknownOutcome(String)
     /// The collection is just being taken away; it can be used again at once.
     case closed
     /// The mutation came after newer ones of its client.
@@ -121,6 +124,7 @@ extension CollectionError: CustomStringConvertible {
         case .tooManyQueries(let limit): "\(limit) different queries are open already; close one first"
         case .rateLimited(let wait): "too many calls in too short a time; try again in \(wait) ms"
         case .storeFailed(let reason): "the write could not be kept: \(reason)"
+        case .unknownOutcome(let reason): "the write may have been done; repeat it as it was: \(reason)"
         case .closed: "the collection is just being taken away; try again"
         case .outdated: "the write came after newer ones of its client and was not done"
         case .numberReused: "another write of the client had this number before; it was not done"

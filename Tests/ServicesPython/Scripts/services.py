@@ -18,7 +18,7 @@ class Refused(Exception):
     @property
     def may_pass(self):
         """Whether the same call may be answered otherwise later."""
-        cases = {"rateLimited", "storeFailed", "closed", "otherAccount", "roomClosed", "roomFull", "serverFull", "tooManySessions", "unavailable"}
+        cases = {"rateLimited", "storeFailed", "unknownOutcome", "closed", "otherAccount", "roomClosed", "roomFull", "serverFull", "tooManySessions", "unavailable"}
         return self.case in cases or self.code in {"rateLimited", "timeout", "internal", "unavailable", "cancelled"}
 
 def delay(failures):

@@ -223,6 +223,21 @@ struct AnswerMemory<Call> {
         return calls
     }
 
+    /// A call that was answered at its deadline has a result after all, which takes the place of the error where there is room.
+    mutating func amend(_ name: Name, _ answer: Answer) {
+        guard let connection = connections[name.connection], let entry = connection.entries[name.number],
+            case .answered(.failure) = entry.state
+        else { return }
+        let more = max(0, Self.entryBytes + Self.size(answer) - entry.bytes)
+        guard connection.bytes + more <= most(of: entry.author).answerBytes,
+            more == 0 || entry.author.holding.takeBytes(more) == nil
+        else { return }
+        connection.entries[name.number]?.state = .answered(answer)
+        connection.entries[name.number]?.bytes += more
+        connection.bytes += more
+        bytes += more
+    }
+
     /// A call was not begun, and is forgotten. Returns who waits for it.
     mutating func withdraw(_ name: Name) -> [Call] {
         guard let connection = connections[name.connection], let entry = connection.entries[name.number],

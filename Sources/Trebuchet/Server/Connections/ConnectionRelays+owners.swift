@@ -166,6 +166,16 @@ extension ConnectionRelays: OwnerLineUser {
         }
     }
 
+    func refusedAfterBeginning(_ relayed: RelayedCall, over line: OwnerLine) {
+        guard let call = underWay(relayed) else { return }
+        guard relayed.goesAgain() else {
+            let text = "the node that the call was sent to does not own its actor any more, and it may have run there"
+            connection.finish(call, .failure(TrebuchetError(.unknownOutcome, text)))
+            return didEnd(relayed)
+        }
+        refused(.call(relayed), over: line)
+    }
+
     func moved(_ streamID: [UInt8], over line: OwnerLine) {
         if let relayed = line.take(named: streamID) { return refused(.call(relayed), over: line) }
         guard let stream = streams[streamID], stream.line === line else { return }

@@ -61,6 +61,10 @@ final class RememberedAnswers: Sendable {
         part(name.connection).memory.withLock { $0.end(name, answer, at: now) }
     }
 
+    func amend(_ name: Memory.Name, _ answer: Memory.Answer) {
+        part(name.connection).memory.withLock { $0.amend(name, answer) }
+    }
+
     func withdraw(_ name: Memory.Name) -> [WaitingCall] {
         part(name.connection).memory.withLock { $0.withdraw(name) }
     }

@@ -42,7 +42,8 @@ extension ServerConnection {
         shard.parts.nodes != nil && shard.directory.placedType(of: name) != nil
     }
 
-    /// What the store has of a call; nil when that is nothing. Not answered when the call was, meanwhile.
+    /// What the store has of a call; nil when that is nothing. Not answered when the call was, meanwhile. A store that is out of reach is
+    /// asked again until the time of the call is over, and another node goes on with it that owns its actor by then.
     func lookUp(
         _ message: borrowing Message, _ session: String, _ number: UInt64, _ writer: StateWriter, _ call: RunningCall,
         _ body: @escaping (KeptAnswer?, KeptMessage) -> Void
@@ -52,21 +53,35 @@ extension ServerConnection {
         let principal = caller?.principal?.name
         let (reactor, kept) = (shard.reactor, KeptMessage(message))
         nonisolated(unsafe) let body = body  // Called on the reactor that gave it alone.
+        let name = ActorName(message.actorName)
         call.isAtWork = true
         // On the reactor, as what writes there: a store that only hands the work on costs no other thread.
         Task.immediate(executorPreference: reactor.taskExecutor) {
-            let answer: KeptAnswer?
+            var answer: KeptAnswer?
+            var mayBeReadLater = false
             do throws(StateStoreError) {
                 answer = try await writer.store.get(key).map { Self.answer($0, digest, principal) }
             } catch {
+                mayBeReadLater = error.code == .unavailable || error.code == .conflict
                 let text = "what became of the call cannot be read: \(error.message)"
                 // Who asks again cannot take it for one that was not made.
                 answer = .failure(TrebuchetError(.unknownOutcome, text))
             }
+            let (found, isLater) = (answer, mayBeReadLater && self.isPlaced(name))
             reactor.execute {
                 self.didWork(call)
                 guard self.isOpen, !call.isAnswered else { return }
-                body(answer, kept)
+                guard isLater else { return body(found, kept) }
+                self.shard.reactor.schedule(after: ConnectionRelays.pause) {
+                    guard self.isOpen, !call.isAnswered else { return }
+                    kept.withMessage { message in
+                        guard case .elsewhere = self.place(of: message) else {
+                            return self.lookUp(message, session, number, writer, call, body)
+                        }
+                        self.withdraw(call)
+                        self.repeatAgain(message)
+                    }
+                }
             }
         }
     }

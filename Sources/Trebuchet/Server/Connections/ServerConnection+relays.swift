@@ -11,7 +11,7 @@ extension ServerConnection {
         if let upstream {
             // Its node thought that the actor lives here.
             if let name = ownName(in: message) { return upstream.send(.moved, name) }
-            return upstream.send(.refused, Array(message.callID))
+            return upstream.send(message.kind == .repeat ? .repeatElsewhere : .refused, Array(message.callID))
         }
         if let relays, message.kind != .streamResume, postpones(message, relays) { return }
         guard mayPass(target.name, message), let nodes = shard.parts.nodes else { return }
@@ -76,6 +76,12 @@ extension ServerConnection {
     /// A message that was on its way to another node, and is for this one. It has been counted.
     func handleAgain(_ message: borrowing Message) {
         withoutCounting { handle(message) }
+    }
+
+    /// The same for a call that may have begun.
+    func repeatAgain(_ message: borrowing Message) {
+        guard message.kind == .invocation else { return handleAgain(message) }
+        message.withRepeat { handleAgain($0) }
     }
 
     private func handle(_ message: borrowing Message) {

@@ -54,6 +54,7 @@ extension ServerConnection {
         start(.table(method), of: record, message, run) { outcome in
             if isPlaced, case .failure(let error) = outcome {
                 if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run, name) } }
+                if ActorMoved.mayHaveBegun(error) { return shard.reactor.run { shard.repeatElsewhere(run, name) } }
                 if error is BegunEarlier {
                     return shard.reactor.run {
                         if !hasLookedUp { return shard.askForIt(run, name) }
@@ -115,7 +116,7 @@ extension ServerConnection {
         let (record, target, refusal) = repeatedPlace(of: message)
         if let refusal { return refuse(call, message, refusal) }
         let isRepeat = name.connection != self.name
-        if isRepeat {
+        if isRepeat || isCounted {
             call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
         }
         let waiting = waiting(call, message)
@@ -294,7 +295,11 @@ extension ServerConnection {
 extension ServerShard {
     /// A kept call has its answer: from its method, or from its deadline. On this reactor.
     func end(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ outcome: CallOutcome) {
-        guard run.end() else { return }
+        guard run.end() else {
+            // Its time was over. Who asks again is told what it did.
+            if case .success = outcome { answers.amend(name, answer(of: outcome)) }
+            return
+        }
         run.told?.end()
         let answer = answer(of: outcome)
         for waiting in answers.end(name, answer, at: reactor.now) {
@@ -306,6 +311,15 @@ extension ServerShard {
     /// A kept call was not begun, as its actor has gone to another node: it goes there.
     func beginAgain(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name) {
         takeBack(run, name) { $0.handleAgain($1) }
+    }
+
+    /// A kept call was begun, and its activation given up before that was acknowledged: the next owner finds what was written of it.
+    func repeatElsewhere(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name) {
+        takeBack(run, name) { connection, message in
+            // Behind its streams, which go there too.
+            connection.moveStreams(of: [ActorName(message.actorName)])
+            connection.repeatAgain(message)
+        }
     }
 
     /// A kept call was begun by an owner before, whose store has what became of it.

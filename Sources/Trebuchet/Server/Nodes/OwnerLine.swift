@@ -12,6 +12,8 @@ protocol OwnerLineUser: AnyObject {
     func receive(_ bytes: UnsafeRawBufferPointer, over line: OwnerLine)
     /// An owner does not own what was asked of it.
     func refused(_ asked: OwnerLine.Asked, over line: OwnerLine)
+    /// The same of a call that the owner may have begun: it goes on as a repeat.
+    func refusedAfterBeginning(_ call: RelayedCall, over line: OwnerLine)
     /// A stream's actor has another owner from now on.
     func moved(_ streamID: [UInt8], over line: OwnerLine)
     /// What comes of a stream from now on is new.
@@ -179,6 +181,9 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
         case .refused:
             let asked = frame.payload.withUnsafeBytes { take($0) }
             if let asked { user.refused(asked, over: self) }
+        case .repeatElsewhere:
+            let asked = frame.payload.withUnsafeBytes { take($0) }
+            if case .call(let call)? = asked { user.refusedAfterBeginning(call, over: self) }
         case .moved: user.moved(frame.payload, over: self)
         case .shown: user.shown(frame.payload, over: self)
         case .ended:

@@ -31,6 +31,8 @@ struct RelayFrame: Equatable, Sendable {
         case ended
         /// All has gone that there was of the stream of that name when it was taken up.
         case shown
+        /// The call of that callID is to be repeated at its actor's next owner, which knows whether it was done.
+        case repeatElsewhere
 
         /// Whether it goes to the node that has opened the line.
         var isBack: Bool { rawValue >= Kind.toClient.rawValue }

@@ -66,12 +66,7 @@ final class RelayedCall {
     func withMessage(_ body: (borrowing Message) -> Void) {
         message.withMessage { message in
             guard isRepeat, message.kind == .invocation else { return body(message) }
-            var envelope = ScannedEnvelope()
-            let bytes = message.asRepeat
-            bytes.withUnsafeBytes { bytes in
-                guard (try? envelope.scan(bytes)) != nil else { return }
-                withUnsafePointer(to: envelope) { body(Message(bytes: bytes, envelope: $0)) }
-            }
+            message.withRepeat(body)
         }
     }
 
@@ -80,8 +75,16 @@ final class RelayedCall {
 }
 
 extension Message {
-    /// The same call, as one that was sent before.
-    fileprivate var asRepeat: [UInt8] {
+    /// Gives `body` the same call as one that was sent before.
+    func withRepeat(_ body: (borrowing Message) -> Void) {
+        var envelope = ScannedEnvelope()
+        asRepeat.withUnsafeBytes { bytes in
+            guard (try? envelope.scan(bytes)) != nil else { return }
+            withUnsafePointer(to: envelope) { body(Message(bytes: bytes, envelope: $0)) }
+        }
+    }
+
+    private var asRepeat: [UInt8] {
         var buffer = ByteBuffer()
         EnvelopeWriter.invocation(
             callID: text(envelope.pointee.callID), actorID: actorName, target: target,
@@ -96,6 +99,9 @@ extension Message {
 
 /// What is wrong when an actor has gone to another node while something waited for it here: nothing was begun.
 enum ActorMoved {
+    /// Whether an activation was given up before what a call changed was acknowledged: the next owner knows whether it was done.
+    static func mayHaveBegun(_ error: any Error) -> Bool { (error as? TrebuchetError)?.isOfLostActivation == true }
+
     static var error: TrebuchetError { .moved("the actor has just moved to another node; try again") }
 
     static func isIt(_ error: any Error) -> Bool { (error as? TrebuchetError)?.isOfMovedActor == true }

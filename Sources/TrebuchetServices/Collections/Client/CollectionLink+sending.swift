@@ -110,7 +110,8 @@ extension CollectionLink {
     static func delay(for error: any Error, _ failures: Int, as account: ClientAccount) -> Duration? {
         switch error {
         case CollectionError.rateLimited(let wait): return .milliseconds(wait)
-        case CollectionError.closed, CollectionError.storeFailed, CollectionError.otherAccount:
+        case CollectionError.closed, CollectionError.storeFailed, CollectionError.unknownOutcome,
+            CollectionError.otherAccount:
             return delay(after: failures)
         case is CollectionError: return nil
         case let error as TrebuchetError:

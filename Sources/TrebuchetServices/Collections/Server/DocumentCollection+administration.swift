@@ -10,6 +10,7 @@ extension DocumentCollection {
         calls += 1
         defer { closeIfUnused() }
         if table.isBatchFull { try await written(for: nil) }
+        try checkOpen()
         table.limits = host.limits(of: name)
         let outcome = body(&table, host.clock.now())
         showExpired()

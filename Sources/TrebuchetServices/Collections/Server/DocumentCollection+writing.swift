@@ -46,65 +46,72 @@ extension DocumentCollection {
 
     /// Returns when all that was done up to now is in the store and with the readers.
     func written(for connection: CallerConnection?) async throws(CollectionError) {
-        guard table.hasUnwritten || isWriting else { return }
+        try checkOpen()
+        // A repeat of what is being written changes nothing itself.
+        guard let batch = table.hasUnwritten ? next : current else { return }
         let result = await withCheckedContinuation { continuation in
-            waiting.append(Waiting(continuation: continuation, connection: connection))
+            batch.add(continuation, of: connection)
             startWriting()
         }
         try result.get()
     }
 
     func startWriting() {
-        guard !isWriting, table.hasUnwritten || !waiting.isEmpty else { return }
+        guard !isWriting, !isClosed, table.hasUnwritten else { return }
         isWriting = true
         Task { await writeAll() }
     }
 
     func writeAll() async {
-        while let batch = table.beginWrite() {
-            let written = waiting
-            waiting = []
-            var result: Result<Void, CollectionError> = .success(())
+        while !isClosed, let batch = table.beginWrite() {
+            let pending = next
+            (current, next) = (pending, PendingBatch())
             do throws(CollectionError) {
-                try await write(batch)
+                let acknowledgement = try await write(batch)
+                // Those that waited were answered when the collection ended.
+                guard !isClosed else { break }
                 revision = batch.revision
                 queries.note(table.endWrite(batch), revision: revision)
                 copyIfOutweighed()
                 while !queries.goOnShowing() { await Task.yield() }
                 shownRevision = revision
+                pending.succeed(acknowledgement)
             } catch {
-                let writers =
-                    written.first.map { " by \($0.connection.map(CollectionLog.name) ?? "an administrator")" } ?? ""
-                let others = Set(written.map(\.connection)).count - 1
-                host.log.failure(
-                    "collection '\(name)': a write of \(batch.documents.count) documents\(writers)"
-                        + "\(others > 0 ? " and \(others) others" : "") failed: \(error)")
-                if stored.hasEnded { host.giveUp(self, name, views: queries.views) }
-                // Those that came meanwhile have built on what is not kept.
-                table.discardUnwritten()
-                failures += 1
-                result = .failure(error)
+                didFail(batch, pending, error)
             }
-            for waiter in written { waiter.continuation.resume(returning: result) }
-            guard case .failure = result else { continue }
-            let later = waiting
-            waiting = []
-            for waiter in later { waiter.continuation.resume(returning: result) }
+            current = nil
         }
         isWriting = false
+        guard !isClosed else { return }
         watchForExpiry()
-        // They repeat what was in the last batch.
-        let rest = waiting
-        waiting = []
-        for waiter in rest { waiter.continuation.resume(returning: .success(())) }
         closeIfUnused()
     }
 
-    private func write(_ batch: DocumentTable.Batch) async throws(CollectionError) {
+    private func didFail(_ batch: DocumentTable.Batch, _ pending: PendingBatch, _ error: CollectionError) {
+        let connections = pending.connections
+        let writers = connections.first.map { " by \($0.map(CollectionLog.name) ?? "an administrator")" } ?? ""
+        let others = Set(connections).count - 1
+        host.log.failure(
+            "collection '\(name)': a write of \(batch.documents.count) documents\(writers)"
+                + "\(others > 0 ? " and \(others) others" : "") failed: \(error)")
+        guard !isClosed else { return }
+        if stored.hasEnded { host.giveUp(self, name, views: queries.views) }
+        // Those that came meanwhile have built on what is not kept, and may repeat what perhaps is.
+        table.discardUnwritten()
+        failures += 1
+        let later = next
+        next = PendingBatch()
+        for waiting in [pending, later] { waiting.fail(error) }
+    }
+
+    private func write(
+        _ batch: DocumentTable.Batch
+    ) async throws(CollectionError) -> StoredCollection.Acknowledgement {
         guard !stored.isBegun else { return try await stored.write(batch, over: nil) }
         // What it writes is of the log before.
         await copying?.value
-        try await stored.write(batch, over: table.contents(at: revision))
+        try checkOpen()
+        return try await stored.write(batch, over: table.contents(at: revision))
     }
 
     /// Writes the collection anew, slice by slice and beside what else is written, when its log has become too long.
@@ -133,7 +140,7 @@ extension DocumentCollection {
 }
 
 extension DocumentCollection: PlacedPart {
-    /// Another node has the collection: what it has not written is not done, and who waits for that is told so.
+    /// Another node has the collection. What is in no batch yet is not done; of a batch under way the outcome is unknown.
     func didMove() {
         stored.end()
         queries.closeAll()

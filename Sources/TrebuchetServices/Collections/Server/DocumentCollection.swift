@@ -7,15 +7,6 @@ internal import Trebuchet
 /// meanwhile, shown to readers, and only then answered.
 @Trebuchet
 distributed actor DocumentCollection: ServicePart {
-    typealias Waiter = CheckedContinuation<Result<Void, CollectionError>, Never>
-
-    struct Waiting {
-        let continuation: Waiter
-        /// Who writes.
-        /// Nil for an administrator.
-        let connection: CallerConnection?
-    }
-
     /// Looks at documents that have expired, at most so many in one turn.
     static let expiredAtOnce = 500
     /// With so many changed documents that wait for the store no more are taken: what the store was busy with is shown in one turn.
@@ -30,7 +21,9 @@ distributed actor DocumentCollection: ServicePart {
     var revision: Int
     /// Of the last one that all results show.
     var shownRevision: Int
-    var waiting: [Waiting] = []
+    /// The commits of the next batch, and those of the batch that is being written.
+    var next = PendingBatch()
+    var current: PendingBatch?
     var isWriting = false
     /// Writes what the log is to begin with from now on.
     var copying: Task<Void, Never>?
@@ -108,6 +101,7 @@ distributed actor DocumentCollection: ServicePart {
         defer { if isInLine { leaveLine() } }
         // Where nothing is looked up there is no turn between: commits are done in the order in which they come.
         let found = targets.isEmpty ? [:] : try await host.documents(targets)
+        try checkOpen()
         let (host, name, now, rules) = (host, name, host.clock.now(), host.rules)
         let there = found.filter { target, document in
             !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
@@ -121,6 +115,7 @@ distributed actor DocumentCollection: ServicePart {
                 (isLooking, isInLine) = (true, true)
                 if table.isBatchFull { try await written(for: visitor.connection) } else { await Task.yield() }
                 slice = ScanSlice()
+                try checkOpen()
                 guard self.failures == failures else {
                     throw .storeFailed("what was written just before could not be kept")
                 }
@@ -142,6 +137,7 @@ distributed actor DocumentCollection: ServicePart {
         showExpired()
         watchForExpiry()
         try await written(for: visitor.connection)
+        guard !isClosed else { throw lost }
         // The results of the caller's queries have left before this answer, which says of which write they are.
         if !outcomes.isEmpty { outcomes[outcomes.count - 1].shown = queries.shown(to: visitor) }
         return outcomes
@@ -215,7 +211,7 @@ distributed actor DocumentCollection: ServicePart {
         } else if !opened.query.isReady {
             await opened.query.waitUntilFound()
         }
-        guard opened.query.isReady else { throw .closed }
+        guard opened.query.isReady, !isClosed else { throw .closed }
         return opened.query.ticket(revision: shownRevision)
     }
 
@@ -252,6 +248,8 @@ distributed actor DocumentCollection: ServicePart {
         let list = queries.use(key, mayRead: mayRead)
         defer { leave(list) }
         while !queries.goOn(list) { await Task.yield() }
+        // What was taken apart meanwhile finds nothing.
+        try checkOpen()
         let documents = window.begin(in: list.rows)
         let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: query.order).text } : nil
         return QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision)
@@ -326,7 +324,7 @@ distributed actor DocumentCollection: ServicePart {
     }
 
     var isUnused: Bool {
-        !isClosed && !isWriting && copying == nil && !isLooking && waiting.isEmpty && !table.hasUnwritten
+        !isClosed && !isWriting && copying == nil && !isLooking && next.isEmpty && !table.hasUnwritten
             && queries.isEmpty
     }
 
@@ -352,9 +350,21 @@ distributed actor DocumentCollection: ServicePart {
         if goes { takeApart() }
     }
 
+    /// Throws where the collection has ended while its caller was suspended: its table is an empty one then.
+    func checkOpen() throws(CollectionError) {
+        guard !isClosed else { throw .closed }
+    }
+
+    private var lost: CollectionError {
+        .unknownOutcome("collection '\(name)' went to another node while the write was under way")
+    }
+
+    /// Ends the collection. A commit whose batch the store has not acknowledged fails.
     func takeApart() {
         isClosed = true
         timer?.cancel()
+        current?.fail(lost)
+        next.fail(.closed)
         // So many documents are not taken apart on a reactor.
         let (table, lists) = (table, queries.takeApart())
         self.table = DocumentTable(limits: host.limits)

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Synchronization
 internal import Trebuchet
+internal import TrebuchetActors
 internal import TrebuchetWire
 
 /// A collection in the store: a log, which has its documents and what is remembered of its clients, and a value that says how many
@@ -149,12 +150,18 @@ final class StoredCollection: Sendable {
 
     // MARK: Writing
 
+    /// Proof that the store has acknowledged a batch: nothing else makes one.
+    struct Acknowledgement: Sendable {
+        fileprivate init() {}
+    }
+
     /// Returns when a batch is in the store.
     ///
     /// - Parameter contents: what the store has without it. Nil is for one that `isBegun`.
+    @discardableResult
     func write(
         _ batch: DocumentTable.Batch, over contents: CollectionContents?
-    ) async throws(CollectionError) {
+    ) async throws(CollectionError) -> Acknowledgement {
         let before = place.withLock { $0 }
         var after = before
         do {
@@ -167,10 +174,11 @@ final class StoredCollection: Sendable {
             if after.documents != batch.documentCount { writes.append(count(batch.documentCount, &after)) }
             try await put(writes)
         } catch {
-            guard !hasEnded else { throw .closed }
+            let code = (error as? StateStoreError)?.code
+            if hasEnded, code == .conflict || code == .closed { throw .closed }
             // The store has something else than it has said: the log begins anew, with what was acknowledged.
-            if (error as? StateStoreError)?.code == .conflict { place.withLock { $0.isBegun = false } }
-            throw .storeFailed("\(error)")
+            if code == .conflict { place.withLock { $0.isBegun = false } }
+            throw code?.leavesDoubt == true ? .unknownOutcome("\(error)") : .storeFailed("\(error)")
         }
         let added = after.entryBytes - before.entryBytes
         place.withLock { place in
@@ -179,6 +187,7 @@ final class StoredCollection: Sendable {
             (place.number, place.documents) = (after.number, after.documents)
             place.entryBytes += added
         }
+        return Acknowledgement()
     }
 
     private func put(_ writes: [StateWrite]) async throws(StateStoreError) {

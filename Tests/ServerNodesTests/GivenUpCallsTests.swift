@@ -1,0 +1,91 @@
+import NodeSupport
+import TestSupport
+import Testing
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// Calls under way when the lease of their actor ends, and a write that was made has no answer yet.
+@Suite(.timeLimit(.minutes(1))) struct GivenUpCallsTests {
+    private static var settings: ClusterMemberSettings {
+        var settings = Node.settings
+        settings.leaseDuration = .seconds(3)
+        settings.leaseMargin = .milliseconds(500)
+        return settings
+    }
+
+    /// Runs `body` with a client at one of two nodes, which observes an actor of the second and has called a method of it. The call is
+    /// written, the node owns nothing any more, and the answer of the engine has not come.
+    private func with(
+        _ place: Int, calling target: String, _ body: (String, TextClient, FaultyEngine) async throws -> Void
+    ) async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let nodes = [try Node("a", engine), try Node("b", engine, through: way, settings: Self.settings)]
+        try await Node.with(nodes) {
+            let name = nodes[1].names(1)[0]
+            let client = try await nodes[place].textClient()
+            client.observe("stream", name)
+            #expect(await eventually { client.versions.count == 1 })
+            way.set { $0.hangsAnswers = true }
+            client.callOnce(1, name, target, "[1]")
+            #expect(await eventually { way.unansweredCount == 1 })
+            way.set { ($0.failsRenewals, $0.givesNoSlots) = (true, true) }
+            #expect(await eventually { nodes[1].member.slotCount == 0 })
+            try await body(name, client, way)
+            client.abort()
+        }
+    }
+
+    @Test(
+        "a call ends with unknownOutcome when its activation is given up, though the engine has not answered",
+        arguments: [0, 1])
+    func unknown(place: Int) async throws {
+        try await with(place, calling: "add(_:)") { name, client, way in
+            #expect(try #require(await client.answer(1)).contains("unknownOutcome"))
+            way.set { $0 = .init() }
+            client.call(2, name, "add(_:)", "[0]")
+            #expect(try #require(await client.answer(2)).contains(#""result":1"#))
+            #expect(client.shown(of: "stream", before: "2") > 1, "\(client.texts)")
+        }
+    }
+
+    @Test(
+        "an @Idempotent call is answered by the next owner, behind the stream that shows it, and done once",
+        arguments: [0, 1])
+    func idempotent(place: Int) async throws {
+        try await with(place, calling: "addOnce(_:)") { name, client, way in
+            // What the engine answers the activation of before is nobody's answer any more.
+            way.set { $0 = .init() }
+            #expect(try #require(await client.answer(1)).contains(#""result":1"#), "\(client.texts)")
+            #expect(client.shown(of: "stream", before: "1") > 1, "\(client.texts)")
+            client.call(2, name, "add(_:)", "[0]")
+            #expect(try #require(await client.answer(2)).contains(#""result":1"#))
+        }
+    }
+
+    @Test("@Idempotent calls wait while the engine is away, and are answered once it is back", arguments: [0, 1])
+    func away(place: Int) async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let nodes = [try Node("a", engine), try Node("b", engine, through: way)]
+        try await Node.with(nodes) {
+            let name = nodes[1].names(1)[0]
+            let client = try await nodes[place].textClient()
+            way.set { $0.failsAppends = true }
+            let before = way.appendCount
+            for number in 1...2 { client.callOnce(number, name, "addOnce(_:)", "[1]") }
+            let first = client.session
+            let answers = nodes[1].server.parts.answers
+            #expect(await eventually { way.appendCount > before && answers.count == 2 })
+            way.set { $0.failsAppends = false }
+            #expect(try #require(await client.answer(1)).contains(#""result":1"#))
+            #expect(try #require(await client.answer(2)).contains(#""result":2"#))
+            client.abort()
+            let second = try await nodes[place].textClient()
+            second.repeat(2, name, "addOnce(_:)", "[1]", of: first)
+            #expect(try #require(await second.answer(2)).contains(#""result":2"#))
+            second.abort()
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import Synchronization
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// Commits that are under way when their collection ends, since another node owns it.
+@MainActor @Suite("Collections that end", .timeLimit(.minutes(1))) struct CollectionEndTests {
+    private static let secret = "0123456789abcdef"
+    private static let other = "fedcba9876543210"
+
+    /// A store whose writes wait for the test, and fail when it says so.
+    private final class HeldWrites: StateStore {
+        private let memory = MemoryStore()
+        private let state = Mutex((isHeld: false, fails: false, waiting: 0))
+
+        var waitingCount: Int { state.withLock { $0.waiting } }
+
+        func hold() { state.withLock { $0.isHeld = true } }
+        func letGo(failing fails: Bool) { state.withLock { ($0.isHeld, $0.fails) = (false, fails) } }
+
+        func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
+            try await memory.get(keys)
+        }
+        func list(
+            _ namespace: String, prefix: String, after: String?, limit: Int
+        ) async throws(StateStoreError) -> [StateEntry] {
+            try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
+        }
+        func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.log(key) }
+        func write(_ writes: [StateWrite]) async throws(StateStoreError) {
+            state.withLock { $0.waiting += 1 }
+            while state.withLock({ $0.isHeld }) { await Task.yield() }
+            state.withLock { $0.waiting -= 1 }
+            if state.withLock({ $0.fails }) { throw StateStoreError(.unavailable, "the engine is away") }
+            try await memory.write(writes)
+        }
+    }
+
+    private func collection(_ name: String, of world: CollectionWorld) throws -> DocumentCollection {
+        try #require(world.host.live.first { $0.name == name }?.part)
+    }
+
+    private func ids(in store: any StateStore, _ world: CollectionWorld) async throws -> Set<String> {
+        let table = try await StoredCollection("todos", in: store).load(CollectionLimits(), at: world.server, now: 0)
+        return Set(table.documents.keys.map(\.text))
+    }
+
+    @Test(
+        "only the acknowledgement of its own batch answers a commit as done, whatever becomes of the batch under way",
+        arguments: [true, false])
+    func endsWhileWriting(isWritten: Bool) async throws {
+        let store = HeldWrites()
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            let todos = try guest.collection()
+            _ = try await todos.commit([.add("0")], from: Self.secret)
+            let part = try collection("todos", of: world)
+            store.hold()
+            let first = Task { try await todos.commit([.add("1")], from: Self.secret, at: 2) }
+            #expect(await eventually { store.waitingCount == 1 })
+            let second = Task { try await todos.commit([.add("2")], from: Self.other) }
+            #expect(await eventually { await part.whenLocal { $0.table.unwrittenCount } == 2 })
+            // The same mutation over another connection: it waits for the batch that has it.
+            let again = Task { try await todos.commit([.add("1")], from: Self.secret, at: 2) }
+            #expect(await eventually { await part.whenLocal { $0.calls } == 4 })
+            await part.whenLocal { $0.didMove() }
+            store.letGo(failing: !isWritten)
+            let errors = await [first, second, again].asyncMap { task in
+                await #expect(throws: CollectionError.self) { try await task.value }
+            }
+            #expect(errors[0]?.isUnknownOutcome == true, "\(String(describing: errors[0]))")
+            #expect(errors[1] == .closed)
+            #expect(errors[2] == .closed || errors[2]?.isUnknownOutcome == true)
+            #expect(await eventually { store.waitingCount == 0 })
+            #expect(try await eventually { try await ids(in: store, world) == (isWritten ? ["0", "1"] : ["0"]) })
+            await guest.client.close()
+        }
+    }
+
+    @Test("a store that does not answer leaves the outcome unknown, and a repeat is done once")
+    func unknown() async throws {
+        let store = HeldWrites()
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            let todos = try guest.collection()
+            store.letGo(failing: true)
+            let error = await #expect(throws: CollectionError.self) {
+                try await todos.commit([.add("1")], from: Self.secret)
+            }
+            #expect(error?.isUnknownOutcome == true, "\(String(describing: error))")
+            store.letGo(failing: false)
+            #expect(try await todos.commit([.add("1")], from: Self.secret).map(\.revision).count == 1)
+            #expect(try await ids(in: store, world) == ["1"])
+            await guest.client.close()
+        }
+    }
+
+    @Test("a commit that looks at another collection when its own ends finds out that it has ended, and nothing else")
+    func endsWhileLooking() async throws {
+        let store = CollectionWriteTests.SlowStore()
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            _ = try await guest.collection("people").commit([.add("ada")], from: Self.secret)
+        }
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            let todos = try guest.collection()
+            _ = try await todos.commit([.add("1", ["who": .array([])])], from: Self.secret)
+            store.close()
+            let link = DocumentCommand.link(id: "1", field: "who", target: .string("ada"), in: "people")
+            let linking = Task { try await todos.commit([link], from: Self.secret, at: 2) }
+            #expect(await eventually { store.waitingCount == 1 })
+            let behind = Task { try await todos.commit([.update(id: "1", fields: [:])], from: Self.other) }
+            let part = try collection("todos", of: world)
+            #expect(await eventually { await part.whenLocal { $0.calls } == 3 })
+            await part.whenLocal { $0.didMove() }
+            store.open()
+            await #expect(throws: CollectionError.closed) { try await linking.value }
+            await #expect(throws: CollectionError.closed) { try await behind.value }
+            await guest.client.close()
+        }
+    }
+}
+
+extension CollectionError {
+    fileprivate var isUnknownOutcome: Bool { if case .unknownOutcome = self { true } else { false } }
+}
+
+extension Sequence {
+    fileprivate func asyncMap<Mapped>(
+        isolation: isolated (any Actor)? = #isolation, _ body: (Element) async -> Mapped
+    ) async -> [Mapped] {
+        var mapped: [Mapped] = []
+        for element in self { mapped.append(await body(element)) }
+        return mapped
+    }
+}
