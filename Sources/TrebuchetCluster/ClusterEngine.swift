@@ -21,16 +21,28 @@ public protocol ClusterEngine: ClusterTables {
     /// The nodes that live, by the engine's clock, in the order of their names.
     func nodes() async throws(ClusterEngineError) -> [LiveNode]
 
+    // MARK: Generations
+
+    /// The generation of what the engine keeps: another one after the engine was emptied and used again; nil where none has begun.
+    func generation() async throws(ClusterEngineError) -> String?
+
+    /// Begins a generation where there is none, and returns the current one. Fences of a later generation are higher than those of an earlier one.
+    func beginGeneration() async throws(ClusterEngineError) -> String
+
     // MARK: Slots
 
     /// Takes a slot that nobody owns, or whose lease is over. The fence rises by one with each owner, and never falls.
     ///
     /// The owner who asks again gets the same fence, and its lease anew: so it is safe to ask again after an unknown outcome.
     ///
-    /// - Parameter lasting: from when the engine gets it. So the owner stops, by its own clock, that long after it asked, and a
-    ///   margin earlier for clocks that do not run alike.
+    /// - Parameters:
+    ///   - lasting: from when the engine gets it. So the owner stops, by its own clock, that long after it asked, and a
+    ///     margin earlier for clocks that do not run alike.
+    ///   - generation: the one that the node began with; nil is not compared.
+    /// - Throws: `dataLoss` when the slot is of another generation, or the engine does not know it any more: a running node does not adopt
+    ///   an engine that was emptied.
     func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
+        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
     ) async throws(ClusterEngineError) -> SlotClaim
 
     /// Lets a lease last so long from now, unless somebody else has taken the slot: then it is false, and the lease is lost for ever.
@@ -108,6 +120,11 @@ public protocol ClusterSubscription: AnyObject, Sendable {
 extension ClusterEngine {
     /// False.
     public var confirms: Bool { false }
+
+    /// The same, in whatever generation.
+    public func acquire(
+        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
+    ) async throws(ClusterEngineError) -> SlotClaim { try await acquire(slot, for: node, lasting: lasting, in: nil) }
 
     /// The same, with at most 1,000 entries.
     public func read(

@@ -53,5 +53,13 @@ public struct ClusterEngineError: Error, Equatable, Sendable, CustomStringConver
                 + "then start the nodes again")
     }
 
+    /// The engine has not the generation that a node began with.
+    package static var generationLost: Self {
+        Self(
+            .dataLoss,
+            "the engine has lost what it kept: it has another generation than this node began with. Was it emptied (FLUSHALL), did it "
+                + "throw keys away, or is another server at its address? Put it right, then start the nodes again")
+    }
+
     public var description: String { message }
 }

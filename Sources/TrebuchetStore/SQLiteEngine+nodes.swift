@@ -13,6 +13,12 @@ extension SQLiteEngine {
     /// The nodes that live now, in the order of their names.
     public func nodes() async throws(ClusterEngineError) -> [LiveNode] { try await live.nodes() }
 
+    /// One for each process: nodes of it share the store as long as it runs.
+    public func generation() async throws(ClusterEngineError) -> String? { try await live.generation() }
+
+    /// Begins that of the process.
+    public func beginGeneration() async throws(ClusterEngineError) -> String { try await live.beginGeneration() }
+
     /// Listens to what is appended to a log.
     public func watch(
         _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void

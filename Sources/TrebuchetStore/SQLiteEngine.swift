@@ -17,7 +17,9 @@ public import TrebuchetCluster
 public final class SQLiteEngine: ClusterEngine {
     /// What it keeps and takes.
     public let limits: ClusterEngineLimits
-    private let store: any StateStore
+    let store: any StateStore
+    /// Why the last write failed; nil when it did not.
+    let failedWrite = Mutex<StateStoreError?>(nil)
     /// Nodes, slots, and who listens.
     let live: MemoryEngine
     /// One for each slot: whoever owns it goes on owning it while something of it is written.
@@ -56,11 +58,11 @@ public final class SQLiteEngine: ClusterEngine {
 
     /// Takes a slot that nobody owns, or whose lease is over.
     public func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
+        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
     ) async throws(ClusterEngineError) -> SlotClaim {
         try await inTurn(slot) { () async throws(ClusterEngineError) in
             let fence = try live.fence(of: slot)
-            let claim = try await live.acquire(slot, for: node, lasting: lasting)
+            let claim = try await live.acquire(slot, for: node, lasting: lasting, in: generation)
             guard case .acquired(let lease) = claim, lease.fence > fence else { return claim }
             do throws(ClusterEngineError) {
                 try await write([.put(StoredClusterLog.bytes(lease.fence), Self.fence(slot))])
@@ -367,7 +369,13 @@ public final class SQLiteEngine: ClusterEngine {
 
     /// A store that throws has done nothing of it.
     private func write(_ writes: [StateWrite]) async throws(ClusterEngineError) {
-        do throws(StateStoreError) { try await store.write(writes) } catch { throw Self.failure(error) }
+        do throws(StateStoreError) {
+            try await store.write(writes)
+            failedWrite.withLock { $0 = nil }
+        } catch {
+            failedWrite.withLock { $0 = error }
+            throw Self.failure(error)
+        }
     }
 
     private static func failure(_ error: StateStoreError) -> ClusterEngineError {

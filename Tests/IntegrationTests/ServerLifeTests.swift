@@ -108,6 +108,22 @@ extension TrebuchetServer: Service {}
         }
     }
 
+    @Test("SIGHUP ends no server that run() runs, also where there are no certificates to read again")
+    func hangUp() async {
+        await #expect(processExitsWith: .success) {
+            let lines = Journal()
+            let server = TrebuchetServer(
+                transport: .webSocket(host: "127.0.0.1", port: 0), log: { lines.note($0) })
+            let running = Task { try await server.run() }
+            #expect(await eventually { server.address != nil && !SignalState.isDefault(SIGHUP) })
+            kill(getpid(), SIGHUP)
+            await lines.wait { $0.contains { $0.contains("SIGHUP: there are no certificates") } }
+            #expect(server.status == .serving)
+            kill(getpid(), SIGTERM)
+            try await running.value
+        }
+    }
+
     @Test("run(shutdownOn: []) leaves signals alone, and run() does when it has returned")
     func signalsLeftAlone() async {
         await #expect(processExitsWith: .signal(SIGTERM)) {

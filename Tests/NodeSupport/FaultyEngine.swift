@@ -97,11 +97,19 @@ package final class FaultyEngine: ClusterEngine {
         try check()
         return try await engine.nodes()
     }
+    package func generation() async throws(ClusterEngineError) -> String? {
+        try check()
+        return try await engine.generation()
+    }
+    package func beginGeneration() async throws(ClusterEngineError) -> String {
+        try check()
+        return try await engine.beginGeneration()
+    }
     package func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
+        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
     ) async throws(ClusterEngineError) -> SlotClaim {
         try check(\.givesNoSlots)
-        return try await engine.acquire(slot, for: node, lasting: lasting)
+        return try await engine.acquire(slot, for: node, lasting: lasting, in: generation)
     }
     package func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
         try check(\.failsRenewals)

@@ -18,21 +18,23 @@ package final class Node: Sendable {
     ///   - way: through which it uses the engine.
     ///   - clock: what its leases go by.
     ///   - isReached: whether other nodes reach it directly.
+    ///   - log: told the lines of its log.
     ///   - expose: exposes actors on it, before it listens.
     package init(
         _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
-        clock: ManualEngineClock? = nil, isReached: Bool = false, exposing expose: (TrebuchetServer) -> Void
+        clock: ManualEngineClock? = nil, isReached: Bool = false, afterDataLoss: DataLossPolicy = .end,
+        log: @escaping @Sendable (String) -> Void = { _ in }, exposing expose: (TrebuchetServer) -> Void
     ) throws {
         membership = try ClusterMembership(
             of: name, at: way ?? engine, settings: settings,
-            address: isReached ? NodeAddress(host: "127.0.0.1", port: 0) : nil
+            address: isReached ? NodeAddress(host: "127.0.0.1", port: 0) : nil, afterDataLoss: afterDataLoss
         ) { clock.map { $0.milliseconds * 1_000_000 } ?? MonotonicClock.nowWithSleep }
         member = membership.member
         self.engine = engine
         server = TrebuchetServer(
             transport: .webSocket(port: 0), reactors: 2, limits: limits, access: access,
-            cluster: membership, log: { _ in })
+            cluster: membership, log: log)
         expose(server)
     }
 

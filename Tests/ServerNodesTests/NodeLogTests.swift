@@ -17,15 +17,15 @@ import TrebuchetCluster
     func nodes() {
         var log = NodeLog(one)
         #expect(
-            log.lines(living: [one], slots: 10, trouble: nil, at: 0) == ["cluster: one is there; 1 nodes live"])
+            log.lines(living: [one], slots: 10, trouble: nil, at: 0) == [.init(.notice, "one is there; 1 nodes live")])
         #expect(log.lines(living: [one], slots: 1_024, trouble: nil, at: seconds(1)) == [])
         #expect(
             log.lines(living: [one], slots: 1_024, trouble: nil, at: seconds(3))
-                == ["cluster: node one owns 1024 of 1024 slots"])
+                == [.init(.notice, "node one owns 1024 of 1024 slots")])
         #expect(log.lines(living: [one], slots: 1_024, trouble: nil, at: seconds(4)) == [])
         #expect(
             log.lines(living: [two], slots: 1_024, trouble: nil, at: seconds(5))
-                == ["cluster: one is gone, two is there; 1 nodes live"])
+                == [.init(.notice, "one is gone, two is there; 1 nodes live")])
     }
 
     @Test("an engine that is away for more than a moment is told of, and when it is back")
@@ -36,9 +36,12 @@ import TrebuchetCluster
         #expect(log.lines(living: [], slots: 0, trouble: away, at: seconds(2)) == [])
         #expect(
             log.lines(living: [], slots: 0, trouble: away, at: seconds(4))
-                == ["cluster: the engine does not answer as it should: connection refused"])
+                == [.init(.error, "the engine does not answer as it should: connection refused")])
         #expect(log.lines(living: [], slots: 0, trouble: away, at: seconds(5)) == [])
-        #expect(log.lines(living: [], slots: 0, trouble: nil, at: seconds(6)) == ["cluster: the engine answers again"])
+        #expect(
+            log.lines(living: [], slots: 0, trouble: nil, at: seconds(6)) == [
+                .init(.notice, "the engine answers again")
+            ])
     }
 
     @Test("another node of the same name is told of once it cannot be an earlier life of this one")
@@ -46,9 +49,33 @@ import TrebuchetCluster
         var log = NodeLog(one)
         let other = try ClusterNode(name: "one")
         _ = log.lines(living: [one, other], slots: 0, trouble: nil, at: 0)
-        #expect(log.lines(living: [one, other], slots: 0, trouble: nil, at: seconds(14)) == [])
+        for time in 1...14 {
+            #expect(log.lines(living: [one, other], slots: 0, trouble: nil, at: seconds(Double(time))) == [])
+        }
         let lines = log.lines(living: [one, other], slots: 0, trouble: nil, at: seconds(15))
-        #expect(lines == ["cluster: another node is called one too: give each a name of its own"])
+        #expect(lines == [.init(.warning, "another node is called one too: give each a name of its own")])
         #expect(log.lines(living: [one, other], slots: 0, trouble: nil, at: seconds(16)) == [])
+    }
+
+    @Test("that a node cannot serve is told once with the reason, and that it can again; not before it first could")
+    func problem() {
+        var log = NodeLog(one)
+        func lines(_ problem: String?, _ time: Double) -> [NodeLog.Line] {
+            log.lines(living: [], slots: 0, trouble: nil, problem: problem, at: seconds(time))
+        }
+        #expect(lines("not yet", 0) == [] && lines(nil, 1) == [])
+        #expect(lines("no slots", 2) == [.init(.error, "node one cannot serve: no slots")])
+        #expect(lines("still none", 3) == [])
+        #expect(lines(nil, 4) == [.init(.notice, "node one can serve again")])
+    }
+
+    @Test("a process that stood still is told for how long")
+    func stoodStill() {
+        var log = NodeLog(one)
+        _ = log.lines(living: [], slots: 0, trouble: nil, at: seconds(1))
+        #expect(log.lines(living: [], slots: 0, trouble: nil, at: seconds(2)) == [])
+        let lines = log.lines(living: [], slots: 0, trouble: nil, at: seconds(22))
+        #expect(lines.map(\.level) == [.warning])
+        #expect(lines.first?.text.hasPrefix("cluster: this process stood still for 20 s") == true)
     }
 }

@@ -58,7 +58,7 @@ final class AuthNode: Sendable {
         let (alarm, lines) = (alarm, lines)
         way = TablesWay(engine)
         accounts = try await Accounts(
-            engine: way, mailer: mailbox, limits: limits, report: { lines.note($0) },
+            engine: way, mailer: mailbox, limits: limits, report: { _, line in lines.note(line) },
             now: { 1_800_000_000_000 + Int64(clock.milliseconds) }
         ) { try await alarm.wait($0) }
         var access = accounts.accessPolicy

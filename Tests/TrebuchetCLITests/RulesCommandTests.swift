@@ -110,6 +110,16 @@ import TrebuchetServices
         }
     }
 
+    @Test("SIGHUP ends no server that has nothing to read again, and the log says so")
+    func nothingToRead() async throws {
+        let server = try ChildProcess(ServeProcess.tool, ["serve", "--port", "0"], error: .merged)
+        while let line = await server.nextLine(), !line.contains("trebuchet serves") {}
+        server.signal(SIGHUP)
+        while let line = await server.nextLine(), !line.contains("neither certificates nor rules") {}
+        server.signal(SIGTERM)
+        #expect(await server.finish().status == 0)
+    }
+
     @Test("SIGHUP puts the file in force again; a bad one leaves the old rules, and the log says what is wrong")
     func hangUp() async throws {
         let folder = try Folder()

@@ -13,6 +13,8 @@ final class FaultyEngine: ClusterEngine {
         var isAway = false
         /// Whether each release comes late.
         var delaysReleases = false
+        /// Whether it answers what is asked and refuses what is to be written.
+        var takesNoWrites = false
         /// Whether each node is named twice among those that live.
         var namesTwice = false
     }
@@ -76,6 +78,9 @@ final class FaultyEngine: ClusterEngine {
     ) async throws(ClusterEngineError) -> Answer {
         let (faults, number) = (state.withLock { $0.faults }, number(what))
         if faults.isAway { throw ClusterEngineError(.unavailable, "away") }
+        if faults.takesNoWrites, ["announce", "renew", "acquire"].contains(where: { what.hasPrefix($0) }) {
+            throw ClusterEngineError(.failed, "no memory left")
+        }
         let engine = engine
         if number % 1_000 < faults.late || faults.delaysReleases && what.hasPrefix("release") {
             state.withLock { $0.late.append { _ = try? await deed(engine) } }
@@ -118,11 +123,21 @@ final class FaultyEngine: ClusterEngine {
         return state.withLock { $0.faults.namesTwice } ? nodes + nodes : nodes
     }
 
+    func generation() async throws(ClusterEngineError) -> String? {
+        try await ask("generation") { (engine) async throws(ClusterEngineError) in try await engine.generation() }
+    }
+
+    func beginGeneration() async throws(ClusterEngineError) -> String {
+        try await ask("generation begins") { (engine) async throws(ClusterEngineError) in
+            try await engine.beginGeneration()
+        }
+    }
+
     func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
+        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
     ) async throws(ClusterEngineError) -> SlotClaim {
         try await ask("acquire \(slot)") { (engine) async throws(ClusterEngineError) in
-            try await engine.acquire(slot, for: node, lasting: lasting)
+            try await engine.acquire(slot, for: node, lasting: lasting, in: generation)
         }
     }
 

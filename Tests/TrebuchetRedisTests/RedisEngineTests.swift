@@ -12,6 +12,7 @@ struct RedisEngineTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let info: String
         var durability = RedisDurability.engine
+        var hasSentinels = false
         var problem: String?
         var warning: String?
         var testDescription: String { info }
@@ -37,10 +38,20 @@ struct RedisEngineTests {
                 info: "redis_version:7.0.15 aof_enabled:1 connected_slaves:1", durability: .replicated(2),
                 problem: "Connect 1 more"),
             Row(info: "redis_version:7.0.15 aof_enabled:1 connected_slaves:2", durability: .replicated(2)),
+            Row(
+                info: "redis_version:7.0.15 aof_enabled:1 connected_slaves:2", hasSentinels: true,
+                warning: "Set min-replicas-to-write 1"),
+            Row(
+                info: "redis_version:7.0.15 aof_enabled:1 connected_slaves:2 min_slaves_good_slaves:2",
+                hasSentinels: true),
+            Row(
+                info: "redis_version:7.0.15 aof_enabled:1 connected_slaves:2", durability: .replicated(1),
+                hasSentinels: true),
         ])
     func fitness(_ row: Row) {
         let findings = RedisFitness(
-            info: "# Server\r\n" + row.info.replacing(" ", with: "\r\n") + "\r\n", row.durability)
+            info: "# Server\r\n" + row.info.replacing(" ", with: "\r\n") + "\r\n", row.durability,
+            hasSentinels: row.hasSentinels)
         #expect(findings.problems.count == (row.problem == nil ? 0 : 1))
         #expect(findings.warnings.count == (row.warning == nil ? 0 : 1))
         if let problem = row.problem { #expect(findings.problems[0].contains(problem)) }

@@ -127,14 +127,39 @@ struct RedisMemberTests {
         await server.stop()
     }
 
-    @Test("a server that was emptied ends what is owned, and says so")
+    @Test("a server that was emptied ends what is owned by all nodes, and none of them takes anything of it")
     func emptied() async throws {
+        let server = try await RedisServer()
+        let (one, two) = (try start("a", server), try start("b", server))
+        #expect(await areAllOwned(by: one, two))
+        try await server.cli("FLUSHALL")
+        for node in [one, two] {
+            let error = await #expect(throws: ClusterEngineError.self) { try await node.run.value }
+            #expect(error?.code == .dataLoss && node.owned.slots.withLock { $0.isEmpty })
+        }
+        let engine = try RedisEngine(url: server.url)
+        for slot in ClusterSlot.all { #expect(try await engine.holder(of: slot) == nil) }
+        // One that is started then begins with what is there.
+        let three = try start("c", server)
+        #expect(await eventually { three.member.slotCount == ClusterSlot.count })
+        await three.kill()
+        await server.stop()
+    }
+
+    @Test("a server that takes no writes, as its memory is full, is trouble until it takes one, though it answers")
+    func full() async throws {
         let server = try await RedisServer()
         let one = try start("a", server)
         #expect(await areAllOwned(by: one))
-        try await server.cli("FLUSHALL")
-        let error = await #expect(throws: ClusterEngineError.self) { try await one.run.value }
-        #expect(error?.code == .dataLoss && one.owned.slots.withLock { $0.isEmpty })
+        #expect(one.member.problem == nil && one.member.trouble == nil)
+        try await server.cli("CONFIG", "SET", "maxmemory", "1")
+        #expect(await eventually { one.member.slotCount == 0 })
+        #expect(one.member.trouble?.message.contains("raise its maxmemory") == true)
+        #expect(one.member.problem?.contains("raise its maxmemory") == true)
+        try await server.cli("CONFIG", "SET", "maxmemory", "0")
+        #expect(await areAllOwned(by: one))
+        #expect(await eventually { one.member.problem == nil && one.member.trouble == nil })
+        await one.kill()
         await server.stop()
     }
 }

@@ -92,4 +92,42 @@ struct SentinelTests {
         #expect(unknown?.code == .unavailable && unknown?.message.contains("no server of the name 'other'") == true)
         await servers.stop()
     }
+
+    @Test("of what sentinels say the highest epoch counts, and what was known from then on")
+    func epochs() {
+        func word(_ epoch: Int64, _ port: Int) -> Sentinels.Word {
+            Sentinels.Word(epoch: epoch, endpoint: .init(host: "127.0.0.1", port: port))
+        }
+        #expect(Sentinels.newest(of: [word(1, 1), word(2, 2), word(1, 1)], known: nil) == word(2, 2))
+        // Those that know of it do not answer.
+        #expect(Sentinels.newest(of: [word(1, 1)], known: word(2, 2)) == word(2, 2))
+        #expect(Sentinels.newest(of: [word(3, 1), word(2, 2)], known: word(2, 2)) == word(3, 1))
+        // An address that changed without a failover.
+        #expect(Sentinels.newest(of: [word(2, 5)], known: word(2, 2)) == word(2, 5))
+        #expect(Sentinels.newest(of: [word(2, 5), word(2, 2)], known: word(2, 2)) == word(2, 2))
+    }
+
+    @Test("a primary is left though the sentinel that answered first, cut off from the others, still names it")
+    func split() async throws {
+        let servers = try await Servers()
+        // It knows of another server by that name, and of no failover.
+        let old = try await RedisServer()
+        let cutOff = try await RedisServer(
+            program: "redis-sentinel", config: "sentinel monitor main 127.0.0.1 \(old.port) 1\n")
+        let url = try RedisURL("redis+sentinel://127.0.0.1:\(cutOff.port),127.0.0.1:\(servers.sentinel.port)/main")
+        let sentinels = Sentinels(url, "main", RedisSettings())
+        _ = try await sentinels.primary()
+        try await servers.sentinel.cli("SENTINEL", "FAILOVER", "main")
+        #expect(
+            await eventually {
+                (try? await servers.sentinel.cli("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main")
+                    .contains("\(servers.replica.port)")) ?? false
+            })
+        #expect(await eventually { (try? await sentinels.primary()) == servers.replica.endpoint })
+        // What it has said stays when the others alone answer.
+        servers.sentinel.signal(SIGSTOP)
+        #expect(try await sentinels.primary() == servers.replica.endpoint)
+        for server in [cutOff, old] { await server.stop() }
+        await servers.stop()
+    }
 }

@@ -142,7 +142,8 @@ final class AuthServer: Sendable {
         mailbox = Mailbox(part: part)
         self.time = time
         accounts = try await Accounts(
-            store: self.store, mailer: mailbox, providers: providers, limits: limits, report: { lines.note($0) },
+            store: self.store, mailer: mailbox, providers: providers, limits: limits,
+            report: { _, line in lines.note(line) },
             onDelete: { try await deletions.delete($0) }, now: { time.now })
         var access = accounts.accessPolicy
         access.trustedProxies = ["127.0.0.1"]

@@ -1,7 +1,9 @@
 import CSQLite
 import Glibc
+import TestSupport
 import Testing
 import Trebuchet
+import TrebuchetCluster
 
 @testable import TrebuchetStore
 
@@ -43,6 +45,23 @@ import Trebuchet
         #expect(await problem()?.contains("was moved or removed") == true)
         unlink(folder.file(name))
         #expect(rename(folder.file("moved"), folder.file(name)) == 0)
+        #expect(await problem() == nil)
+        await server.shutdown()
+        await store.close()
+    }
+
+    @Test("a node whose engine is in a file is not ready while that is not where it was")
+    func goneOfNode() async throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file())
+        let membership = try ClusterMembership(of: "a", at: SQLiteEngine(store))
+        let server = TrebuchetServer(transport: .webSocket(port: 0), cluster: membership, log: { _ in })
+        func problem() async -> String? { await server.readiness().first { $0.name == "cluster" }?.problem }
+        try await server.start()
+        #expect(await eventually { await problem() == nil })
+        #expect(rename(folder.file(), folder.file("moved")) == 0)
+        #expect(await problem()?.contains("was moved or removed") == true)
+        #expect(rename(folder.file("moved"), folder.file()) == 0)
         #expect(await problem() == nil)
         await server.shutdown()
         await store.close()

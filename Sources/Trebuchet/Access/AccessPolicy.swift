@@ -47,6 +47,9 @@ public struct AccessPolicy: Sendable {
     /// connection's reactor and must not block.
     public var onConnect: (@Sendable (CallerConnection) -> Void)?
 
+    /// Why accounts that several nodes share cannot be used any more, for readiness; nil where there are none such.
+    package var accountsProblem: (@Sendable () -> String?)?
+
     /// Lets in everybody but web pages of other origins, unless told otherwise.
     public init(origins: Set<String>? = nil, authenticate: Authenticate? = nil) {
         self.origins = origins

@@ -20,6 +20,7 @@ final class EngineStore: PartitionedStore {
 
     private let engine: any ClusterEngine
     private let lease: @Sendable (ClusterSlot) -> SlotLease?
+    private let didLose: @Sendable (SlotLease, ClusterEngineError) -> Void
     private let others: any StateStore
     private let mostPartitions: Int
     private let partitions = Mutex<[ByteText: Partition]>([:])
@@ -30,13 +31,16 @@ final class EngineStore: PartitionedStore {
     ///   - lease: what the node may write under now; nil for slots that it does not own.
     ///   - others: for what belongs to no actor.
     ///   - mostPartitions: actors of whose logs it is known where they are.
+    ///   - didLose: called when the engine has refused a write with `dataLoss`.
     init(
         _ engine: any ClusterEngine, others: any StateStore = MemoryStore(),
         mostPartitions: Int = EngineStore.mostPartitions,
+        didLose: @escaping @Sendable (SlotLease, ClusterEngineError) -> Void = { _, _ in },
         lease: @escaping @Sendable (ClusterSlot) -> SlotLease?
     ) {
         self.engine = engine
         self.lease = lease
+        self.didLose = didLose
         self.others = others
         self.mostPartitions = mostPartitions
     }
@@ -249,6 +253,7 @@ final class EngineStore: PartitionedStore {
             outcome = try await engine.append(
                 LogAppend(entry, expectedTop: place.offset), to: partition.log, under: lease)
         } catch {
+            if error.code == .dataLoss { didLose(lease, error) }
             guard error.code == .unknownOutcome else { throw Self.failure(error, partition) }
             return try await find(entry, behind: place, in: partition, under: lease)
         }

@@ -12,7 +12,7 @@ extension TrebuchetServer {
     /// Makes the parts that only a node has. Before it listens.
     static func join(_ membership: ClusterMembership, _ parts: ServerParts, _ shards: [ServerShard]) {
         let names = parts.answers.names
-        let nodes = ServerNodes(membership, events: parts.events, log: parts.log) { [weak parts] line, frame in
+        let nodes = ServerNodes(membership, events: parts.events, log: parts.logAt) { [weak parts] line, frame in
             guard let parts, let first = shards.first else { return nil }
             if frame.payload == SharedMessage.opening {
                 guard let nodes = parts.nodes else { return nil }
@@ -51,6 +51,13 @@ extension TrebuchetServer {
         for await isRequested in requests.stream where isRequested { return }
     }
 
+    /// Returns when the node has failed for good, with the reason; nil at a server that is none.
+    func nodeFailed() async -> ClusterEngineError? {
+        guard let nodes = parts.nodes else { return nil }
+        for await hasFailed in nodes.hasFailed.stream where hasFailed { return nodes.failure }
+        return nil
+    }
+
     func startNode() async throws {
         guard let nodes = parts.nodes else { return }
         for shard in shards {
@@ -58,7 +65,10 @@ extension TrebuchetServer {
                 shard.stateWriter?.didGiveUp = { [weak self] name in Task { await self?.giveUp(name) } }
             }
         }
-        try await nodes.start(on: ReactorGroup(shards.map(\.reactor))) { [weak self] slot, inOrder in
+        // The keys of accounts that were lost are those of no account any more.
+        let mayContinue = access.accountsProblem == nil
+        try await nodes.start(on: ReactorGroup(shards.map(\.reactor)), mayContinue: mayContinue) {
+            [weak self] slot, inOrder in
             await self?.release(slot, inOrder: inOrder)
         }
     }

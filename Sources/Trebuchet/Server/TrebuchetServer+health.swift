@@ -7,27 +7,31 @@ internal import TrebuchetCluster
 extension TrebuchetServer {
     /// One thing that a server needs to serve.
     public struct Check: Sendable, Equatable {
-        /// `server`, `reactors`, `store` or `cluster`.
+        /// `server`, `reactors`, `store`, `cluster` or `accounts`.
         public let name: String
         /// What is wrong with it; nil when nothing is.
         public let problem: String?
     }
 
     /// Whether the server is to be sent clients: it serves and is not to end, its reactors get on, its store can be read and has taken
-    /// what was written last, and the cluster's engine answers. It is when no check has a problem. What is not there is not checked.
+    /// what was written last, its node of a cluster is confirmed by the engine and has lost nothing, and its accounts are there. It is when
+    /// no check has a problem. What is not there is not checked.
     ///
-    /// It takes up to 2 seconds where something does not answer.
+    /// `/readyz`, `trebuchet_ready` and the log say the same. An engine that is away for less than a lease is no problem. It takes up to 2
+    /// seconds where something does not answer.
     public func readiness() async -> [Check] {
         // All at once: each may have to be waited for.
         async let reactors = liveness()
         async let kept = storeProblem
         var checks = [Check(name: "server", problem: servingProblem), await reactors]
         if let kept = await kept { checks.append(Check(name: "store", problem: kept.problem)) }
-        if let nodes = parts.nodes {
-            checks.append(Check(name: "cluster", problem: nodes.member.trouble.map { "the engine: \($0.message)" }))
-        }
+        if let nodes = parts.nodes { checks.append(Check(name: "cluster", problem: await nodes.problem())) }
+        if let problem = access.accountsProblem { checks.append(Check(name: "accounts", problem: problem())) }
         return checks
     }
+
+    /// Whether no check of `readiness` has a problem.
+    var isReady: Bool { get async { await readiness().allSatisfy { $0.problem == nil } } }
 
     /// Whether the process gets on, as `reactors`: one that does not is best started again. It takes up to 2 seconds.
     public func liveness() async -> Check {

@@ -31,6 +31,7 @@ extension TrebuchetServer {
     /// The same as numbers.
     func metricList() async throws(TrebuchetError) -> MetricList {
         var list = MetricList()
+        async let isReady = self.isReady
         let now = MonotonicClock.now
         for shard in shards {
             let part = await Self.ask(shard.reactor, within: Self.answerTime) {
@@ -50,7 +51,7 @@ extension TrebuchetServer {
         let rare = parts.events.rareCounts
         list.counts.add(refusals: rare.limits)
         list.refusals = rare.refusals
-        list.now.isReady = status == .serving && !isLeaving.load(ordering: .relaxed)
+        list.now.isReady = await isReady
         list.now.streams = parts.shares.count(.streams)
         list.now.actors = actorCount
         list.now.actorsOnDemand = parts.shares.count(.actorsOnDemand)

@@ -34,7 +34,7 @@ extension TrebuchetServer {
     }
 
     /// A line for the server's log.
-    package func log(_ line: String) { parts.log(line) }
+    package func log(_ line: String, _ level: ServerEvent.Level = .notice) { parts.logAt(level, line) }
 
     /// What callers are told of an error that is not for them: a number, under which its text goes to the log.
     package func disclose(_ error: any Error, of what: String) -> String {

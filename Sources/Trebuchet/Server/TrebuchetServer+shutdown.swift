@@ -1,17 +1,21 @@
 internal import Relays
 internal import Synchronization
 internal import TrebuchetActors
+internal import TrebuchetCluster
 internal import WebSockets
 
 extension TrebuchetServer {
     /// Listens and serves until SIGTERM or SIGINT comes, its task is cancelled or `shutdown` is called, or an operator stops the node
     /// (`trebuchet cluster drain`); then it drains, for
     /// at most 10 seconds and those that `deactivate()` of its actors may take, and returns. A second signal meanwhile ends the
-    /// process at once, with a line in the log and 128 and the signal's number: 130 at SIGINT, 143 at SIGTERM. A server that was
-    /// shut down before has nothing to run.
+    /// process at once, with a line in the log and 128 and the signal's number: 130 at SIGINT, 143 at SIGTERM. SIGHUP reads the certificates
+    /// again, and ends nothing. A server that was shut down before has nothing to run.
+    ///
+    /// - Throws: what `start` throws; at a node of a cluster `ClusterEngineError` of code `dataLoss`, after it has ended in order, when the
+    ///   engine has lost what it kept (`ClusterMembership.afterDataLoss`).
     public func run() async throws { try await run(shutdownOn: [.terminate, .interrupt]) }
 
-    /// The same with other signals, and another time to drain. None (`[]`) leaves signals to the program.
+    /// The same with other signals, and another time to drain. None (`[]`) leaves all signals to the program, SIGHUP too.
     ///
     /// - Parameters:
     ///   - delay: as that of `shutdown`; none by default.
@@ -20,9 +24,11 @@ extension TrebuchetServer {
         shutdownOn signals: Set<ProcessSignal>, delay: Duration = .zero, drain: Duration = .seconds(10)
     ) async throws {
         // Before it listens: a signal that comes early ends it in order too.
+        let isToHangUp = !signals.isEmpty && !signals.contains(.hangUp)
         let signals =
             signals.isEmpty ? nil : ShutdownSignals(signals, givingUp: Self.givenUpAtOnce, log: parts.log)
         defer { signals?.end() }
+        if isToHangUp { signals?.onHangUp { [weak self] in self?.hangUp() } }
         if address == nil, !isStopping { parts.log("listening on \(try await start())") }
         signals?.onFirst { await self.shutdown(delay: delay, drain: drain) }
         let stop = Task {
@@ -31,9 +37,28 @@ extension TrebuchetServer {
             parts.log("shutting down, as an operator has asked")
             await shutdown(delay: delay, drain: drain)
         }
-        defer { stop.cancel() }
-        for await isStopped in stopped.stream where isStopped { return }
-        await shutdown(drain: drain)
+        let end = Task {
+            guard let failure = await nodeFailed(), !Task.isCancelled else { return }
+            parts.logAt(.error, "shutting down: \(failure.message)")
+            await shutdown(drain: drain)
+        }
+        defer {
+            stop.cancel()
+            end.cancel()
+        }
+        for await isStopped in stopped.stream where isStopped { break }
+        if !stopped.currentValue { await shutdown(drain: drain) }
+        if let failure = parts.nodes?.failure { throw failure }
+    }
+
+    private func hangUp() {
+        guard hasTLS else { return parts.log("SIGHUP: there are no certificates to read again") }
+        do throws(TransportError) {
+            try reloadCertificates()
+            parts.log("SIGHUP: certificates read again")
+        } catch {
+            parts.logAt(.error, "SIGHUP: goes on with the old certificates: \(error.message)")
+        }
     }
 
     /// What a second signal costs, for the log.

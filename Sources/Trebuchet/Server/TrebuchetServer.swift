@@ -360,6 +360,12 @@ public final class TrebuchetServer: Sendable {
         try listener?.reloadCertificates()
     }
 
+    /// Whether clients come over TLS.
+    var hasTLS: Bool {
+        guard case .webSocket(_, _, .server) = transport.kind else { return false }
+        return true
+    }
+
     /// Whether it was shut down, or is just being.
     var isStopping: Bool { state.withLock { if case .stopping = $0 { true } else { false } } }
 

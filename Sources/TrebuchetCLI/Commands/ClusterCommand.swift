@@ -117,10 +117,11 @@ enum ClusterCommand {
 
     /// What a server is to be a node of; nil for one that is none.
     static func membership(
-        _ arguments: ParsedArguments, say: @Sendable (String) -> Void
+        _ arguments: ParsedArguments, say: @Sendable (ServerEvent.Level, String) -> Void
     ) async throws -> (ClusterMembership, RedisEngine)? {
         guard arguments.string("--cluster") != nil else {
-            for option in ["--node", "--node-address"] where arguments.string(option) != nil {
+            let others = ["--node", "--node-address", "--after-data-loss"]
+            for option in others where arguments.string(option) != nil {
                 throw UsageError("\(option) goes with --cluster")
             }
             return nil
@@ -132,10 +133,18 @@ enum ClusterCommand {
             throw UsageError("--cluster needs --node NAME, unlike that of other nodes")
         }
         let address = try arguments.string("--node-address").map(nodeAddress)
+        let afterDataLoss = try arguments.string("--after-data-loss").map { text throws(UsageError) in
+            guard let policy = DataLossPolicy(rawValue: text) else {
+                throw UsageError("--after-data-loss: '\(text)' is neither end nor continue")
+            }
+            return policy
+        }
         let engine = try engine(arguments)
-        for warning in try await engine.check() { say("warning: \(LogLine.of(warning))") }
+        for warning in try await engine.check() { say(.warning, "warning: \(LogLine.of(warning))") }
         do {
-            return (try ClusterMembership(of: name, at: engine, address: address), engine)
+            let membership = try ClusterMembership(
+                of: name, at: engine, address: address, afterDataLoss: afterDataLoss ?? .end)
+            return (membership, engine)
         } catch {
             throw UsageError("--node: \(error.message)")
         }

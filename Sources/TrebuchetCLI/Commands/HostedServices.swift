@@ -31,7 +31,7 @@ struct HostedServices {
     let names: [String]
     private let accounts: Accounts?
     private let store: any StateStore
-    private let say: @Sendable (String) -> Void
+    private let say: @Sendable (ServerEvent.Level, String) -> Void
     /// The file of the rules; nil without one.
     let rulesFile: String?
     private let rules: RuleBook
@@ -45,7 +45,7 @@ struct HostedServices {
     ///   - say: told lines for who operates the server.
     init(
         _ arguments: ParsedArguments, store: any StateStore, engine: (any ClusterTables)? = nil,
-        say: @escaping @Sendable (String) -> Void
+        say: @escaping @Sendable (ServerEvent.Level, String) -> Void
     ) async throws {
         self.store = store
         self.say = say
@@ -67,13 +67,12 @@ struct HostedServices {
         let providers = try arguments.string("--oidc").map(ProviderFile.providers) ?? []
         let mailer = try Self.mailer(arguments)
         let limits = isTormented ? Torment.authLimits : AuthLimits()
-        let report: @Sendable (String) -> Void = { say(LogLine.of($0)) }
         if let engine {
             accounts = try await Accounts(
-                engine: engine, mailer: mailer, providers: providers, limits: limits, report: report)
+                engine: engine, mailer: mailer, providers: providers, limits: limits, report: say)
         } else {
             accounts = try await Accounts(
-                store: store, mailer: mailer, providers: providers, limits: limits, report: report)
+                store: store, mailer: mailer, providers: providers, limits: limits, report: say)
         }
     }
 
@@ -145,7 +144,7 @@ struct HostedServices {
         do throws(AdminSocketError) {
             return try open(AdminSocket.path(besideData: data))
         } catch {
-            say("goes on without a socket for 'trebuchet admin': \(error)")
+            say(.warning, "goes on without a socket for 'trebuchet admin': \(error)")
             return nil
         }
     }

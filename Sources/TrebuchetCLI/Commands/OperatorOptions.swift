@@ -131,8 +131,10 @@ struct OperatorOptions: Sendable {
     }
 
     /// A line of `serve` itself.
-    func say(_ line: String) {
-        if let log { log.line(.notice, line) } else { StandardError.write(soon: "trebuchet serve: \(line)") }
+    func say(_ line: String) { say(.notice, line) }
+
+    func say(_ level: ServerEvent.Level, _ line: String) {
+        if let log { log.line(level, line) } else { StandardError.write(soon: "trebuchet serve: \(line)") }
     }
 
     /// Has a server tell its log, and shows it to operators. Returns what is to be said of that.

@@ -47,6 +47,9 @@ enum ServeCommand {
                 "where other nodes reach this one directly, in a network of their own; without it all goes through the engine"
             ),
             OptionSpec(
+                "--after-data-loss", "WHAT",
+                "what the node does when the engine has lost what it kept: end, or continue with what is there (end)"),
+            OptionSpec(
                 "--show-errors", nil,
                 "tell clients the text of errors that are not Codable (it goes to standard error under a number)"),
             OptionSpec("--compression", nil, "compress messages from 1 KiB on with clients that offer it"),
@@ -176,6 +179,11 @@ enum ServeCommand {
             operators.say(line)
             operators.log?.flush()
         }
+        // SIGHUP ends nothing, whenever it comes and whether there is something to read or not.
+        let readsAgain = tls != nil || arguments.string("--rules") != nil
+        signals.onHangUp {
+            if !readsAgain { operators.say("SIGHUP: there are neither certificates nor rules to read again") }
+        }
         var transport: TrebuchetTransport = .webSocket(host: host, port: port, tls: tls)
         if arguments.has("--compression") { transport = transport.compressed() }
         // Before it waits for the store, or makes one.
@@ -184,9 +192,9 @@ enum ServeCommand {
         let file = try await store(arguments, signals, operators)
         let isTormented = arguments.has("--torment")
         if isTormented { try Torment.check(host: host) }
-        let cluster = try await ClusterCommand.membership(arguments, say: operators.say)
+        let cluster = try await ClusterCommand.membership(arguments) { operators.say($0, $1) }
         var services = try await HostedServices(
-            arguments, store: file ?? MemoryStore(), engine: cluster?.1, say: operators.say)
+            arguments, store: file ?? MemoryStore(), engine: cluster?.1, say: { operators.say($0, $1) })
         var access = services.access
         access.origins = origins
         if asksForCalls {
@@ -237,7 +245,7 @@ enum ServeCommand {
                     try server.reloadCertificates()
                     operators.say("certificates read again")
                 } catch {
-                    operators.say("goes on with the old certificates: \(error)")
+                    operators.say(.error, "goes on with the old certificates: \(error)")
                 }
             }
         }
@@ -247,16 +255,23 @@ enum ServeCommand {
             await server.shutdown(delay: operators.drainDelay, drain: operators.drain)
         }
         // Its own signals, which it says something at.
-        try await server.run(shutdownOn: [], delay: operators.drainDelay, drain: operators.drain)
+        let outcome: Result<Void, any Error>
+        do {
+            outcome = .success(
+                try await server.run(shutdownOn: [], delay: operators.drainDelay, drain: operators.drain))
+        } catch {
+            outcome = .failure(error)
+        }
         await cluster?.1.close()
         admin?.close()
         await file?.close()
         // Nobody but the process waits for the collector then.
         await operators.spans?.flush()
+        try outcome.get()
     }
 
     private static func tellWarnings(of rules: RuleBook, _ operators: OperatorOptions) {
-        for warning in rules.warnings { operators.say("warning: \(LogLine.of("\(warning)"))") }
+        for warning in rules.warnings { operators.say(.warning, "warning: \(LogLine.of("\(warning)"))") }
     }
 
     private static func readRules(
@@ -269,7 +284,7 @@ enum ServeCommand {
                 tellWarnings(of: rules, operators)
             } catch {
                 for problem in error.problems {
-                    operators.say("goes on with the old rules: \(LogLine.of("\(problem)"))")
+                    operators.say(.error, "goes on with the old rules: \(LogLine.of("\(problem)"))")
                 }
             }
         }

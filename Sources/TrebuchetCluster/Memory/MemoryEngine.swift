@@ -55,14 +55,29 @@ public final class MemoryEngine: ClusterEngine {
         try change { contents, _ in contents.slots.expire(node) }
     }
 
+    // MARK: Generations
+
+    /// Another one after `loseEverything()`.
+    public func generation() async throws(ClusterEngineError) -> String? {
+        try change { contents, _ in contents.slots.generation }
+    }
+
+    /// Begins one where there is none.
+    public func beginGeneration() async throws(ClusterEngineError) -> String {
+        try change { contents, _ in contents.slots.beginGeneration() }
+    }
+
     // MARK: Slots
 
     /// Takes a slot that nobody owns, or whose lease is over.
     public func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
+        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
     ) async throws(ClusterEngineError) -> SlotClaim {
         let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
-        return try change { $0.slots.acquire(slot, for: node, until: $1 + lasting, now: $1) }
+        return try attempt { (contents, now) throws(ClusterEngineError) in
+            guard generation == nil || generation == contents.slots.generation else { throw .generationLost }
+            return contents.slots.acquire(slot, for: node, until: now + lasting, now: now)
+        }
     }
 
     /// Lets a lease last so long from now; false when it is lost.
@@ -228,7 +243,8 @@ public final class MemoryEngine: ClusterEngine {
     /// For tests: nodes, slots, logs and tables are forgotten, fences too.
     public func loseEverything() {
         _ = try? change { contents, _ in
-            (contents.slots, contents.logs, contents.tables) = (MemorySlots(), [:], [:])
+            contents.slots.loseEverything()
+            (contents.logs, contents.tables) = ([:], [:])
         }
     }
 

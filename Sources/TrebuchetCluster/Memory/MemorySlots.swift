@@ -14,6 +14,27 @@ struct MemorySlots {
 
     private var slots: [ClusterSlot: Slot] = [:]
     private var nodes: [ClusterNode: Node] = [:]
+    private(set) var generation: String?
+    /// How many have begun.
+    private var generations: UInt64 = 0
+
+    mutating func beginGeneration() -> String {
+        if let generation { return generation }
+        generations += 1
+        let begun = "generation \(generations)"
+        generation = begun
+        return begun
+    }
+
+    /// Fences are forgotten too; those that come are higher.
+    mutating func loseEverything() {
+        let before = generations
+        self = MemorySlots()
+        generations = before
+    }
+
+    /// What the fences of new slots begin behind.
+    private var firstFence: UInt64 { generations > 1 ? (generations - 1) << 32 : 0 }
 
     mutating func announce(_ node: ClusterNode, _ info: [UInt8], until: UInt64, now: UInt64) {
         nodes = nodes.filter { $0.value.until > now }
@@ -36,7 +57,7 @@ struct MemorySlots {
 
     mutating func acquire(_ number: ClusterSlot, for node: ClusterNode, until: UInt64, now: UInt64) -> SlotClaim {
         if let holder = holder(of: number, now: now), holder.lease.owner != node { return .held(holder) }
-        var slot = slots[number] ?? Slot()
+        var slot = slots[number] ?? Slot(fence: firstFence)
         if slot.owner != node { slot.fence += 1 }
         slot.owner = node
         slot.until = until

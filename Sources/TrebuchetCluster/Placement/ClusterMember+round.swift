@@ -5,10 +5,12 @@ internal import Synchronization
 extension ClusterMember {
     /// One round: renews what is due, looks who lives, takes and gives away. Errors of the engine are left to the next one.
     package func round() async {
+        state.withLock { $0.contact.beginRound() }
+        defer { state.withLock { $0.contact.endRound() } }
         expire()
         await renew()
         await retryReleases()
-        guard await look() else { return }
+        guard await checkGeneration(), await look() else { return }
         await claim()
         giveAway()
     }
@@ -47,7 +49,7 @@ extension ClusterMember {
 
     private func announce() async {
         let now = clock()
-        await asking { () async throws(ClusterEngineError) in
+        await asking(isWrite: true) { () async throws(ClusterEngineError) in
             try await engine.announce(node, info: state.withLock { $0.info }, lasting: settings.leaseDuration)
             state.withLock { $0.announcedAt = now }
         }
@@ -62,7 +64,7 @@ extension ClusterMember {
 
     private func renew(_ lease: SlotLease) async {
         let askedAt = clock()
-        await asking { () async throws(ClusterEngineError) in
+        await asking(isWrite: true) { () async throws(ClusterEngineError) in
             let isRenewed = try await engine.renew(lease, lasting: settings.leaseDuration)
             state.withLock { state in
                 if isRenewed {
@@ -73,6 +75,21 @@ extension ClusterMember {
             }
             tell()
         }
+    }
+
+    /// Whether the engine is the one that this node began with: nothing is taken of one that was emptied.
+    private func checkGeneration() async -> Bool {
+        let known = state.withLock { $0.generation }
+        let isSame = await asking { () async throws(ClusterEngineError) -> Bool in
+            guard let known else {
+                let begun = try await engine.beginGeneration()
+                state.withLock { $0.generation = begun }
+                return true
+            }
+            guard try await engine.generation() == known else { throw .generationLost }
+            return true
+        }
+        return isSame ?? false
     }
 
     /// Looks who lives, and plans anew when that are others; false when that is not known.
@@ -103,18 +120,20 @@ extension ClusterMember {
 
     private func claim() async {
         let now = clock()
-        let claims = state.withLock { state -> [ClusterSlot] in
-            guard !state.isDraining, state.failure == nil, state.phase != .ended else { return [] }
-            return state.book.claims(
+        let (claims, generation) = state.withLock { state -> ([ClusterSlot], String?) in
+            guard !state.isDraining, state.failure == nil, state.phase != .ended else { return ([], nil) }
+            let claims = state.book.claims(
                 state.plan.slots(of: node), atMost: settings.handoversAtOnce * 2, now: now)
+            return (claims, state.generation)
         }
-        await inFlight(claims) { await self.claim($0) }
+        await inFlight(claims) { await self.claim($0, in: generation) }
     }
 
-    private func claim(_ slot: ClusterSlot) async {
+    private func claim(_ slot: ClusterSlot, in generation: String?) async {
         let askedAt = clock()
         await asking { () async throws(ClusterEngineError) in
-            let claim = try await engine.acquire(slot, for: node, lasting: settings.leaseDuration)
+            let claim = try await engine.acquire(
+                slot, for: node, lasting: settings.leaseDuration, in: generation)
             if case .acquired(let lease) = claim { listener?.slotWillBeAssigned(lease) }
             let now = clock()
             try state.withLock { state throws(ClusterEngineError) in
@@ -123,6 +142,7 @@ extension ClusterMember {
                 case .held(let holder): try state.book.isHeld(holder, at: now)
                 case .acquired(let lease):
                     if try state.book.acquired(lease, askedAt: askedAt, now: now) {
+                        state.hasLapsed = false
                         state.news.append(.assigned(lease))
                     }
                 }
@@ -175,14 +195,24 @@ extension ClusterMember {
     // MARK: Asking
 
     /// Asks the engine; nil when it failed. What waiting does not mend ends the member.
+    ///
+    /// - Parameter isWrite: whether the engine confirms by its answer that it takes writes.
     @discardableResult
-    private func asking<Answer>(_ body: () async throws(ClusterEngineError) -> Answer) async -> Answer? {
+    private func asking<Answer>(
+        isWrite: Bool = false, _ body: () async throws(ClusterEngineError) -> Answer
+    ) async -> Answer? {
+        let begunAt = clock()
+        state.withLock { $0.contact.beginRequest(at: begunAt) }
+        func end(_ error: ClusterEngineError?) {
+            let now = clock()
+            state.withLock { $0.contact.endRequest(begunAt: begunAt, at: now, isWrite: isWrite, error: error) }
+        }
         do throws(ClusterEngineError) {
             let answer = try await body()
-            state.withLock { $0.trouble = nil }
+            end(nil)
             return answer
         } catch {
-            state.withLock { $0.trouble = error }
+            end(error)
             switch error.code {
             case .dataLoss, .closed, .invalid, .tooLarge: fail(error)
             default: break

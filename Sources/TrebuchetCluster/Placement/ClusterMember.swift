@@ -15,8 +15,11 @@ public final class ClusterMember: Sendable {
         /// What those say of themselves.
         var infos: [ClusterNode: [UInt8]] = [:]
         var info: [UInt8]
-        /// What the engine failed with last; nil when it has answered since.
-        var trouble: ClusterEngineError?
+        /// The generation of the engine that this member began with; nil until its first round.
+        var generation: String?
+        var contact = EngineContact()
+        /// Whether all leases ended because the engine renewed them too late; until it gives the next one.
+        var hasLapsed = false
         var announcedAt: UInt64?
         var phase = Phase.idle
         var isDraining = false
@@ -93,9 +96,6 @@ public final class ClusterMember: Sendable {
         let now = clock()
         return state.withLock { $0.handovers[slot] == nil && $0.book.lease(of: slot, at: now) != nil }
     }
-
-    /// What the engine failed with last; nil when it has answered since.
-    package var trouble: ClusterEngineError? { state.withLock { $0.trouble } }
 
     /// How many slots it owns, those that it is giving away among them.
     public var slotCount: Int { state.withLock { $0.book.count } }
@@ -225,7 +225,11 @@ public final class ClusterMember: Sendable {
     @discardableResult
     func expire() -> UInt64 {
         let now = clock()
-        state.withLock { state in state.news += state.book.expire(at: now).map { .lost($0) } }
+        state.withLock { state in
+            let over = state.book.expire(at: now)
+            if !over.isEmpty, state.book.isEmpty { state.hasLapsed = true }
+            state.news += over.map { .lost($0) }
+        }
         tell()
         return now
     }

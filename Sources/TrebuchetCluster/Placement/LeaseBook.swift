@@ -42,6 +42,9 @@ struct LeaseBook: Sendable {
         return held.lease
     }
 
+    /// Whether it counts as owned, also where its time is just over.
+    func holds(_ lease: SlotLease) -> Bool { held[lease.slot]?.lease == lease }
+
     /// When the first of them ends.
     var nextEnd: UInt64? { held.values.map { end(of: $0) }.min() }
 

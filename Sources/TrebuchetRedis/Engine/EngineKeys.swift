@@ -16,6 +16,9 @@ struct EngineKeys: Sendable {
 
     var nodes: [[UInt8]] { ["until", "info"].map { Array("\(prefix):{nodes}:\($0)".utf8) } }
 
+    /// A hash: name, and whole once all slots are of that generation.
+    var generation: [UInt8] { Array("\(prefix):{nodes}:generation".utf8) }
+
     func owner(of slot: ClusterSlot) -> [UInt8] { Array("\(prefix):{\(slot)}:own".utf8) }
 
     enum Part: String {

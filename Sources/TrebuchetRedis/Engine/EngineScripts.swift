@@ -1,7 +1,9 @@
 /// What is done in one step at the server. Numbers go in and out as text: Lua's own are not exact above 2^53, and it writes large ones
 /// in another way.
 package enum EngineScripts {
-    static let all = [announce, nodes, acquire, renew, release, holder, append, store, remove, read] + tables
+    static let all =
+        [announce, nodes, beginGeneration, joinGeneration, completeGeneration, acquire, renew, release, holder]
+        + [append, store, remove, read] + tables
 
     /// `now` is the server's time in milliseconds; `text(n)` is a number as text.
     static let time = """
@@ -14,8 +16,18 @@ package enum EngineScripts {
     // MARK: Nodes
 
     /// KEYS: until, info. ARGV: node, info, milliseconds. Nodes that are long gone go from the lists, some at a time.
+    ///
+    /// The info of no node is the time of the last announcement: when the clock was put back by more than a second, all times go back with
+    /// it, or a node that has died would live for as long.
     static let announce = RedisScript(
         time + """
+            local back = (redis.call('HGET', KEYS[2], '') or 0) - now
+            if back > 1000 then
+              for _, node in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+                redis.call('ZINCRBY', KEYS[1], text(-back), node)
+              end
+            end
+            redis.call('HSET', KEYS[2], '', text(now))
             for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', text(now), 'LIMIT', 0, 100)) do
               redis.call('ZREM', KEYS[1], gone)
               redis.call('HDEL', KEYS[2], gone)
@@ -38,18 +50,64 @@ package enum EngineScripts {
             return all
             """)
 
+    // MARK: Generations
+
+    /// KEYS: generation. ARGV: the name of a new one. Gives the name, and 1 when all slots are of it.
+    static let beginGeneration = RedisScript(
+        """
+        local found = redis.call('HMGET', KEYS[1], 'name', 'whole')
+        if found[1] then return {found[1], found[2] and 1 or 0} end
+        redis.call('HSET', KEYS[1], 'name', ARGV[1])
+        return {ARGV[1], 0}
+        """)
+
+    /// KEYS: own. ARGV: generation. Fences of a generation begin behind the time at which it began, so that they are higher than all of before:
+    /// nothing that a node still knows by an earlier fence is taken for what is there now.
+    static let joinGeneration = RedisScript(
+        time + """
+            local own = redis.call('HMGET', KEYS[1], 'generation', 'fence')
+            if own[1] == ARGV[1] then return 0 end
+            if own[1] or not own[2] then
+              redis.call('HSET', KEYS[1], 'fence', text(math.max(now, (own[2] or 0) + 1)))
+              redis.call('HDEL', KEYS[1], 'owner', 'until', 'lasts')
+            end
+            redis.call('HSET', KEYS[1], 'generation', ARGV[1])
+            return 1
+            """)
+
+    /// KEYS: generation. ARGV: its name. Gives 0 when there is another one by now.
+    static let completeGeneration = RedisScript(
+        """
+        if redis.call('HGET', KEYS[1], 'name') ~= ARGV[1] then return 0 end
+        redis.call('HSET', KEYS[1], 'whole', 1)
+        return 1
+        """)
+
     // MARK: Slots. KEYS: own.
 
-    /// ARGV: node, milliseconds. The fence is never deleted.
-    static let acquire = RedisScript(
+    /// `left(until, lasts)` is what is left of a lease: never more than it was given for, so that a clock that was put back by more lets
+    /// none go on for as long.
+    private static let left =
         time + """
-            local own = redis.call('HMGET', KEYS[1], 'owner', 'fence', 'until')
-            if own[1] and own[1] ~= ARGV[1] and tonumber(own[3]) > now then
-              return {'held', own[1], own[2], text(own[3] - now)}
+            local function left(ends, lasts)
+              return math.min((ends or 0) - now, tonumber(lasts or ends or 0))
+            end
+
+            """
+
+    /// ARGV: node, milliseconds, generation or nothing. The fence is never deleted.
+    static let acquire = RedisScript(
+        left + """
+            local own = redis.call('HMGET', KEYS[1], 'owner', 'fence', 'until', 'lasts', 'generation')
+            if ARGV[3] ~= '' and own[5] ~= ARGV[3] then return {'lost'} end
+            local rest = left(own[3], own[4])
+            if own[1] and own[1] ~= ARGV[1] and rest > 0 then
+              if own[3] - now > rest then redis.call('HSET', KEYS[1], 'until', text(now + rest)) end
+              return {'held', own[1], own[2], text(rest)}
             end
             local fence = own[2]
             if own[1] ~= ARGV[1] then fence = text(redis.call('HINCRBY', KEYS[1], 'fence', 1)) end
-            redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'until', text(now + ARGV[2]))
+            redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'until', text(now + ARGV[2]), 'lasts', ARGV[2])
             return {'acquired', fence}
             """)
 
@@ -59,7 +117,7 @@ package enum EngineScripts {
             local own = redis.call('HMGET', KEYS[1], 'owner', 'fence')
             if tonumber(own[2] or '0') < tonumber(ARGV[2]) then return {'fell', own[2] or '0'} end
             if own[1] ~= ARGV[1] or own[2] ~= ARGV[2] then return 0 end
-            redis.call('HSET', KEYS[1], 'until', text(now + ARGV[3]))
+            redis.call('HSET', KEYS[1], 'until', text(now + ARGV[3]), 'lasts', ARGV[3])
             return 1
             """)
 
@@ -69,15 +127,16 @@ package enum EngineScripts {
         local own = redis.call('HMGET', KEYS[1], 'owner', 'fence')
         if tonumber(own[2] or '0') < tonumber(ARGV[2]) then return {'fell', own[2] or '0'} end
         if own[1] ~= ARGV[1] or own[2] ~= ARGV[2] then return 0 end
-        redis.call('HDEL', KEYS[1], 'owner', 'until')
+        redis.call('HDEL', KEYS[1], 'owner', 'until', 'lasts')
         return 1
         """)
 
     static let holder = RedisScript(
-        time + """
-            local own = redis.call('HMGET', KEYS[1], 'owner', 'fence', 'until')
-            if not own[1] or tonumber(own[3]) <= now then return {} end
-            return {own[1], own[2], text(own[3] - now)}
+        left + """
+            local own = redis.call('HMGET', KEYS[1], 'owner', 'fence', 'until', 'lasts')
+            local rest = left(own[3], own[4])
+            if not own[1] or rest <= 0 then return {} end
+            return {own[1], own[2], text(rest)}
             """)
 
     // MARK: Logs

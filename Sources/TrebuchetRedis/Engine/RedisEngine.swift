@@ -16,6 +16,7 @@ public final class RedisEngine: ClusterEngine {
     public var confirms: Bool { confirmation != nil }
     let keys: EngineKeys
     let route: any RedisRoute
+    private let hasSentinels: Bool
 
     /// - Parameters:
     ///   - url: `redis://user:password@host:port/database`, for TLS `rediss://…`; `redis+sentinel://host,host,host/name`; or
@@ -41,7 +42,9 @@ public final class RedisEngine: ClusterEngine {
             )
         }
         do throws(TransportError) {
-            route = Self.route(try RedisURL(url), settings)
+            let url = try RedisURL(url)
+            if case .sentinels = url.kind { hasSentinels = true } else { hasSentinels = false }
+            route = Self.route(url, settings)
         } catch {
             throw ClusterEngineError(.invalid, error.message)
         }
@@ -65,7 +68,7 @@ public final class RedisEngine: ClusterEngine {
         var warnings: [String] = []
         let all = try await asking { () async throws(RedisError) in try await route.sendToAll(RedisCommand("INFO")) }
         for info in all {
-            let findings = RedisFitness(info: info.text ?? "", durability)
+            let findings = RedisFitness(info: info.text ?? "", durability, hasSentinels: hasSentinels)
             guard findings.problems.isEmpty else {
                 throw ClusterEngineError(.unfit, findings.problems.joined(separator: " "))
             }
@@ -146,14 +149,15 @@ public final class RedisEngine: ClusterEngine {
 
     /// Takes a slot that nobody owns, or whose lease is over by the server's clock.
     public func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
+        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
     ) async throws(ClusterEngineError) -> SlotClaim {
         let lasting = try ClusterEngineLimits.milliseconds(lasting)
         let answer =
             try await run(
-                EngineScripts.acquire, [keys.owner(of: slot)], [.text(node.description), .integer(Int64(lasting))],
-                confirmation
+                EngineScripts.acquire, [keys.owner(of: slot)],
+                [.text(node.description), .integer(Int64(lasting)), .text(generation ?? "")], confirmation
             ).elements ?? []
+        if answer.first?.isText("lost") == true { throw .generationLost }
         if answer.first?.isText("held") == true { return .held(try Self.holder(of: slot, answer.dropFirst())) }
         guard answer.count == 2, answer[0].isText("acquired"), let fence = answer[1].number else {
             throw Self.damaged("the owner of \(slot)")

@@ -5,7 +5,8 @@ struct RedisFitness: Equatable {
     /// What may be lost.
     private(set) var warnings: [String] = []
 
-    init(info: String, _ durability: RedisDurability = .engine) {
+    /// - Parameter hasSentinels: whether sentinels put another server in its place.
+    init(info: String, _ durability: RedisDurability = .engine, hasSentinels: Bool = false) {
         var fields: [Substring: Substring] = [:]
         for line in info.split(whereSeparator: \.isNewline) where !line.hasPrefix("#") {
             guard let colon = line.firstIndex(of: ":") else { continue }
@@ -38,6 +39,13 @@ struct RedisFitness: Equatable {
         }
         if durability == .synced, fields["aof_enabled"] == "0" {
             problems.append("The server writes nothing to a disk, and durability is .synced. Set appendonly yes.")
+        }
+        // The field is there only where the setting is above 0.
+        if hasSentinels, durability.confirmation == nil, fields["min_slaves_good_slaves"] == nil {
+            warnings.append(
+                "The server acknowledges writes while no replica takes them (min-replicas-to-write 0): when it is cut off from the sentinels, "
+                    + "what it acknowledges until nodes leave it is lost. Set min-replicas-to-write 1 and min-replicas-max-lag 2, or use "
+                    + "durability .replicated(1).")
         }
         if case .replicated(let needed, _) = durability.kind {
             let count = fields["connected_slaves"].flatMap { Int($0) } ?? 0

@@ -2,40 +2,97 @@ internal import Synchronization
 
 /// Those who know which server is the primary of a name. They are asked without user and password, which are the server's.
 final class Sentinels: Sendable {
+    /// What one of them says: with each failover that the sentinels have agreed on the epoch is higher.
+    struct Word: Equatable, Sendable {
+        let epoch: Int64
+        let endpoint: RedisURL.Endpoint
+    }
+
     private let name: String
     private let clients: [RedisClient]
-    /// Which of them is asked first: the last who answered.
-    private let first = Mutex(0)
+    /// How long they are waited for.
+    private let timeout: Duration
+    /// What was said with the highest epoch so far: one that was cut off from the others does not know of a later failover.
+    private let newest = Mutex<Word?>(nil)
 
     init(_ url: RedisURL, _ name: String, _ settings: RedisSettings) {
         self.name = name
+        timeout = settings.topologyInterval
         clients = url.endpoints.map { RedisClient(RedisTarget(sentinel: $0, of: url), settings: settings) }
     }
 
     deinit { for client in clients { client.close() } }
 
-    /// Asks one after the other until one knows.
+    /// Asks all of them at once, and takes the word with the highest epoch.
     func primary() async throws(RedisError) -> RedisURL.Endpoint {
+        let answers = await withTaskGroup(of: Result<Word, RedisError>.self) { group in
+            for client in clients {
+                group.addTask { [name, timeout] in await Self.ask(client, name, within: timeout) }
+            }
+            var answers: [Result<Word, RedisError>] = []
+            for await answer in group { answers.append(answer) }
+            return answers
+        }
         var reasons: [String] = []
-        let first = first.withLock { $0 }
-        for turn in clients.indices {
-            let index = (first + turn) % clients.count
-            do throws(RedisError) {
-                let command = RedisCommand("SENTINEL", ["GET-MASTER-ADDR-BY-NAME", .text(name)])
-                let words = try await clients[index].send(command).elements ?? []
-                guard words.count == 2, let host = words[0].text,
-                    let port = words[1].number.flatMap({ Int(exactly: $0) }),
-                    (1...65_535).contains(port)
-                else {
-                    reasons.append("a sentinel knows no server of the name '\(name)'")
-                    continue
-                }
-                self.first.withLock { $0 = index }
-                return RedisURL.Endpoint(host: host, port: port)
-            } catch {
-                reasons.append(error.description)
+        var words: [Word] = []
+        for answer in answers {
+            switch answer {
+            case .success(let word): words.append(word)
+            case .failure(let error): reasons.append(error.description)
             }
         }
-        throw .unavailable("no sentinel says where the server is: " + reasons.joined(separator: "; "))
+        guard !words.isEmpty else {
+            throw .unavailable("no sentinel says where the server is: " + reasons.joined(separator: "; "))
+        }
+        return newest.withLock { newest in
+            let word = Self.newest(of: words, known: newest)
+            newest = word
+            return word.endpoint
+        }
+    }
+
+    /// - Parameters:
+    ///   - words: at least one.
+    ///   - known: what was gone by so far. It counts while others say no more, as a sentinel may change addresses in one epoch.
+    static func newest(of words: [Word], known: Word?) -> Word {
+        let highest = words.max { $0.epoch < $1.epoch }!
+        guard let known, known.epoch >= highest.epoch else { return highest }
+        if known.epoch > highest.epoch { return known }
+        // Of one epoch: as long as one says so it stays.
+        return words.contains(known) ? known : highest
+    }
+
+    private static func ask(
+        _ client: RedisClient, _ name: String, within timeout: Duration
+    ) async -> Result<Word, RedisError> {
+        do throws(RedisError) {
+            // The epoch first: the address is as new as that, or newer. While a failover goes on, MASTER has the address of before.
+            let master = RedisCommand("SENTINEL", ["MASTER", .text(name)])
+            let epoch: Int64
+            do throws(RedisError) {
+                epoch = Word.epoch(in: try await client.send(master, timeout: timeout).elements ?? [])
+            } catch {
+                guard case .reply = error else { throw error }
+                epoch = 0
+            }
+            let address = RedisCommand("SENTINEL", ["GET-MASTER-ADDR-BY-NAME", .text(name)])
+            let words = try await client.send(address, timeout: timeout).elements ?? []
+            guard words.count == 2, let host = words[0].text, let port = words[1].number.flatMap({ Int(exactly: $0) }),
+                (1...65_535).contains(port)
+            else { throw .unavailable("a sentinel knows no server of the name '\(name)'") }
+            return .success(Word(epoch: epoch, endpoint: RedisURL.Endpoint(host: host, port: port)))
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
+extension Sentinels.Word {
+    /// From what `SENTINEL MASTER` answers: names and values in turn.
+    fileprivate static func epoch(in fields: [RESPValue]) -> Int64 {
+        for index in stride(from: 0, to: fields.count - 1, by: 2) where fields[index].isText("config-epoch") {
+            return fields[index + 1].number ?? 0
+        }
+        return 0
     }
 }

@@ -297,8 +297,10 @@ final class ServerParts: Sendable {
     let memory: MemoryBudget
     /// Where it says what happens.
     let events = ServerEvents()
-    /// Lines for people. Those who listen are told them too.
+    /// Lines for people. Those who listen are told them too, with the level `notice`.
     let log: @Sendable (String) -> Void
+    /// The same with another level.
+    let logAt: @Sendable (ServerEvent.Level, String) -> Void
     /// The same for what those who listen are told in another way.
     let plainLog: @Sendable (String) -> Void
     let disclosure: ErrorDisclosure
@@ -325,11 +327,12 @@ final class ServerParts: Sendable {
         let events = events
         let plainLog: @Sendable (String) -> Void = { log(LogLine.of($0)) }
         self.plainLog = plainLog
-        let log: @Sendable (String) -> Void = { line in
+        let logAt: @Sendable (ServerEvent.Level, String) -> Void = { level, line in
             plainLog(line)
-            events.tell(.line(.notice, LogLine.of(line)))
+            events.tell(.line(level, LogLine.of(line)))
         }
-        self.log = log
+        let log: @Sendable (String) -> Void = { logAt(.notice, $0) }
+        (self.log, self.logAt) = (log, logAt)
         disclosure = ErrorDisclosure(showsText: showsErrorText, log: log)
         failedHooks = RefusalLog(log)
         shares = ShareBook(limits: limits, events: events)

@@ -1,5 +1,6 @@
 internal import Platform
 internal import Synchronization
+package import TrebuchetActors
 public import TrebuchetCluster
 
 /// What makes a server one of several nodes: actors that are exposed with `placement: .cluster` live on one of them each, and are
@@ -20,6 +21,8 @@ public final class ClusterMembership: Sendable {
     let watch = SlotWatch()
     let store: EngineStore
     let address: NodeAddress?
+    /// What the server does when the engine has lost what it kept.
+    public let afterDataLoss: DataLossPolicy
 
     /// - Parameters:
     ///   - name: unlike that of other nodes; up to 64 letters, digits, dots, hyphens and underscores of ASCII.
@@ -27,26 +30,46 @@ public final class ClusterMembership: Sendable {
     ///   - settings: the same for all nodes.
     ///   - address: where the other nodes reach this one directly. Without it, and where it cannot be reached, what they send goes through
     ///     the engine.
+    ///   - afterDataLoss: what the server does when the engine has lost what it kept. By default it ends.
     /// - Throws: `invalid` for such a name, and for settings that do not fit each other.
     public convenience init(
         of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings = ClusterMemberSettings(),
-        address: NodeAddress? = nil
+        address: NodeAddress? = nil, afterDataLoss: DataLossPolicy = .end
     ) throws(ClusterEngineError) {
-        try self.init(of: name, at: engine, settings: settings, address: address) { MonotonicClock.nowWithSleep }
+        try self.init(of: name, at: engine, settings: settings, address: address, afterDataLoss: afterDataLoss) {
+            MonotonicClock.nowWithSleep
+        }
     }
 
     /// - Parameter clock: nanoseconds, never less than before.
     package init(
         of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings, address: NodeAddress? = nil,
-        clock: @escaping @Sendable () -> UInt64
+        afterDataLoss: DataLossPolicy = .end, clock: @escaping @Sendable () -> UInt64
     ) throws(ClusterEngineError) {
         node = try ClusterNode(name: name)
         self.engine = engine
         self.address = address
+        self.afterDataLoss = afterDataLoss
         let member = try ClusterMember(node, at: engine, settings: settings, listener: watch, clock: clock)
         self.member = member
-        store = EngineStore(engine) { member.lease(of: $0) }
+        store = EngineStore(engine, didLose: { member.didLose($0, $1) }) { member.lease(of: $0) }
     }
+}
+
+/// What a node does when its engine has lost what it kept: it was emptied, or a fence fell. In any case the node refuses writes at once and
+/// says so in the log with the level `error`.
+public enum DataLossPolicy: String, Sendable, CaseIterable {
+    /// `TrebuchetServer.run()` ends in order and throws `dataLoss`. The process that is started next begins a new generation of what is there.
+    case end
+    /// The server goes on and begins a new generation of what is there: its connections and the actors that are its own stay. A server whose
+    /// accounts are kept at the engine ends all the same.
+    case `continue`
+}
+
+/// An engine that keeps what it has in a file of this machine.
+package protocol PlacedEngine: ClusterEngine {
+    /// Throws when the file cannot be read, or is not where it was: for readiness.
+    func checkPlace() async throws(StateStoreError)
 }
 
 /// Where the actors of a name live.

@@ -1,5 +1,6 @@
 internal import Networking
 internal import Platform
+internal import Relays
 internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
@@ -16,7 +17,12 @@ final class ServerNodes: Sendable {
     /// What others were not sent yet of shared streams of this node's actors.
     let arrears = FeedArrears.Book()
     let watch: SlotWatch
-    private let log: @Sendable (String) -> Void
+    /// Whether it owns nothing any more, for good.
+    let hasFailed = StateRelay(false)
+    private let lastFailure = Mutex<ClusterEngineError?>(nil)
+    private let engine: any ClusterEngine
+    private let afterDataLoss: DataLossPolicy
+    private let log: @Sendable (ServerEvent.Level, String) -> Void
     private let running = Mutex<[Task<Void, Never>]>([])
     /// Where others reach it directly, and the links to those.
     private let address: NodeAddress?
@@ -25,12 +31,14 @@ final class ServerNodes: Sendable {
 
     /// - Parameter open: makes the end of a line that another node opens.
     init(
-        _ membership: ClusterMembership, events: ServerEvents, log: @escaping @Sendable (String) -> Void,
+        _ membership: ClusterMembership, events: ServerEvents,
+        log: @escaping @Sendable (ServerEvent.Level, String) -> Void,
         open: @escaping @Sendable (RelayLine, RelayFrame) -> (any RelayEnd)?
     ) {
         self.log = log
         address = membership.address
         (node, member, watch, store) = (membership.node, membership.member, membership.watch, membership.store)
+        (engine, afterDataLoss) = (membership.engine, membership.afterDataLoss)
         watch.tell(events)
         let directory = SlotDirectory(membership.engine, member: member)
         self.directory = directory
@@ -62,16 +70,19 @@ final class ServerNodes: Sendable {
 
     /// Takes part from now on.
     ///
-    /// - Parameter release: lets go of what lives in a slot, in order or at once; returns when nothing of it does anything any more.
+    /// - Parameters:
+    ///   - mayContinue: whether `DataLossPolicy.continue` can be followed.
+    ///   - release: lets go of what lives in a slot, in order or at once; returns when nothing of it does anything any more.
     func start(
-        on reactors: ReactorGroup, release: @escaping @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void
+        on reactors: ReactorGroup, mayContinue: Bool,
+        release: @escaping @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void
     ) async throws {
         // A server that could not listen may be started again.
         guard running.withLock({ $0.isEmpty }) else { return }
         watch.release(by: release)
         if let address {
             let entrance = try DirectEntrance(at: address, self, on: reactors)
-            let links = DirectLinks(self, on: reactors, log: log)
+            let links = DirectLinks(self, on: reactors) { [log] in log(.notice, $0) }
             direct.withLock { $0 = (entrance, links) }
             let reached = NodeAddress(host: address.host, port: entrance.port)
             member.tell(NodeAnnouncement(reached, key: key).bytes)
@@ -85,16 +96,42 @@ final class ServerNodes: Sendable {
             throw error
         }
         running.withLock { running in
-            running.append(Task { await self.run() })
+            running.append(Task { await self.run(mayContinue) })
             running.append(Task { await self.lookWhoLives() })
         }
     }
 
-    private func run() async {
-        do throws(ClusterEngineError) {
-            try await member.run()
+    /// - Parameter mayContinue: whether `DataLossPolicy.continue` can be followed.
+    private func run(_ mayContinue: Bool) async {
+        while true {
+            do throws(ClusterEngineError) {
+                return try await member.run()
+            } catch {
+                log(.error, "cluster: node \(node.name) owns nothing any more: \(error.message)")
+                guard mayContinue, afterDataLoss == .continue, error.code == .dataLoss, !Task.isCancelled else {
+                    lastFailure.withLock { $0 = error }
+                    hasFailed.update(true)
+                    return
+                }
+            }
+            log(.error, "cluster: node \(node.name) begins a new generation of what the engine has now")
+            member.beginAgain()
+            try? await Task.sleep(for: member.settings.roundInterval)
+        }
+    }
+
+    /// Why it owns nothing any more; nil as long as it can.
+    var failure: ClusterEngineError? { lastFailure.withLock { $0 } }
+
+    /// Why it cannot serve now; nil when it can.
+    func problem() async -> String? {
+        if let failure { return failure.message }
+        if let problem = member.problem { return problem }
+        do throws(StateStoreError) {
+            try await (engine as? any PlacedEngine)?.checkPlace()
+            return nil
         } catch {
-            log("node \(node.name) owns nothing any more: \(error.message)")
+            return "the engine: \(error)"
         }
     }
 
@@ -105,8 +142,9 @@ final class ServerNodes: Sendable {
             try? await Task.sleep(for: member.settings.roundInterval)
             let living = member.liveNodes
             for line in nodeLog.lines(
-                living: living, slots: member.slotCount, trouble: member.trouble, at: MonotonicClock.now)
-            { log(line) }
+                living: living, slots: member.slotCount, trouble: member.trouble, problem: member.problem,
+                at: MonotonicClock.nowWithSleep)
+            { log(line.level, line.text) }
             // A node that cannot see who lives does not see itself either.
             guard living.contains(node) else { continue }
             await exchange.lose(allBut: living)

@@ -50,15 +50,16 @@ public actor Accounts {
     ///   - store: where accounts and sessions are kept. Default: in memory.
     ///   - mailer: what sends magic codes.
     ///   - providers: whose ID tokens sign somebody in; each has a name of its own. Default: none.
-    ///   - report: told, in a line, what the server's operator should know and clients should not: who was refused, which
-    ///     sessions were ended, why mail was not sent or the store failed. At most one line a second of each kind, without
-    ///     codes and tokens. Default: nobody.
+    ///   - report: told, in a line with its level, what the server's operator should know and clients should not: who was refused and which
+    ///     sessions were ended (`notice`), why mail was not sent (`warning`) or the store failed (`error`). At most one line a second of each
+    ///     kind, without codes and tokens. Default: nobody.
     ///   - onDelete: called before an account is deleted, when its user has proved to be that, to delete what the app keeps
     ///     of it. When it throws, nothing is deleted and the user is told to try again; so it may be called again for one
     ///     account. Default: nothing.
     public init(
         store: any StateStore = MemoryStore(), mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
-        limits: AuthLimits = AuthLimits(), report: @escaping @Sendable (String) -> Void = { _ in },
+        limits: AuthLimits = AuthLimits(),
+        report: @escaping @Sendable (ServerEvent.Level, String) -> Void = { _, _ in },
         onDelete: DeletionHook? = nil
     ) async throws(AuthError) {
         try await self.init(
@@ -71,7 +72,8 @@ public actor Accounts {
     /// - Parameter now: milliseconds since 1970.
     package init(
         store: any StateStore, mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
-        limits: AuthLimits = AuthLimits(), report: @escaping @Sendable (String) -> Void = { _ in },
+        limits: AuthLimits = AuthLimits(),
+        report: @escaping @Sendable (ServerEvent.Level, String) -> Void = { _, _ in },
         onDelete: DeletionHook? = nil, now: @escaping @Sendable () -> Int64
     ) async throws(AuthError) {
         try await self.init(
@@ -97,7 +99,8 @@ public actor Accounts {
     /// - Throws: `unavailable` when the engine cannot be reached.
     public init(
         engine: any ClusterTables, mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
-        limits: AuthLimits = AuthLimits(), report: @escaping @Sendable (String) -> Void = { _ in },
+        limits: AuthLimits = AuthLimits(),
+        report: @escaping @Sendable (ServerEvent.Level, String) -> Void = { _, _ in },
         onDelete: DeletionHook? = nil
     ) async throws(AuthError) {
         try await self.init(
@@ -111,7 +114,8 @@ public actor Accounts {
     ///   - sleep: waits until news of sessions are read also without a message.
     package init(
         engine: any ClusterTables, mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
-        limits: AuthLimits = AuthLimits(), report: @escaping @Sendable (String) -> Void = { _ in },
+        limits: AuthLimits = AuthLimits(),
+        report: @escaping @Sendable (ServerEvent.Level, String) -> Void = { _, _ in },
         onDelete: DeletionHook? = nil, now: @escaping @Sendable () -> Int64,
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) async throws(AuthError) {
@@ -199,6 +203,11 @@ public actor Accounts {
             return AccessTokens.principal(account.user(id: family.account), session: session)
         }
         policy.onConnect = { [connections] in connections.add($0) }
+        if let shared {
+            policy.accountsProblem = {
+                shared.isLost ? "the engine has lost the accounts of the cluster: start the nodes again" : nil
+            }
+        }
         return policy
     }
 

@@ -9,13 +9,13 @@ struct AuthLog: Sendable {
     private let mail: RefusalLog
     private let providers: RefusalLog
 
-    init(_ report: @escaping @Sendable (String) -> Void) {
-        let report: @Sendable (String) -> Void = { report(LogLine.of($0)) }
-        refusals = RefusalLog(report)
-        ends = RefusalLog(report)
-        store = RefusalLog(report)
-        mail = RefusalLog(report)
-        providers = RefusalLog(report)
+    init(_ report: @escaping @Sendable (ServerEvent.Level, String) -> Void) {
+        func log(_ level: ServerEvent.Level) -> RefusalLog { RefusalLog { report(level, LogLine.of($0)) } }
+        refusals = log(.notice)
+        ends = log(.notice)
+        store = log(.error)
+        mail = log(.warning)
+        providers = log(.warning)
     }
 
     /// - Parameter what: `to send a code to ada@example.org`.

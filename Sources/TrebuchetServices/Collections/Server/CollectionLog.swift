@@ -7,8 +7,8 @@ final class CollectionLog: Sendable {
     private let refusals: RefusalLog
 
     init(_ server: TrebuchetServer) {
-        let log: @Sendable (String) -> Void = { [weak server] in server?.log($0) }
-        (failures, refusals) = (RefusalLog(log), RefusalLog(log))
+        failures = RefusalLog { [weak server] in server?.log($0, .error) }
+        refusals = RefusalLog { [weak server] in server?.log($0) }
     }
 
     /// The store did not do what it was asked for.

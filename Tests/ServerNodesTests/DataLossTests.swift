@@ -1,0 +1,101 @@
+import NodeSupport
+import TestSupport
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// Nodes whose engine has lost what it kept, or takes nothing, and what they say of whether they can serve.
+@Suite(.timeLimit(.minutes(1))) struct DataLossTests {
+    private func problem(_ server: TrebuchetServer) async -> String? {
+        await server.readiness().first { $0.name == "cluster" }?.problem
+    }
+
+    @Test("when the engine was emptied nothing is acknowledged any more, and run() ends and says why")
+    func ends() async throws {
+        let engine = MemoryEngine()
+        let node = try Node("a", engine)
+        try await node.start()
+        let running = Task { try await node.server.run(shutdownOn: [], drain: .zero) }
+        await ownAll([node])
+        let tally = try await node.client().resolve(Tally.self, id: "tallies/x")
+        #expect(try await tally.add(1) == 1)
+        #expect(await problem(node.server) == nil)
+        engine.loseEverything()
+        await #expect(throws: TrebuchetError.self) { try await tally.add(10) }
+        let error = await #expect(throws: ClusterEngineError.self) { try await running.value }
+        #expect(error?.code == .dataLoss && node.server.status == .stopped)
+        #expect(await problem(node.server)?.contains("the engine has lost what it kept") == true)
+        #expect(try await node.server.metricList().now.isReady == false)
+        #expect(try await engine.holder(of: ClusterSlot(of: "tallies/x")) == nil)
+        await node.end()
+    }
+
+    @Test("a node that is to continue begins a new generation, keeps its connections, and says so in the log")
+    func continues() async throws {
+        let engine = MemoryEngine()
+        let lines = Journal()
+        let node = try Node("a", engine, afterDataLoss: .continue, log: { lines.note($0) }) { server in
+            let system = server.actorSystem
+            server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
+        }
+        try await node.start()
+        let running = Task { try await node.server.run(shutdownOn: [], drain: .zero) }
+        await ownAll([node])
+        let client = try await node.client()
+        let tally = try client.resolve(Tally.self, id: "tallies/x")
+        #expect(try await tally.add(1) == 1)
+        engine.loseEverything()
+        // What is there counts from now on: nothing.
+        #expect(await eventually { (try? await tally.add(0)) == 0 })
+        #expect(try await tally.add(10) == 10)
+        #expect(await eventually { await problem(node.server) == nil })
+        #expect(await node.server.connectionCount == 1 && node.server.status == .serving)
+        #expect(lines.entries.contains { $0.contains("has lost what it kept") })
+        #expect(lines.entries.contains { $0.contains("begins a new generation") })
+        await node.server.shutdown(drain: .zero)
+        try await running.value
+        await node.end()
+    }
+
+    @Test("a server whose accounts are at the engine ends all the same")
+    func accounts() async throws {
+        let engine = MemoryEngine()
+        var access = AccessPolicy.open
+        access.accountsProblem = { nil }
+        let node = try Node("a", engine, access: access, afterDataLoss: .continue) { _ in }
+        try await node.start()
+        let running = Task { try await node.server.run(shutdownOn: [], drain: .zero) }
+        await ownAll([node])
+        #expect(await node.server.readiness().contains(.init(name: "accounts", problem: nil)))
+        engine.loseEverything()
+        await #expect(throws: ClusterEngineError.self) { try await running.value }
+        await node.end()
+    }
+
+    @Test(
+        "readiness, metrics and the log say alike when a node owns nothing as its engine is away, and when it is back")
+    func away() async throws {
+        let faulty = FaultyEngine(MemoryEngine())
+        var settings = Node.settings
+        (settings.leaseDuration, settings.leaseMargin) = (.seconds(2), .milliseconds(500))
+        let lines = Journal()
+        let node = try Node("a", MemoryEngine(), through: faulty, settings: settings, log: { lines.note($0) }) { _ in }
+        try await node.start()
+        await ownAll([node])
+        #expect(await eventually { await problem(node.server) == nil })
+        #expect(try await node.server.metricList().now.isReady)
+        faulty.set { $0.isAway = true }
+        #expect(await eventually { node.member.slotCount == 0 })
+        #expect(await problem(node.server)?.hasSuffix("at 10.1.2.3, say") == true)
+        let list = try await node.server.metricList().now
+        #expect(list.isReady == false && list.cluster?.isEngineThere == false)
+        await lines.wait { $0.contains { $0.contains("node a cannot serve") } }
+        faulty.set { $0.isAway = false }
+        #expect(await eventually { await problem(node.server) == nil })
+        #expect(await eventually { (try? await node.server.metricList().now.isReady) == true })
+        await lines.wait { $0.contains { $0.contains("node a can serve again") } }
+        await node.end()
+    }
+}

@@ -1,0 +1,154 @@
+import Platform
+import Testing
+
+@testable import TrebuchetCluster
+
+/// Whether a node can serve, by what it knows of its engine, at a clock that is turned on by hand.
+struct MemberStandingTests {
+    private let world = MemberWorld()
+    private static let interval = MemberWorld.settings.roundInterval
+    private static let span = MemberWorld.settings.leaseDuration - MemberWorld.settings.leaseMargin
+
+    private func rounds(_ duration: Duration) async throws {
+        let end = world.clock.milliseconds + UInt64(duration / .milliseconds(1))
+        while world.clock.milliseconds < end { try await world.round() }
+    }
+
+    @Test("a node can serve from its first round on")
+    func beginning() async throws {
+        let one = try world.start()
+        #expect(one.member.problem?.contains("not part of the cluster yet") == true)
+        try await world.round()
+        #expect(one.member.problem == nil && one.member.trouble == nil)
+        // Also one that owns nothing yet: it sees who does.
+        let two = try world.start()
+        try await world.round()
+        #expect(two.member.slotCount == 0 && two.member.problem == nil)
+    }
+
+    @Test("an engine that is away for less than a lease is trouble and no problem; for longer the node cannot serve")
+    func away() async throws {
+        let one = try world.start()
+        try await world.round()
+        one.link.set(.init(isAway: true))
+        try await rounds(.seconds(2))
+        #expect(one.member.trouble?.code == .unavailable && one.member.problem == nil)
+        one.link.set(.init())
+        // What had to be written and could not be is written by now.
+        try await rounds(Self.span / 3)
+        #expect(one.member.trouble == nil && one.member.problem == nil)
+
+        one.link.set(.init(isAway: true))
+        while one.member.slotCount > 0 { try await world.round() }
+        let problem = try #require(one.member.problem)
+        #expect(problem.contains("owns no slots") || problem.contains("has confirmed nothing"), "\(problem)")
+        #expect(problem.hasSuffix("away"))
+        one.link.set(.init())
+        try await world.round()
+        #expect(one.member.problem == nil && one.member.slotCount == ClusterSlot.count)
+    }
+
+    @Test("an engine that answers and takes no writes is in trouble until it takes one, and every node cannot serve")
+    func full() async throws {
+        let (one, two) = (try world.start(), try world.start())
+        #expect(try await world.settle(within: 40))
+        for node in [one, two] { node.link.set(.init(takesNoWrites: true)) }
+        try await rounds(Self.span / 3)
+        for node in [one, two] {
+            #expect(node.member.trouble?.message == "no memory left" && node.member.problem == nil)
+        }
+        try await rounds(Self.span)
+        for node in [one, two] {
+            #expect(node.member.problem?.hasSuffix("no memory left") == true)
+            node.link.set(.init())
+        }
+        #expect(try await world.settle(within: 40))
+        try await rounds(Self.span / 3)
+        for node in [one, two] { #expect(node.member.trouble == nil && node.member.problem == nil) }
+    }
+
+    @Test("requests that wait without any answer are trouble after two seconds, and none once one is answered")
+    func silence() {
+        var contact = EngineContact()
+        func seconds(_ count: UInt64) -> UInt64 { count * 1_000_000_000 }
+        contact.beginRequest(at: seconds(10))
+        contact.beginRequest(at: seconds(11))
+        #expect(contact.trouble(at: seconds(11)) == nil)
+        #expect(contact.trouble(at: seconds(13))?.message == "no answer for 3 s")
+        contact.endRequest(begunAt: seconds(10), at: seconds(13), isWrite: true, error: nil)
+        #expect(contact.trouble(at: seconds(14)) == nil && contact.confirmedAt == seconds(10))
+        #expect(contact.trouble(at: seconds(15)) != nil)
+        contact.endRequest(begunAt: seconds(11), at: seconds(16), isWrite: false, error: nil)
+        #expect(contact.trouble(at: seconds(30)) == nil)
+    }
+
+    // MARK: An engine that has lost what it kept
+
+    @Test("a running node takes nothing of an engine that was emptied, whoever has begun to use it again")
+    func emptied() async throws {
+        let (one, two) = (try world.start(), try world.start())
+        #expect(try await world.settle(within: 40))
+        world.engine.loseEverything()
+        let three = try world.start()
+        // It lives alone, as the others say nothing now: all is its by the plan.
+        await three.member.round()
+        #expect(three.member.slotCount == ClusterSlot.count)
+        world.clock.advance(by: Self.interval)
+        for node in [one, two] {
+            await node.member.round()
+            #expect(node.member.isOver && node.member.slotCount == 0)
+            #expect(node.member.problem?.contains("the engine has lost what it kept") == true)
+        }
+        for slot in ClusterSlot.all {
+            #expect(try await world.engine.holder(of: slot)?.lease.owner == three.member.node)
+        }
+    }
+
+    @Test("a slot is not given to a node of another generation, nor in none")
+    func acquiring() async throws {
+        let node = try ClusterNode(name: "a")
+        let generation = try await world.engine.beginGeneration()
+        #expect(try await world.engine.beginGeneration() == generation)
+        let slot = ClusterSlot(of: "x")
+        _ = try await world.engine.acquire(slot, for: node, lasting: .seconds(5), in: generation)
+        world.engine.loseEverything()
+        #expect(try await world.engine.generation() == nil)
+        for _ in 0..<2 {
+            let error = await #expect(throws: ClusterEngineError.self) {
+                try await world.engine.acquire(slot, for: node, lasting: .seconds(5), in: generation)
+            }
+            #expect(error?.code == .dataLoss)
+            #expect(try await world.engine.holder(of: slot) == nil)
+            #expect(try await world.engine.beginGeneration() != generation)
+        }
+    }
+
+    @Test("a write that the engine refuses because it has lost the fence ends what is owned at once")
+    func refusedWrite() async throws {
+        let one = try world.start()
+        try await world.round()
+        let lease = try #require(one.notes.owned.first)
+        let error = ClusterEngineError.fenceFell(of: lease, to: 0)
+        one.member.didLose(SlotLease(lease.slot, owner: lease.owner, fence: lease.fence + 1), error)
+        one.member.didLose(lease, ClusterEngineError(.failed, "something else"))
+        #expect(one.member.slotCount == ClusterSlot.count)
+        one.member.didLose(lease, error)
+        #expect(one.member.slotCount == 0 && one.member.isOver && one.member.problem == error.message)
+    }
+
+    @Test("a member that begins again owns slots under higher fences than before")
+    func again() async throws {
+        let one = try world.start()
+        try await world.round()
+        let before = one.notes.owned
+        world.engine.loseEverything()
+        await one.member.round()
+        await #expect(throws: ClusterEngineError.self) { try await one.member.run() }
+        one.member.beginAgain()
+        #expect(!one.member.isOver)
+        try await world.round()
+        let after = one.notes.owned
+        #expect(after.count == ClusterSlot.count && one.member.problem == nil)
+        #expect(after.map(\.fence).min()! > before.map(\.fence).max()!)
+    }
+}

@@ -1,0 +1,122 @@
+import Glibc
+import TestSupport
+import Testing
+import TrebuchetCluster
+
+@testable import TrebuchetRedis
+
+/// How a server that was emptied is told from the one that it was, and what its clock may do.
+@Suite(.hasRedis)
+struct RedisGenerationTests {
+    private let slot = ClusterSlot(of: "x")
+
+    private func milliseconds(_ server: RedisServer) async throws -> Int {
+        let words = try await server.cli("TIME").split(separator: "\n").compactMap { Int($0) }
+        return words[0] * 1_000 + words[1] / 1_000
+    }
+
+    @Test("a generation has all slots, begins once, and is another one when the server was emptied, with higher fences")
+    func generations() async throws {
+        let server = try await RedisServer()
+        let (one, other) = (try RedisEngine(url: server.url), try RedisEngine(url: server.url))
+        let node = try ClusterNode(name: "a")
+        #expect(try await one.generation() == nil)
+        async let begun = one.beginGeneration()
+        async let joined = other.beginGeneration()
+        let (first, second) = try await (begun, joined)
+        #expect(first == second)
+        #expect(try await one.generation() == first)
+        var fences: [UInt64] = []
+        for _ in 0..<2 {
+            let generation = try await one.beginGeneration()
+            for slot in ClusterSlot.all {
+                guard
+                    case .acquired(let lease) = try await one.acquire(
+                        slot, for: node, lasting: .seconds(60), in: generation)
+                else {
+                    Issue.record("\(slot) was not acquired")
+                    continue
+                }
+                if slot == self.slot { fences.append(lease.fence) }
+            }
+            try await server.cli("FLUSHALL")
+            #expect(try await one.generation() == nil)
+            let error = await #expect(throws: ClusterEngineError.self) {
+                try await one.acquire(slot, for: node, lasting: .seconds(60), in: generation)
+            }
+            #expect(error?.code == .dataLoss)
+        }
+        #expect(fences.count == 2 && fences[0] < fences[1])
+        await server.stop()
+    }
+
+    @Test("a slot whose keys alone were lost is given to nobody who knew it")
+    func oneSlot() async throws {
+        let server = try await RedisServer()
+        let engine = try RedisEngine(url: server.url)
+        let generation = try await engine.beginGeneration()
+        try await server.cli("DEL", "tb:{\(slot)}:own")
+        let error = await #expect(throws: ClusterEngineError.self) {
+            try await engine.acquire(slot, for: ClusterNode(name: "a"), lasting: .seconds(60), in: generation)
+        }
+        #expect(error?.code == .dataLoss)
+        await server.stop()
+    }
+
+    @Test("slots that a server has had before there were generations keep their owners and fences")
+    func adopted() async throws {
+        let server = try await RedisServer()
+        let engine = try RedisEngine(url: server.url)
+        let node = try ClusterNode(name: "a")
+        guard case .acquired(let lease) = try await engine.acquire(slot, for: node, lasting: .seconds(60)) else {
+            Issue.record("not acquired")
+            return
+        }
+        let generation = try await engine.beginGeneration()
+        #expect(try await engine.renew(lease, lasting: .seconds(60)))
+        #expect(
+            try await engine.acquire(slot, for: node, lasting: .seconds(60), in: generation) == .acquired(lease))
+        await server.stop()
+    }
+
+    @Test(
+        "when the server's clock was put back, the lease of a node that died ends no later than its own time from then")
+    func clockBack() async throws {
+        let server = try await RedisServer()
+        let engine = try RedisEngine(url: server.url)
+        let (dead, next) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
+        _ = try await engine.acquire(slot, for: dead, lasting: .milliseconds(300))
+        // As if 40 s ahead of now.
+        let ahead = try await milliseconds(server) + 40_000
+        try await server.cli("HSET", "tb:{\(slot)}:own", "until", "\(ahead)")
+        guard case .held(let holder) = try await engine.acquire(slot, for: next, lasting: .seconds(5)) else {
+            Issue.record("it is held")
+            return
+        }
+        #expect(holder.remaining <= .milliseconds(300))
+        #expect(
+            try await eventually {
+                guard case .acquired = try await engine.acquire(slot, for: next, lasting: .seconds(5)) else {
+                    return false
+                }
+                return true
+            })
+        await server.stop()
+    }
+
+    @Test("when the server's clock was put back, a node that died does not live on for as long")
+    func clockBackOfNodes() async throws {
+        let server = try await RedisServer()
+        let engine = try RedisEngine(url: server.url)
+        let (dead, next) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
+        try await engine.announce(dead, info: [], lasting: .milliseconds(300))
+        let ahead = try await milliseconds(server) + 40_000
+        try await server.cli("ZADD", "tb:{nodes}:until", "\(ahead + 300)", dead.description)
+        try await server.cli("HSET", "tb:{nodes}:info", "", "\(ahead)")
+        try await engine.announce(next, info: [], lasting: .seconds(3_600))
+        let remaining = try await engine.nodes().first { $0.node == dead }?.remaining ?? .zero
+        #expect(remaining <= .milliseconds(300))
+        #expect(try await eventually { try await engine.nodes().map(\.node) == [next] })
+        await server.stop()
+    }
+}
