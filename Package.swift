@@ -279,7 +279,8 @@ let package = Package(
             "TrebuchetStoreTests",
             [
                 "TrebuchetStore", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports",
-                "CSQLite", "DocumentedDefaults", "TestSupport", "Platform", "PowerCuts", "PowerCut",
+                "CSQLite", "DocumentedDefaults", "TestSupport", "Platform", "PowerCuts", "PowerCut", "TrebuchetTesting",
+                "TrebuchetServices", "SharedState",
             ]),
         test(
             "TrebuchetServicesTests",

@@ -1,3 +1,8 @@
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 internal import Synchronization
 
 /// A few threads for work that waits for a disk, so that no reactor does and no thread of the pool. One for the process.
@@ -5,6 +10,8 @@ internal import Synchronization
 /// They begin when there is something to do for the first time, and then stay.
 package final class BlockingThreads: Sendable {
     package static let shared = BlockingThreads(4)
+    /// The same for computations that take long: as many threads as the machine runs at once, at most 4.
+    private static let computing = BlockingThreads(min(4, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
 
     private struct State {
         var work = WorkQueue<@Sendable () -> Void>()
@@ -30,6 +37,22 @@ package final class BlockingThreads: Sendable {
         }
         if mustStart { startThread { self.serve() } }
         semaphore.signal()
+    }
+
+    /// Returns what a computation returns, or throws what it throws.
+    ///
+    /// - Parameter isLong: whether it takes long. Then it runs on a thread of `BlockingThreads`, behind those that came before; else the caller
+    ///   runs it.
+    package static func computed<Value: Sendable, Failure: Error>(
+        isLong: Bool, _ body: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        guard isLong else { return try body() }
+        let outcome: Result<Value, Failure> = await withCheckedContinuation { continuation in
+            computing.run {
+                continuation.resume(returning: Result { () throws(Failure) in try body() })
+            }
+        }
+        return try outcome.get()
     }
 
     private func serve() -> Never {

@@ -3,12 +3,14 @@ internal import Trebuchet
 /// Reads logs, on the reader's thread.
 final class LogReader {
     private let connection: SQLiteConnection
+    private let generations: StoreGenerations
     private let row: SQLiteStatement
     private let parts: SQLiteStatement
     private let entries: SQLiteStatement
 
-    init(_ connection: SQLiteConnection) throws(StateStoreError) {
+    init(_ connection: SQLiteConnection, _ generations: StoreGenerations) throws(StateStoreError) {
         self.connection = connection
+        self.generations = generations
         row = try SQLiteStatement(
             "SELECT \(LogRow.columns) FROM logs WHERE namespace = ? AND name = ?", connection)
         parts = try SQLiteStatement(
@@ -25,8 +27,11 @@ final class LogReader {
         defer { try? connection.execute("COMMIT") }
         guard let row = try row(of: key) else { return nil }
         let bytes = try snapshot(row, key)
+        let entries = try entries(row, key)
+        let lives = generations.resume(row, at: entries.last?.number ?? row.number).lives
         return StoredLog(
-            snapshot: LogSnapshot(epoch: row.epoch, number: row.number, bytes: bytes), entries: try entries(row, key))
+            snapshot: LogSnapshot(epoch: lives.current, number: row.number, bytes: bytes), entries: entries,
+            earlier: lives.earlier)
     }
 
     private func row(of key: StateKey) throws(StateStoreError) -> LogRow? {

@@ -6,9 +6,17 @@ internal import Trebuchet
 /// unseen at once, by a new number, and can be deleted later. No number is used twice while there are pieces of it.
 struct LogRow: Equatable {
     /// As in `logs`.
-    static let columns = "epoch, number, entries, snapshot, parts, size, checksum"
+    static let columns = columns()
 
-    var epoch: String
+    /// - Parameter schema: of the file. In schema 2 a log has no lives.
+    static func columns(schema: Int = StoreSchema.version) -> String {
+        "epoch, number, entries, snapshot, parts, size, \(schema < 3 ? "0, x''" : "generation, lives"), checksum"
+    }
+
+    /// The life in which it was written last, and those before.
+    var lives: LogLives
+    /// The generation of the store in which that was; 0 for a log of schema 2 that was not written since.
+    var generation: UInt64
     /// Of the snapshot; entries up to it are let go of.
     var number: UInt64
     /// What its entries are kept under.
@@ -24,9 +32,13 @@ struct LogRow: Equatable {
         var sum = Checksum()
         sum.add(key.namespace)
         sum.add(key.name)
-        sum.add(epoch)
+        sum.add(lives.current)
         for number in [number, entries, snapshot, UInt64(bitPattern: Int64(parts)), UInt64(bitPattern: Int64(size))] {
             sum.add(number)
+        }
+        if generation > 0 {
+            sum.add(generation)
+            lives.earlierBytes.withUnsafeBytes { sum.add($0) }
         }
         return sum.value
     }
@@ -35,19 +47,27 @@ struct LogRow: Equatable {
     ///
     /// - Throws: `damaged`.
     init(_ row: SQLiteStatement, from first: Int32 = 0, of key: StateKey, in path: String) throws(StateStoreError) {
-        epoch = row.text(first)
+        guard let lives = LogLives(row.text(first), earlierBytes: row.bytes(first + 7)) else {
+            throw StateStoreError.damaged(path, "the lives of the log of '\(key)' are not what was written")
+        }
+        self.lives = lives
         number = row.number(first + 1)
         entries = row.number(first + 2)
         snapshot = row.number(first + 3)
         parts = row.integer(first + 4)
         size = row.integer(first + 5)
-        guard checksum(key) == row.integer(first + 6), parts >= 0, size >= 0 else {
+        generation = row.number(first + 6)
+        guard checksum(key) == row.integer(first + 8), parts >= 0, size >= 0 else {
             throw StateStoreError.damaged(path, "the checksum of the log of '\(key)' is wrong")
         }
     }
 
-    init(epoch: String, number: UInt64, entries: UInt64, snapshot: UInt64, parts: Int, size: Int) {
-        self.epoch = epoch
+    init(
+        _ lives: LogLives, in generation: UInt64, number: UInt64, entries: UInt64, snapshot: UInt64, parts: Int,
+        size: Int
+    ) {
+        self.lives = lives
+        self.generation = generation
         self.number = number
         self.entries = entries
         self.snapshot = snapshot

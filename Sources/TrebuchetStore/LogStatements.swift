@@ -13,7 +13,7 @@ final class LogStatements {
         getRow = try SQLiteStatement(
             "SELECT \(LogRow.columns) FROM logs WHERE namespace = ? AND name = ?", connection)
         putRow = try SQLiteStatement(
-            "INSERT OR REPLACE INTO logs (namespace, name, \(LogRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO logs (namespace, name, \(LogRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             connection)
         deleteRow = try SQLiteStatement("DELETE FROM logs WHERE namespace = ? AND name = ?", connection)
         getDraft = try SQLiteStatement(
@@ -46,12 +46,13 @@ final class LogStatements {
 
     func put(_ row: LogRow, _ key: StateKey) throws(StateStoreError) {
         try putRow.bind(key)
-        try putRow.bind(row.epoch, at: 2)
+        try putRow.bind(row.lives.current, at: 2)
         let numbers = [
-            row.number, row.entries, row.snapshot, UInt64(row.parts), UInt64(row.size), UInt64(row.checksum(key)),
+            row.number, row.entries, row.snapshot, UInt64(row.parts), UInt64(row.size), row.generation,
         ]
         for (index, number) in numbers.enumerated() { try putRow.bind(number, at: 3 + index) }
-        try putRow.run()
+        try putRow.bind(UInt64(row.checksum(key)), at: 10)
+        try row.lives.earlierBytes.withBytes { bytes throws(StateStoreError) in try putRow.run(blob: bytes, at: 9) }
     }
 
     func deleteRow(_ key: StateKey) throws(StateStoreError) { try deleteRow.run([key.namespace, key.name]) }

@@ -6,6 +6,8 @@ final class LogWriter {
     struct State {
         /// Nil when there is no log.
         var row: LogRow?
+        /// Whether its life of this generation is still to be written, with the first change.
+        var beginsLife = false
         /// The number of the newest entry, or of the snapshot.
         var last: UInt64 = 0
         var draft: LogDraft?
@@ -16,13 +18,17 @@ final class LogWriter {
 
     let garbage: LogGarbage
     private let pieces: LogStatements
+    private let generations: StoreGenerations
     private var known: [StateKey: State] = [:]
     /// As logs were before the request that is under way.
     private var before: [StateKey: State] = [:]
     private var garbageBefore = 0
     private var lastID: UInt64
 
-    init(_ connection: SQLiteConnection, _ remains: LogRemains) throws(StateStoreError) {
+    init(
+        _ connection: SQLiteConnection, _ remains: LogRemains, _ generations: StoreGenerations
+    ) throws(StateStoreError) {
+        self.generations = generations
         pieces = try LogStatements(connection)
         garbage = try LogGarbage(connection, waiting: remains.garbage)
         lastID = remains.lastID
@@ -68,7 +74,11 @@ final class LogWriter {
     private func state(of key: StateKey) throws(StateStoreError) -> State {
         if let state = known[key] { return state }
         var state = State(row: try pieces.row(of: key), draft: try pieces.draft(of: key))
-        if let row = state.row { state.last = max(row.number, try pieces.lastEntry(of: row.entries) ?? 0) }
+        if let row = state.row {
+            state.last = max(row.number, try pieces.lastEntry(of: row.entries) ?? 0)
+            state.row = generations.resume(row, at: state.last)
+            state.beginsLife = state.row != row
+        }
         known[key] = state
         return state
     }
@@ -76,6 +86,10 @@ final class LogWriter {
     private func append(_ entry: LogEntry, to state: inout State, _ key: StateKey) throws(StateStoreError) {
         guard let row = state.row else { throw .conflict(key, nil, entry) }
         guard state.last == entry.base, entry.number > entry.base else { throw .conflict(key, state.last, entry) }
+        if state.beginsLife {
+            try pieces.put(row, key)
+            state.beginsLife = false
+        }
         try pieces.insert(entry, into: row.entries)
         state.last = entry.number
     }
@@ -119,10 +133,13 @@ final class LogWriter {
             }
         }
         let entries = keepsEntries ? state.row?.entries : nil
+        let lives = isSame(snapshot, state) ? state.row?.lives : nil
         let row = LogRow(
-            epoch: snapshot.epoch, number: snapshot.number, entries: entries ?? newID(), snapshot: id,
-            parts: snapshot.parts + parts, size: size + snapshot.bytes.count)
+            lives ?? LogLives(snapshot.epoch), in: generations.current, number: snapshot.number,
+            entries: entries ?? newID(), snapshot: id, parts: snapshot.parts + parts,
+            size: size + snapshot.bytes.count)
         try pieces.put(row, key)
+        state.beginsLife = false
         if !keepsEntries { state.last = snapshot.number }
         state.row = row
     }
@@ -140,12 +157,17 @@ final class LogWriter {
 
     /// Whether entries stay behind the snapshot.
     private func hasLater(_ snapshot: LogSnapshot, _ state: State, _ key: StateKey) throws(StateStoreError) -> Bool {
-        guard let row = state.row, row.epoch.utf8.elementsEqual(snapshot.epoch.utf8), state.last > row.number,
+        guard let row = state.row, isSame(snapshot, state), state.last > row.number,
             state.last > snapshot.number,
             let first = try pieces.firstEntry(of: row.entries, after: max(row.number, snapshot.number))
         else { return false }
         guard first.base == snapshot.number else { throw .conflict(key, first.base, first) }
         return true
+    }
+
+    /// Whether the snapshot belongs to the life that the log is in.
+    private func isSame(_ snapshot: LogSnapshot, _ state: State) -> Bool {
+        state.row?.lives.current.utf8.elementsEqual(snapshot.epoch.utf8) ?? false
     }
 
     private func delete(_ state: inout State, _ key: StateKey) throws(StateStoreError) {

@@ -15,7 +15,10 @@ final class SQLiteReader: @unchecked Sendable {
     private let sumOfChanges: SQLiteStatement
     let logs: LogReader
 
-    init(_ file: StoreFile, _ options: SQLiteStore.Options) throws(StateStoreError) {
+    /// - Parameter generations: as the writer has begun the current one.
+    init(
+        _ file: StoreFile, _ options: SQLiteStore.Options, _ generations: StoreGenerations
+    ) throws(StateStoreError) {
         connection = try SQLiteConnection(file, busyTimeout: options.busyTimeout, wayToDisk: options.wayToDisk)
         try connection.execute("PRAGMA query_only = 1")
         value = try SQLiteStatement(
@@ -37,7 +40,7 @@ final class SQLiteReader: @unchecked Sendable {
             SELECT 0, coalesce(sum(length(bytes)), 0) FROM logs CROSS JOIN log_entries
             ON log = entries AND log_entries.number > logs.number WHERE \(isWanted)
             """, connection)
-        logs = try LogReader(connection)
+        logs = try LogReader(connection, generations)
     }
 
     /// The first namespace of values or logs that compares so.

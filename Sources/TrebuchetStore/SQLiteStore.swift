@@ -33,8 +33,6 @@ public final class SQLiteStore: StateStore {
         package var progressInterval = Duration.seconds(1)
         /// What SQLite reaches the disk by, as registered with it (a VFS); nil for its own. For those who try power cuts.
         package var wayToDisk: String?
-        /// Names the time since the machine was started; nil for what the system says.
-        package var boot: String?
 
         /// All options at their defaults.
         public init() {}
@@ -55,7 +53,7 @@ public final class SQLiteStore: StateStore {
         valueSize = min(options.valueSize, 900 << 20)
         let file = try StoreFile(path)
         let writing = try SQLiteWriter(file, options)
-        let reading = try SQLiteReader(file, options)
+        let reading = try SQLiteReader(file, options, writing.generations)
         names = FileNames(of: ["", "-wal"].map { file.path + $0 })
         writer = WorkerThread("store-writer", whenIdle: { writing.sweep() }) { requests in writing.handle(requests) }
         reader = WorkerThread("store-reader") { requests in for request in requests { request(reading) } }

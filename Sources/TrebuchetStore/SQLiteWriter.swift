@@ -10,6 +10,7 @@ final class SQLiteWriter: @unchecked Sendable {
     private static let groupBytes = 32 << 20
 
     let connection: SQLiteConnection
+    let generations: StoreGenerations
     private let begin: SQLiteStatement
     private let commit: SQLiteStatement
     private let put: SQLiteStatement
@@ -37,8 +38,8 @@ final class SQLiteWriter: @unchecked Sendable {
             PRAGMA synchronous = \(synchronous); PRAGMA journal_size_limit = \(64 << 20); PRAGMA secure_delete = FAST;
             PRAGMA max_page_count = \(max(1, min(options.fileSize / pageSize, 4_294_967_294)))
             """)
-        if schema == 1 { try StoreTakeover.run(connection, options) }
-        try StoreLife.begin(connection, file, options)
+        if schema < StoreSchema.version { try StoreTakeover.run(connection, from: schema, options) }
+        generations = try StoreGenerations.begin(connection)
         begin = try SQLiteStatement("BEGIN IMMEDIATE", connection)
         commit = try SQLiteStatement("COMMIT", connection)
         put = try SQLiteStatement(
@@ -50,7 +51,7 @@ final class SQLiteWriter: @unchecked Sendable {
         savepoint = try SQLiteStatement("SAVEPOINT request", connection)
         goBack = try SQLiteStatement("ROLLBACK TO request", connection)
         release = try SQLiteStatement("RELEASE request", connection)
-        logs = try LogWriter(connection, remains)
+        logs = try LogWriter(connection, remains, generations)
     }
 
     func handle(_ requests: [WriteRequest]) {

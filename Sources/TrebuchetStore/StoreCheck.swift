@@ -11,14 +11,18 @@ struct StoreCheck {
     }
 
     private let connection: SQLiteConnection
+    private let schema: Int
     private var progress: ProgressMeter
     private var remains = LogRemains()
     private var logsByEntries: [UInt64: Log] = [:]
     private var logsBySnapshot: [UInt64: Log] = [:]
     private var keysByDraft: [UInt64: StateKey] = [:]
 
-    private init(_ connection: SQLiteConnection, _ options: SQLiteStore.Options) throws(StateStoreError) {
+    private init(
+        _ connection: SQLiteConnection, _ schema: Int, _ options: SQLiteStore.Options
+    ) throws(StateStoreError) {
         self.connection = connection
+        self.schema = schema
         let pages =
             (try connection.integer("PRAGMA page_count") ?? 0) - (try connection.integer("PRAGMA freelist_count") ?? 0)
         progress = ProgressMeter(options, all: pages * (try connection.integer("PRAGMA page_size") ?? 4096))
@@ -28,7 +32,7 @@ struct StoreCheck {
     static func run(
         _ connection: SQLiteConnection, schema: Int, _ options: SQLiteStore.Options
     ) throws(StateStoreError) -> LogRemains {
-        var check = try StoreCheck(connection, options)
+        var check = try StoreCheck(connection, schema, options)
         try check.structure()
         try check.values()
         guard schema > 1 else { return LogRemains() }
@@ -57,7 +61,7 @@ struct StoreCheck {
     }
 
     private mutating func logs() throws(StateStoreError) {
-        let row = try SQLiteStatement("SELECT namespace, name, \(LogRow.columns) FROM logs", connection)
+        let row = try SQLiteStatement("SELECT namespace, name, \(LogRow.columns(schema: schema)) FROM logs", connection)
         while try row.step() {
             let log = Log(key: row.key, row: try LogRow(row, from: 2, of: row.key, in: connection.path))
             logsByEntries[log.row.entries] = log

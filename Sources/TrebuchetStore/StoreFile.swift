@@ -9,8 +9,6 @@ final class StoreFile: Sendable {
     let path: String
     /// Whether there was none before.
     let isNew: Bool
-    /// What the last process has noted of the file, in words.
-    let note: [Substring]
     private let lock: Int32
 
     init(_ given: String) throws(StateStoreError) {
@@ -24,7 +22,7 @@ final class StoreFile: Sendable {
         if isThere, status.st_mode & S_IFMT != S_IFREG {
             throw StateStoreError(.notAStore, "\(given) is a folder or a device; name a file")
         }
-        (lock, note) = try Self.lock(path)
+        lock = try Self.lock(path)
         // Looked at again, now that nobody else makes it.
         isNew = stat(path, &status) != 0
         self.path = path
@@ -52,41 +50,30 @@ final class StoreFile: Sendable {
         return String(cString: real)
     }
 
-    private static func lock(_ path: String) throws(StateStoreError) -> (Int32, note: [Substring]) {
+    private static func lock(_ path: String) throws(StateStoreError) -> Int32 {
         let name = path + "-lock"
         // Not through a link, which could lead to any file.
         let descriptor = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure("opening \(name)", errno) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let number = errno
-            let owner = words(descriptor).first ?? "?"
+            let owner = owner(descriptor)
             close(descriptor)
             guard number == EWOULDBLOCK else { throw failure("locking \(name)", number) }
             throw StateStoreError(.inUse, "\(path) is in use by process \(owner); a store is opened once at a time")
         }
-        // The number of its process, and what `StoreLife` has noted; anything else is nobody's.
-        let left = words(descriptor)
-        let note = left.count == 4 ? Array(left.dropFirst()) : []
-        write([Substring("\(getpid())")] + note, to: descriptor)
-        return (descriptor, note)
+        let number = Array("\(getpid())".utf8)
+        ftruncate(descriptor, 0)
+        pwrite(descriptor, number, number.count, 0)
+        return descriptor
     }
 
-    /// Notes something beside the number of the process, for the next one; on the disk when this returns.
-    func write(note: String) throws(StateStoreError) {
-        Self.write(["\(getpid())", Substring(note)], to: lock)
-        guard fsync(lock) == 0 else { throw Self.failure("writing \(path)-lock", errno) }
-    }
-
-    private static func words(_ descriptor: Int32) -> [Substring] {
+    /// The number of the process that has the file, as it has written it.
+    private static func owner(_ descriptor: Int32) -> String {
         var text = [UInt8](repeating: 0, count: 256)
         let count = pread(descriptor, &text, text.count, 0)
-        return String(decoding: text.prefix(max(0, count)), as: UTF8.self).split(separator: " ")
-    }
-
-    private static func write(_ words: [Substring], to descriptor: Int32) {
-        let text = Array(words.joined(separator: " ").utf8)
-        ftruncate(descriptor, 0)
-        pwrite(descriptor, text, text.count, 0)
+        return String(decoding: text.prefix(max(0, count)), as: UTF8.self).split(separator: " ").first.map(String.init)
+            ?? "?"
     }
 
     /// Whoever reads the file has the key of access tokens; whoever writes it has the data. Asked before anything is read.

@@ -5,7 +5,7 @@ internal import Trebuchet
 /// What the file of a store looks like.
 enum StoreSchema {
     /// Raised when the tables change; a file of a higher one is refused.
-    static let version = 2
+    static let version = 3
     /// Marks our files among SQLite's: `TREB`.
     static let applicationID = 0x5452_4542
 
@@ -19,12 +19,13 @@ enum StoreSchema {
         PRAGMA application_id = \(applicationID);
         """
 
-    /// What schema 2 has beside the tables of schema 1.
-    static let logTables = """
+    /// What schema 2 has beside the tables of schema 1, and schema 3.
+    private static let logTables = """
         CREATE TABLE logs (
             namespace TEXT NOT NULL, name TEXT NOT NULL, epoch TEXT NOT NULL, number INTEGER NOT NULL,
             entries INTEGER NOT NULL, snapshot INTEGER NOT NULL, parts INTEGER NOT NULL, size INTEGER NOT NULL,
             checksum INTEGER NOT NULL, PRIMARY KEY (namespace, name)) WITHOUT ROWID;
+        \(lives)
         CREATE TABLE log_drafts (
             namespace TEXT NOT NULL, name TEXT NOT NULL, number INTEGER NOT NULL, snapshot INTEGER NOT NULL,
             checksum INTEGER NOT NULL, PRIMARY KEY (namespace, name)) WITHOUT ROWID;
@@ -35,6 +36,18 @@ enum StoreSchema {
             snapshot INTEGER NOT NULL, part INTEGER NOT NULL, checksum INTEGER NOT NULL, bytes BLOB NOT NULL,
             PRIMARY KEY (snapshot, part)) WITHOUT ROWID;
         """
+
+    /// What schema 3 has beside schema 2.
+    private static let lives = """
+        ALTER TABLE logs ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE logs ADD COLUMN lives BLOB NOT NULL DEFAULT x'';
+        CREATE TABLE generations (number INTEGER PRIMARY KEY, epoch TEXT NOT NULL, checksum INTEGER NOT NULL);
+        """
+
+    /// Makes a file of an older schema one of this.
+    static func changes(from schema: Int) -> String {
+        "\(schema == 1 ? logTables : lives) UPDATE schema SET version = \(version);"
+    }
 
     /// Makes a file under another name and moves it to its place, so that there is never half of one.
     static func create(_ path: String, _ options: SQLiteStore.Options) throws(StateStoreError) {
@@ -78,8 +91,9 @@ enum StoreSchema {
                 .newerSchema, "\(path) has schema \(found), and this program knows up to \(version): use a newer one")
         }
         let tables = try connection.integer(
-            "SELECT count(*) FROM sqlite_master WHERE name IN ('logs', 'log_drafts', 'log_entries', 'log_parts')")
-        guard tables == (found == 1 ? 0 : 4) else {
+            "SELECT count(*) FROM sqlite_master WHERE name IN "
+                + "('logs', 'log_drafts', 'log_entries', 'log_parts', 'generations')")
+        guard tables == [0, 4, 5][found - 1] else {
             throw .damaged(path, "it does not have the tables of its schema \(found)")
         }
         return found

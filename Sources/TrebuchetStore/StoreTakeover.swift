@@ -2,19 +2,21 @@ internal import CSQLite
 internal import Glibc
 internal import Trebuchet
 
-/// Takes over a file of schema 1, where it is, after a copy.
+/// Takes over a file of an older schema, where it is, after a copy.
 ///
-/// The change is one transaction: whenever it is interrupted, the file is of schema 1 or of schema 2. The copy is whole and on
+/// The change is one transaction: whenever it is interrupted, the file is of the old schema or of the new one. The copy is whole and on
 /// the disk before it; one that an interrupted try has left is made again.
 enum StoreTakeover {
-    static func copy(of path: String) -> String { path + ".schema1" }
+    static func copy(of path: String, schema: Int) -> String { "\(path).schema\(schema)" }
 
-    static func run(_ connection: SQLiteConnection, _ options: SQLiteStore.Options) throws(StateStoreError) {
-        try copy(connection, options)
+    static func run(
+        _ connection: SQLiteConnection, from schema: Int, _ options: SQLiteStore.Options
+    ) throws(StateStoreError) {
+        try copy(connection, schema, options)
         let synchronous = try connection.integer("PRAGMA synchronous") ?? 2
         try connection.execute("PRAGMA synchronous = FULL")
         do {
-            try connection.execute("BEGIN IMMEDIATE; \(StoreSchema.logTables) UPDATE schema SET version = 2; COMMIT")
+            try connection.execute("BEGIN IMMEDIATE; \(StoreSchema.changes(from: schema)) COMMIT")
         } catch {
             try? connection.execute("ROLLBACK")
             throw error
@@ -22,8 +24,10 @@ enum StoreTakeover {
         try connection.execute("PRAGMA synchronous = \(synchronous)")
     }
 
-    private static func copy(_ connection: SQLiteConnection, _ options: SQLiteStore.Options) throws(StateStoreError) {
-        let path = copy(of: connection.path)
+    private static func copy(
+        _ connection: SQLiteConnection, _ schema: Int, _ options: SQLiteStore.Options
+    ) throws(StateStoreError) {
+        let path = copy(of: connection.path, schema: schema)
         for suffix in ["", "-journal", "-wal", "-shm"] { unlink(path + suffix) }
         try StoreFile.create(path)
         do {

@@ -112,6 +112,60 @@ import TrebuchetCluster
         #expect(try await store.log(key)?.earlier == [StreamLife(epoch: "first", last: 3)])
     }
 
+    /// An engine that has the first entries of another's log, under the same lease.
+    private func replica(of engine: MemoryEngine, dropping count: Int) async throws -> (MemoryEngine, SlotLease) {
+        let replica = MemoryEngine()
+        guard case .acquired(let lease) = try await replica.acquire(log.slot, for: node, lasting: .seconds(60)) else {
+            throw StateStoreError(.failed, "the slot is not free")
+        }
+        for (offset, entry) in try await engine.read(log, after: nil).entries.dropLast(count).enumerated() {
+            let append = LogAppend(entry.payload, expectedTop: UInt64(offset))
+            #expect(try await replica.append(append, to: log, under: lease) == .accepted(UInt64(offset + 1)))
+        }
+        return (replica, lease)
+    }
+
+    @Test("a reader sees that an engine was restored, also when the places that it has seen have other entries by now")
+    func lookedAt() async throws {
+        let engine = MemoryEngine()
+        try await begin(engine)
+        guard let lease = try await engine.holder(of: log.slot)?.lease else { return }
+        let owner = EngineStore(engine) { $0 == lease.slot ? lease : nil }
+        let reader = EngineStore(engine) { _ in nil }
+        let first = try await reader.look(at: key, after: nil)
+        guard case .whole(let whole?) = first.found else { return #expect(Bool(false), "nothing was found") }
+        #expect(whole.last == 5)
+        try await append(6...7, owner)
+        // What came since comes alone, each time.
+        let second = try await reader.look(at: key, after: first.seen)
+        guard case .entries(let entries) = second.found else { return #expect(Bool(false), "all of it came again") }
+        #expect(entries.map(\.number) == [6, 7])
+        guard case .entries([]) = try await reader.look(at: key, after: second.seen).found else {
+            return #expect(Bool(false), "nothing has changed")
+        }
+        // The last two are lost, and others have their places and more, under the same fence.
+        let (restored, same) = try await replica(of: engine, dropping: 2)
+        #expect(same.fence == lease.fence)
+        let again = EngineStore(restored) { $0 == same.slot ? same : nil }
+        for number in 6...9 as ClosedRange<UInt64> {
+            try await again.write([.append(LogEntry(number: number, base: number - 1, bytes: [99]), key)])
+        }
+        guard case .whole(let found?) = try await again.look(at: key, after: second.seen).found else {
+            return #expect(Bool(false), "it went on in what was lost")
+        }
+        #expect(found.entries.suffix(4).allSatisfy { $0.bytes == [99] })
+    }
+
+    @Test("an owner that finds less at the engine than it has written begins another life, also under the same lease")
+    func lostUnderLease() {
+        let partition = Partition("a")
+        let last = LogPosition(fence: 3, offset: 50)
+        partition.didAppend(10, at: last, under: 3)
+        #expect(partition.goesOn(at: last, under: 3))
+        #expect(!partition.goesOn(at: LogPosition(fence: 3, offset: 49), under: 3))
+        #expect(!partition.goesOn(at: last, under: 4))
+    }
+
     @Test("who asks at once for a log that its owner has not read yet gets the same, and nobody an error")
     func atOnce() async throws {
         let engine = MemoryEngine()

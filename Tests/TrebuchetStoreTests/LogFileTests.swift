@@ -29,7 +29,7 @@ import Trebuchet
     }
 
     private let toSchema1 = """
-        DROP TABLE logs; DROP TABLE log_drafts; DROP TABLE log_entries; DROP TABLE log_parts;
+        DROP TABLE generations; DROP TABLE logs; DROP TABLE log_drafts; DROP TABLE log_entries; DROP TABLE log_parts;
         UPDATE schema SET version = 1
         """
 
@@ -63,7 +63,7 @@ import Trebuchet
         #expect(stat(folder.file("data.db.schema1"), &status) == 0 && status.st_mode & 0o777 == 0o600)
         #expect(try count(folder.file("data.db.schema1"), "schema WHERE version = 1") == 1)
         #expect(try count(folder.file("data.db.schema1"), "entries") == 1)
-        #expect(try count(folder.file(), "schema WHERE version = 2") == 1)
+        #expect(try count(folder.file(), "schema WHERE version = 3") == 1)
         let again = try SQLiteStore(path: folder.file())
         #expect(try await again.log(key)?.last == 1)
         await again.close()
@@ -92,6 +92,9 @@ import Trebuchet
             ("DELETE FROM log_parts WHERE part = 2", "part 2", true),
             ("UPDATE logs SET number = 2", "checksum of the log", true),
             ("UPDATE logs SET epoch = 'f'", "checksum of the log", true),
+            ("UPDATE logs SET lives = x'01'", "the lives of the log", true),
+            ("UPDATE logs SET generation = 7", "checksum of the log", true),
+            ("UPDATE generations SET epoch = 'f'", "checksum of its generation", false),
             ("UPDATE logs SET name = 'b'", "checksum of the log", false),
             ("UPDATE log_drafts SET number = 8", "snapshot to come", false),
         ])
@@ -117,7 +120,7 @@ import Trebuchet
         do {
             let file = try StoreFile(folder.file())
             let writer = try SQLiteWriter(file, SQLiteStore.Options())
-            let reader = try SQLiteReader(file, SQLiteStore.Options())
+            let reader = try SQLiteReader(file, SQLiteStore.Options(), writer.generations)
             func write(_ writes: [StateWrite]) {
                 writer.handle([WriteRequest(writes: writes) { outcome in #expect((try? outcome.get()) != nil) }])
             }

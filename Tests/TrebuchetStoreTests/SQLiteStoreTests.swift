@@ -177,7 +177,7 @@ import Trebuchet
         #expect(answers.withLock { $0 } == Array(0..<100))
         // One transaction leaves each page that it changed in the log once.
         #expect(FileBytes.read(folder.file("data.db-wal")).count - before < 3 * 4_200)
-        let reader = try SQLiteReader(file, SQLiteStore.Options())
+        let reader = try SQLiteReader(file, SQLiteStore.Options(), writer.generations)
         #expect(try reader.get([key]) == [key: [99]])
     }
 

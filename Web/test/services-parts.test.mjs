@@ -244,7 +244,12 @@ test("events are taken once and in order, and those that are missing are known",
     }
     cursor._joined({ epoch: "a", last: 20 })
     assert.equal(cursor._last, 8)
-    cursor._joined({ epoch: "b", last: 20 })
+    // The room has moved, and has all that was seen; then it has moved, and lost the last two of that.
+    cursor._joined({ epoch: "b", last: 20, earlier: [{ epoch: "a", last: 20 }] })
+    assert.equal(cursor._last, 8)
+    cursor._joined({ epoch: "c", last: 6, earlier: [{ epoch: "a", last: 20 }, { epoch: "b", last: 6 }] })
+    assert.equal(cursor._last, 6)
+    cursor._joined({ epoch: "d", last: 20 })
     assert.equal(cursor._last, 0)
 })
 

@@ -18,7 +18,7 @@ final class EngineStore: PartitionedStore {
     /// Actors of whose logs it is known where they are; anybody may ask for one of any name.
     private static let mostPartitions = 65_536
 
-    private let engine: any ClusterEngine
+    let engine: any ClusterEngine
     private let lease: @Sendable (ClusterSlot) -> SlotLease?
     private let didLose: @Sendable (SlotLease, ClusterEngineError) -> Void
     private let others: any StateStore
@@ -100,50 +100,6 @@ final class EngineStore: PartitionedStore {
     }
 
     func ownership(of actor: String) -> UInt64 { lease(ClusterSlot(of: actor))?.fence ?? 0 }
-
-    func look(at key: StateKey, after seen: PartitionSeen?) async throws(StateStoreError) -> PartitionLook {
-        guard let actor = key.partition else { throw StateStoreError(.failed, "'\(key)' belongs to no actor") }
-        let partition = Partition(actor)
-        if let seen, let look = try await news(of: key, in: partition, after: seen) { return look }
-        let (contents, _, whole, _) = try await read(partition)
-        return PartitionLook(.whole(contents.log(key)), PartitionSeen(fence: whole.fence, offset: whole.offset))
-    }
-
-    /// Nil where what came since is more than entries behind what was there: then all of it is looked at.
-    private func news(
-        of key: StateKey, in partition: Partition, after seen: PartitionSeen
-    ) async throws(StateStoreError) -> PartitionLook? {
-        var place = LogPosition(fence: seen.fence, offset: seen.offset)
-        var whole = place
-        var parts = EntryParts()
-        var found: [LogEntry] = []
-        while true {
-            let reading: LogReading
-            do throws(ClusterEngineError) {
-                reading = try await engine.read(partition.log, after: place)
-            } catch {
-                throw Self.failure(error, partition)
-            }
-            guard reading.beginning == .resumed else { return nil }
-            for entry in reading.entries {
-                place = entry.position
-                guard let payload = parts.take(entry.payload) else { continue }
-                whole = place
-                for item in try Self.items(payload, partition) {
-                    guard case .write(let write) = item, write.key == key else { continue }
-                    switch write.operation {
-                    case .append(let entry): found.append(entry)
-                    // A snapshot says what is there already.
-                    case .snapshot, .snapshotPart: break
-                    default: return nil
-                    }
-                }
-            }
-            guard !reading.isComplete else {
-                return PartitionLook(.entries(found), PartitionSeen(fence: whole.fence, offset: whole.offset))
-            }
-        }
-    }
 
     func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError) {
         try await with(actor) { partition throws(StateStoreError) in
@@ -332,11 +288,12 @@ final class EngineStore: PartitionedStore {
     }
 
     /// - Returns: what the log makes, where it ends, and where that of it ends which counts.
-    private func read(
+    func read(
         _ partition: Partition
-    ) async throws(StateStoreError) -> (PartitionContents, top: LogPosition, whole: LogPosition, PartitionSize) {
+    ) async throws(StateStoreError) -> (PartitionContents, top: LogPosition, whole: PartitionSeen, PartitionSize) {
         var contents = PartitionContents()
-        var (top, whole): (LogPosition?, LogPosition?)
+        var top: LogPosition?
+        var whole = PartitionSeen(.start)
         var size = PartitionSize()
         var parts = EntryParts()
         do {
@@ -348,16 +305,16 @@ final class EngineStore: PartitionedStore {
                 if case .snapshot(let snapshot) = reading.beginning {
                     try contents.apply(try Self.items(snapshot.bytes, partition))
                     size.snapshot = snapshot.bytes.count
-                    (top, whole) = (snapshot.position, snapshot.position)
+                    (top, whole) = (snapshot.position, PartitionSeen(snapshot.position))
                 }
                 for entry in reading.entries {
                     size.add(entry.payload.count)
-                    top = entry.position
+                    defer { top = entry.position }
                     guard let payload = parts.take(entry.payload) else { continue }
                     try contents.apply(try Self.items(payload, partition))
-                    whole = entry.position
+                    whole = PartitionSeen(entry, behind: top ?? .start)
                 }
-                if reading.isComplete { return (contents, top ?? .start, whole ?? .start, size) }
+                if reading.isComplete { return (contents, top ?? .start, whole, size) }
             }
         } catch let error as ClusterEngineError {
             throw Self.failure(error, partition)
@@ -368,8 +325,7 @@ final class EngineStore: PartitionedStore {
         }
     }
 
-    private static func items(_ entry: [UInt8], _ partition: Partition) throws(StateStoreError) -> [PartitionEntry.Item]
-    {
+    static func items(_ entry: [UInt8], _ partition: Partition) throws(StateStoreError) -> [PartitionEntry.Item] {
         guard let items = PartitionEntry.items(entry, of: partition.name) else {
             throw StateStoreError(.damaged, "the log of actor '\(partition.name)' has an entry that is none")
         }

@@ -122,12 +122,12 @@ enum PartitionEntry {
         guard let current = ByteParts.text(&rest), let count = ByteParts.number(UInt32.self, &rest),
             count <= LogLives.mostEarlier
         else { return nil }
-        var lives = LogLives(current)
+        var earlier: [StreamLife] = []
         for _ in 0..<count {
             guard let epoch = ByteParts.text(&rest), let last = ByteParts.number(UInt64.self, &rest) else { return nil }
-            lives.earlier.append(StreamLife(epoch: epoch, last: last))
+            earlier.append(StreamLife(epoch: epoch, last: last))
         }
-        return lives
+        return LogLives(current, after: earlier)
     }
 
     private static func entry(_ rest: inout ArraySlice<UInt8>) -> LogEntry? {

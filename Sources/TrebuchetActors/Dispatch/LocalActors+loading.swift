@@ -1,4 +1,5 @@
 internal import Distributed
+internal import Platform
 internal import Transports
 internal import TrebuchetWire
 
@@ -50,14 +51,15 @@ extension LocalActors {
         let streams = A.dispatch.streams.filter { $0.persistence != nil }
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }
         let stored: [StateKey: StoredForm]
-        let events: [StoredEvents<A>]
+        let found: [StoredEvents<A>]
         let earlier: EarlierCalls
+        let began = MonotonicClock.now
         // Before anything is read: what another node writes from now on makes this one's writes be refused.
         let ownership = writer.ownership(of: name)
         do throws(StateStoreError) {
             try writer.claim.take()
             stored = try await Self.stored(keys, writer.store)
-            events = try await Self.storedEvents(of: A.self, name, writer.store)
+            found = try await Self.storedEvents(of: A.self, name, writer.store)
             earlier = try await writer.partitions?.calls(of: name) ?? EarlierCalls()
         } catch {
             // Nothing was begun: who waits for it goes to its owner.
@@ -65,23 +67,32 @@ extension LocalActors {
             let text = "the state of actor '\(name)' cannot be loaded: \(error.message)"
             throw isElsewhere ? TrebuchetError.moved(text) : TrebuchetError(.unavailable, text)
         }
-        let outcome: Result<PersistedStates, TrebuchetError> = await home.reactor.perform {
+        let values = try await Self.decode(streams, keys, stored, of: actor, on: home, name, writer.disclosure)
+        let events = await Self.recent(found, of: actor, on: home, byteLimit: writer.eventBytes)
+        let states: PersistedStates = await home.reactor.perform {
             // The actor's executor is this reactor.
             actor.assumeIsolated { actor in
-                Result { () throws(TrebuchetError) in
-                    let values = try Self.decode(streams, keys, stored, of: actor, home.coder, name, writer.disclosure)
-                    let states = PersistedStates(name: name, home: home, writer: writer, ownership: ownership)
-                    states.earlier = earlier
-                    for (stream, (key, loaded)) in zip(streams, zip(keys, values)) {
-                        loaded?.apply(actor)
-                        Self.keep(stream, of: actor, loaded, stored[key], as: key, in: states)
-                    }
-                    for events in events { Self.keep(events, of: actor, in: states) }
-                    return states
+                let states = PersistedStates(name: name, home: home, writer: writer, ownership: ownership)
+                states.earlier = earlier
+                for (stream, (key, loaded)) in zip(streams, zip(keys, values)) {
+                    loaded?.apply(actor)
+                    Self.keep(stream, of: actor, loaded, stored[key], as: key, in: states)
                 }
+                for events in events { Self.keep(events, of: actor, in: states) }
+                return states
             }
         }
-        setPersistedStates(try outcome.get(), of: actor.id)
+        setPersistedStates(states, of: actor.id)
+        // What was read is freed here, and not on the reactor.
+        withExtendedLifetime((stored, values, found, events)) {
+            let milliseconds = Int((MonotonicClock.now - began) / 1_000_000)
+            guard milliseconds >= Self.slowLoad else { return }
+            let changes = stored.values.reduce(0) { $0 + ($1.log?.entries.count ?? 0) }
+            let bytes = stored.values.reduce(0) { $0 + $1.byteCount }
+            writer.disclosure.log(
+                "loading actor '\(name)' took \(milliseconds) ms: its states have \(bytes) bytes in the store, with "
+                    + "\(changes) changes; its calls waited meanwhile, and those of other actors did not")
+        }
     }
 
     private static func stored(
@@ -114,28 +125,38 @@ extension LocalActors {
         if loaded?.isNew ?? true { source.keepEarlierChanges() }
     }
 
-    /// What was kept of each state; nil for those of which nothing was.
+    /// What was kept of each state; nil for those of which nothing was. Decoded off the reactor: other actors of it are not held up.
     private static func decode<A: TrebuchetActor>(
-        _ streams: [_DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: StoredForm], of actor: isolated A,
-        _ coder: ValueCoder, _ name: String, _ disclosure: ErrorDisclosure
-    ) throws(TrebuchetError) -> [StatePersistence<A>.Loaded?] {
+        _ streams: [_DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: StoredForm], of actor: A,
+        on home: SystemShard, _ name: String, _ disclosure: ErrorDisclosure
+    ) async throws(TrebuchetError) -> [StatePersistence<A>.Loaded?] {
+        guard !stored.isEmpty else { return streams.map { _ in nil } }
+        // The initial values are the actor's.
+        let decoders: [StatePersistence<A>.Decode?] = await home.reactor.perform {
+            actor.assumeIsolated { actor in streams.map { $0.persistence?.decoder(actor) } }
+        }
+        let coder = home.newCoder(writing: .milliseconds)
         var values: [StatePersistence<A>.Loaded?] = []
-        for (stream, key) in zip(streams, keys) {
-            guard let form = stored[key], let persistence = stream.persistence else {
+        for (stream, (key, decode)) in zip(streams, zip(keys, decoders)) {
+            guard let form = stored[key], let decode else {
                 values.append(nil)
                 continue
             }
             do {
-                values.append(try persistence.decode(actor, form, coder))
+                values.append(try await BlockingThreads.computed(isLong: form.isLarge) { try decode(form, coder) })
             } catch {
                 // The reason shows what is stored, and who calls need not be who may see that.
-                let what = "decoding '\(persistence.property)' of actor '\(name)' from \(key)"
+                let property = stream.persistence?.property ?? stream.name
+                let what = "decoding '\(property)' of actor '\(name)' from \(key)"
                 throw TrebuchetError(
                     .internal,
-                    "what is stored of '\(persistence.property)' of actor '\(name)' does not decode; it stays in the store as "
+                    "what is stored of '\(property)' of actor '\(name)' does not decode; it stays in the store as "
                         + "\(key) until it does: \(disclosure.tell(error, of: what).message)")
             }
         }
         return values
     }
+
+    /// Milliseconds from which on a load is written to the log.
+    private static var slowLoad: Int { 250 }
 }

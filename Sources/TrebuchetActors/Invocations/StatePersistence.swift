@@ -15,8 +15,11 @@ struct StatePersistence<A: DistributedActor>: Sendable {
     let property: String
     /// The version that is written.
     let version: Int
-    /// Decodes what was kept, and gives what sets the property to it.
-    let decode: @Sendable (isolated A, StoredForm, ValueCoder) throws -> Loaded
+    /// Decodes what was kept, on any thread, and gives what sets the property to it.
+    typealias Decode = @Sendable (StoredForm, ValueCoder) throws -> Loaded
+
+    /// Gives what decodes, with the initial value of the property.
+    let decoder: @Sendable (isolated A) -> Decode
 
     /// - Parameter value: the property, which has its initial value until it is loaded.
     init<Value: Codable & Sendable>(
@@ -25,10 +28,13 @@ struct StatePersistence<A: DistributedActor>: Sendable {
     ) {
         self.property = property
         self.version = version.number
-        decode = { actor, stored, coder in
-            let read = try StateReader(version: version, coder: coder).read(stored.state(), initial: value(actor))
-            let value = read.value
-            return Loaded(apply: { load($0, value) }, isNew: read.isNew)
+        decoder = { actor in
+            let initial = value(actor)
+            return { stored, coder in
+                let read = try StateReader(version: version, coder: coder).read(stored.state(), initial: initial)
+                let value = read.value
+                return Loaded(apply: { load($0, value) }, isNew: read.isNew)
+            }
         }
     }
 
@@ -40,12 +46,15 @@ struct StatePersistence<A: DistributedActor>: Sendable {
         let read = Self(property: property, version: version, value: value, load)
         self.property = property
         self.version = version.number
-        decode = { actor, stored, coder in
-            // What does not go as it is has grown, or says what is wrong with it.
-            guard let value = try? Self.changed(Value.self, stored, version, coder) else {
-                return try read.decode(actor, stored, coder)
+        decoder = { actor in
+            let decode = read.decoder(actor)
+            return { stored, coder in
+                // What does not go as it is has grown, or says what is wrong with it.
+                guard let value = try? Self.changed(Value.self, stored, version, coder) else {
+                    return try decode(stored, coder)
+                }
+                return Loaded(apply: { load($0, value) }, isNew: false)
             }
-            return Loaded(apply: { load($0, value) }, isNew: false)
         }
     }
 

@@ -28,8 +28,9 @@ final class PersistedEvents: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - stored: what the store has of them; nil for nothing.
+    ///   - recent: the same as it is in memory; nil for nothing.
     ///   - isNew: whether nobody has observed them in this process.
-    func begin(by states: PersistedStates, _ stored: StoredLog?, isNew: Bool) {
+    func begin(by states: PersistedStates, _ stored: StoredLog?, _ recent: VersionLog?, isNew: Bool) {
         guard let source else { return }
         // An actor that was out of reach for a while, and has sent nothing meanwhile.
         let isStored = stored.map { source.isAt($0.last, in: $0.snapshot.epoch) } ?? false
@@ -39,9 +40,9 @@ final class PersistedEvents: @unchecked Sendable {
             if !isNew { states.didChange() }
             return
         }
-        if isNew {
+        if isNew, let recent {
             source.resume(epoch: stored.snapshot.epoch, after: stored.earlier)
-            source.take(stored.entries.map { ($0.number, $0.bytes) }, behind: stored.snapshot.number)
+            source.take(recent)
             if !stored.earlier.isEmpty { source.recent.expectReturns() }
         }
         source.isKept(through: stored.last)

@@ -32,7 +32,9 @@ extension StateSource {
         wholeByteCount = byteCount
         // Nothing has changed so far: what changes from now on begins here.
         _ = takeChanges?(coder())
-        for entry in (log.passed + log.entries).suffix(buffer ?? VersionLog.mostDifferences) {
+        let most = buffer ?? VersionLog.mostDifferences
+        let earlier = log.entries.count < most ? log.passed.suffix(most - log.entries.count) : []
+        for entry in earlier + log.entries.suffix(most) {
             let patch = entry.bytes.withUnsafeBytes { message($0, from: entry.base, to: entry.number) }
             recent.append(StateUpdate(sequence: entry.number, current: nil, patch: patch, wholeByteCount: byteCount))
         }

@@ -98,8 +98,24 @@ package protocol PartitionedStore: StateStore {
 package struct PartitionSeen: Sendable {
     package let fence: UInt64
     package let offset: UInt64
+    /// The entry there; nil where a snapshot ends there. An engine that has lost entries gives their places to others.
+    package let entry: Entry?
 
-    package init(fence: UInt64, offset: UInt64) { (self.fence, self.offset) = (fence, offset) }
+    package struct Entry: Sendable, Equatable {
+        /// The place of the entry before, which it is read behind.
+        package let fence: UInt64
+        package let offset: UInt64
+        /// Of its bytes.
+        package let digest: UInt64
+
+        package init(behind fence: UInt64, _ offset: UInt64, digest: UInt64) {
+            (self.fence, self.offset, self.digest) = (fence, offset, digest)
+        }
+    }
+
+    package init(fence: UInt64, offset: UInt64, entry: Entry? = nil) {
+        (self.fence, self.offset, self.entry) = (fence, offset, entry)
+    }
 }
 
 /// What is seen of a log of an actor.

@@ -32,5 +32,16 @@ enum StoredForm: Sendable {
         return StoredState(version: whole.version, json: json)
     }
 
+    /// Bytes of the value and of its changes.
+    var byteCount: Int {
+        switch self {
+        case .value(let bytes): bytes.count
+        case .log(let log): log.entries.reduce(log.snapshot.bytes.count) { $0 + $1.bytes.count }
+        }
+    }
+
+    /// Whether decoding it takes a while.
+    var isLarge: Bool { byteCount > 64 << 10 || log?.entries.count ?? 0 > 1_000 }
+
     var log: StoredLog? { if case .log(let log) = self { log } else { nil } }
 }

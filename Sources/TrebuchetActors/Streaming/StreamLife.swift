@@ -15,8 +15,11 @@ public struct StreamLife: Equatable, Sendable {
 }
 
 package enum StreamEpoch {
-    /// Eight random hexadecimal digits.
-    package static func make() -> String {
-        String(UInt64.random(in: 1 << 32..<2 << 32), radix: 16).suffix(8).description
+    /// Random hexadecimal digits.
+    ///
+    /// - Parameter digits: 1 to 15; with up to 15 the text needs no memory of its own. Default 8.
+    package static func make(digits: Int = 8) -> String {
+        let first = UInt64(1) << (4 * UInt64(digits))
+        return String(UInt64.random(in: first..<2 * first), radix: 16).suffix(digits).description
     }
 }

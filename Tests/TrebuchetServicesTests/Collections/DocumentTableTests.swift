@@ -27,6 +27,23 @@ import Trebuchet
         mutating func write() -> [DocumentChange] { table.beginWrite().map { table.endWrite($0) } ?? [] }
     }
 
+    @Test(
+        "a collection that is loaded gives no revision that it may have given before, also where the store has lost some"
+    )
+    func revisions() {
+        let moment = 1_795_000_000_000
+        var contents = CollectionContents()
+        func loaded(at now: Int) -> Int { DocumentTable(limits: CollectionLimits(), contents, at: now).revision }
+        #expect(loaded(at: moment) == 0)
+        contents.revision = 40
+        let first = loaded(at: moment)
+        #expect(first > 40 && loaded(at: moment + 1_000) - first == 64_000)
+        #expect(loaded(at: 0) == 40, "the clock may be wrong")
+        contents.revision = first + 1_000_000
+        #expect(loaded(at: moment + 1_000) == contents.revision)
+        #expect(loaded(at: moment * 100) < 1 << 53)
+    }
+
     @Test("commands on documents that are there, and on those that are not")
     func commands() {
         let there = DocumentCommand.add("a", ["title": .string("Milk"), "tags": .array([.string("x")])])

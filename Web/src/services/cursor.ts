@@ -1,5 +1,8 @@
 import type { RoomEvent } from "./types.js"
 
+/** A place in the events of a room, and those of its lives before, as far as it has what they had. */
+export type EventPosition = { epoch: string; last: number; earlier?: { epoch: string; last: number }[] }
+
 /** Which events of a room a client has seen: so it has each once, in order, and knows of those that it has missed. Pure. */
 export class Cursor {
     private _epoch: string | undefined
@@ -7,10 +10,14 @@ export class Cursor {
     _missed = 0
 
     /** The room is joined; it is where `events` says. */
-    _joined({ epoch, last }: { epoch: string; last: number }): void {
-        // Others know of the client from the first time on. A room that was made anew counts from one again.
+    _joined({ epoch, last, earlier = [] }: EventPosition): void {
+        // Others know of the client from the first time on. A room that has moved may have lost what it had last; one that was made anew
+        // counts from one again.
         if (this._epoch === undefined) this._last = last
-        else if (this._epoch !== epoch) this._last = 0
+        else if (this._epoch !== epoch) {
+            const known = earlier.filter((life) => life.epoch === this._epoch).pop()
+            this._last = Math.min(this._last, known?.last ?? 0)
+        }
         this._epoch = epoch
     }
 

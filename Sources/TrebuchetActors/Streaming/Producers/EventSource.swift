@@ -64,12 +64,11 @@ final class EventSource: StreamHub, @unchecked Sendable {
                 .internal,
                 "an event of type \(Event.self) has \(data.count) bytes, and no more than \(byteLimit) are persisted")
         }
-        return update(data, sequence)
+        return Self.update(suffix(data, sequence: sequence), sequence)
     }
 
-    private func update(_ data: borrowing ByteBuffer, _ sequence: UInt64) -> StateUpdate {
-        let suffix = suffix(data, sequence: sequence)
-        return StateUpdate(
+    private static func update(_ suffix: SharedBytes, _ sequence: UInt64) -> StateUpdate {
+        StateUpdate(
             sequence: sequence, current: suffix, patch: nil, wholeByteCount: suffix.count, made: MonotonicClock.now)
     }
 
@@ -108,24 +107,38 @@ final class EventSource: StreamHub, @unchecked Sendable {
         self.byteLimit = byteLimit
         let earlier = recent
         recent = VersionLog(
-            keepingEach: max(buffer ?? 1, keeping), position: earlier.position, byteLimit: byteLimit)
+            keepingEach: room(keeping: keeping), position: earlier.position, byteLimit: byteLimit)
         for update in earlier.kept { recent.append(update) }
         captured = nil
         // Those who observe already have these.
         written = recent.position
     }
 
-    /// The events that a store has: from now on all is as if they had just been sent. Before anybody observes.
+    /// How many are in memory, where so many are kept.
+    func room(keeping: Int) -> Int { max(buffer ?? 1, keeping) }
+
+    /// The events that a store has, as if they had just been sent. They may be many: made on any thread.
     ///
-    /// - Parameter position: of the last one before them.
-    func take(_ events: [(number: UInt64, json: [UInt8])], behind position: UInt64) {
-        recent.begin(at: position)
-        for event in events {
-            var data = ByteBuffer(capacity: event.json.count)
-            event.json.withUnsafeBytes { data.append($0) }
-            recent.append(update(data, event.number))
+    /// - Parameters:
+    ///   - room: how many are in memory.
+    ///   - byteLimit: bytes of them that are.
+    ///   - budget: where large ones are counted.
+    static func recent(
+        _ stored: StoredLog, room: Int, byteLimit: Int, countedIn budget: MemoryBudget?
+    ) -> VersionLog {
+        var recent = VersionLog(keepingEach: room, position: stored.snapshot.number, byteLimit: byteLimit)
+        for entry in stored.entries {
+            var message = ByteBuffer(capacity: entry.bytes.count + 128)
+            entry.bytes.withUnsafeBytes {
+                StreamDataParts.appendSuffix(sequence: entry.number, data: $0, into: &message)
+            }
+            recent.append(update(SharedBytes(message.bytes, countedIn: budget), entry.number))
         }
+        return recent
     }
+
+    /// Continues with the events that a store has. Before anybody observes.
+    func take(_ stored: VersionLog) { recent = stored }
 
     /// The store has all that was sent so far.
     func isKept(through number: UInt64) {

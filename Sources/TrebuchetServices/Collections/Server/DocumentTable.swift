@@ -82,7 +82,7 @@ struct DocumentTable: Sendable {
         self.limits = limits
         documents = contents.documents
         clients = RememberedClients(contents.clients)
-        revision = contents.revision
+        revision = contents.revision(loadedAt: now)
         time = max(contents.time, now)
         secret = contents.secret ?? .random(in: .min ... .max)
         expiries = ExpiryQueue(documents.values)

@@ -4,6 +4,17 @@ struct EventPosition: Codable, Sendable, Equatable {
     let epoch: String
     /// The number of the last event; 0 before the first.
     let last: Int
+    /// The places of the lives before, as far as the room has what they had; the oldest first. Nil for none. At most `mostEarlier`.
+    var earlier: [EventPosition]?
+
+    /// Lives that are known beside the one that goes on.
+    static let mostEarlier = 8
+
+    /// The same events in another life, which begins here.
+    func next(_ epoch: String) -> EventPosition {
+        let before = (earlier ?? []) + [EventPosition(epoch: self.epoch, last: last)]
+        return EventPosition(epoch: epoch, last: last, earlier: before.suffix(Self.mostEarlier))
+    }
 }
 
 /// How far a client has come in the events of a room: makes of what it hears each event once, in order.
@@ -17,8 +28,8 @@ struct EventCursor: Equatable {
         switch epoch {
         case nil: last = position.last
         case position.epoch: break
-        // The room was made anew meanwhile: all of its events are news.
-        default: last = 0
+        // The room has moved, and may have lost what it had last; or it was made anew, and all of its events are news.
+        default: last = min(last ?? 0, position.earlier?.last(where: { $0.epoch == epoch })?.last ?? 0)
         }
         epoch = position.epoch
     }

@@ -1,7 +1,8 @@
 /// The last events of a room, with increasing numbers.
 struct EventHistory: Sendable {
-    /// Another one when the counting has begun anew.
+    /// Another one when the counting has begun anew, or the room has moved.
     let epoch: String
+    private let earlier: [EventPosition]?
     /// The number of the last event; 0 before the first.
     private(set) var last = 0
     private(set) var events: [RoomEvent] = []
@@ -9,18 +10,23 @@ struct EventHistory: Sendable {
     private let maximumBytes: Int
     private var bytes = 0
 
-    /// - Parameter events: those that it had when it was somewhere else, by their numbers.
-    init(maximumEvents: Int, maximumBytes: Int, epoch: String = Secret.make(), events: [RoomEvent] = []) {
+    /// A history in a life of its own.
+    ///
+    /// - Parameters:
+    ///   - before: the place in its life before; nil for none.
+    ///   - events: those that it had there, by their numbers.
+    init(maximumEvents: Int, maximumBytes: Int, after before: EventPosition? = nil, events: [RoomEvent] = []) {
         self.maximumEvents = maximumEvents
         self.maximumBytes = maximumBytes
-        self.epoch = epoch
+        epoch = Secret.make()
+        earlier = before?.next(epoch).earlier
         self.events = events
         last = events.last?.number ?? 0
         bytes = events.reduce(0) { $0 + $1.payload.byteCount }
     }
 
     /// Where it is now.
-    var position: EventPosition { EventPosition(epoch: epoch, last: last) }
+    var position: EventPosition { EventPosition(epoch: epoch, last: last, earlier: earlier) }
 
     /// Adds an event and drops the oldest that are too many; the newest stays in any case.
     mutating func append(topic: String, peer: String, payload: EncodedJSON) -> RoomEvent {

@@ -7,8 +7,14 @@ struct KeptRoom {
     struct Head: Codable {
         /// Of the events' numbers.
         let epoch: String
+        /// The lives before.
+        let earlier: [EventPosition]?
         /// When its owner has let it go in order, in milliseconds since 1970; nil while it has it, and where it died.
         var left: Int?
+
+        init(_ history: EventHistory, left: Int? = nil) {
+            (epoch, earlier, self.left) = (history.epoch, history.position.earlier, left)
+        }
     }
 
     struct Stay: Codable {

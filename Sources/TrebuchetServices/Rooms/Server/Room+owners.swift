@@ -25,11 +25,16 @@ extension Room: NotingActor, PlacedPart {
         self.notes = notes
         let limits = host.limits
         if let head = kept.head {
+            let before = EventPosition(
+                epoch: head.epoch, last: kept.events.last?.number ?? 0, earlier: head.earlier)
             history = EventHistory(
-                maximumEvents: limits.historyEvents, maximumBytes: limits.historyBytes, epoch: head.epoch,
+                maximumEvents: limits.historyEvents, maximumBytes: limits.historyBytes, after: before,
                 events: kept.events)
         }
         (noting.isBegun, noting.hasHead) = (!noted.isEmpty, kept.head.map { $0.left == nil } ?? false)
+        // An engine that has failed over, or was restored, may lack the last events: numbers that clients have seen are given again. Noted
+        // before anybody sees it.
+        if noting.hasHead { notes.note(KeptRoom.bytes(KeptRoom.Head(history)), as: KeptRoom.head) }
         let now = MonotonicClock.now
         let away = kept.head?.left.map { max(0, CollectionClock().now() - $0) } ?? 0
         let left = limits.grace - .milliseconds(away)
@@ -57,7 +62,7 @@ extension Room: NotingActor, PlacedPart {
     /// Its owner gives it away in order: all that it shows is noted, and when that was.
     func noteLeaving() {
         noteShown()
-        let head = KeptRoom.Head(epoch: history.epoch, left: CollectionClock().now())
+        let head = KeptRoom.Head(history, left: CollectionClock().now())
         notes?.note(KeptRoom.bytes(head), as: KeptRoom.head)
     }
 
@@ -65,7 +70,7 @@ extension Room: NotingActor, PlacedPart {
     func note(_ stay: String, of guest: RoomGuest) {
         guard let notes, let secrets = membership.secrets(of: stay) else { return }
         if !noting.hasHead {
-            notes.note(KeptRoom.bytes(KeptRoom.Head(epoch: history.epoch)), as: KeptRoom.head)
+            notes.note(KeptRoom.bytes(KeptRoom.Head(history)), as: KeptRoom.head)
             (noting.isBegun, noting.hasHead) = (true, true)
         }
         if noting.orders[stay] == nil {

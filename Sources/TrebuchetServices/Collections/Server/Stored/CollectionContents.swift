@@ -12,6 +12,20 @@ struct CollectionContents: Sendable {
     /// Of what hosts are told from each other by; nil as long as there was no write.
     var secret: UInt64?
 
+    /// The revision that a collection continues from when it is loaded, so that no write gets the number of one that clients have seen and the store
+    /// does not have: a backup was restored, or the store lost its end.
+    ///
+    /// It is behind all that were given before this time, at less than 64 writes a millisecond since 2026, as long as the clock was not set back.
+    ///
+    /// - Parameter now: milliseconds since 1970.
+    func revision(loadedAt now: Int) -> Int {
+        revision > 0 ? max(revision, (now - Self.firstMoment) * Self.revisionsPerMillisecond) : 0
+    }
+
+    /// 2026-01-01, in milliseconds since 1970: with it a revision has 13 digits, and JavaScript can count on for 4,000 years.
+    private static let firstMoment = 1_767_225_600_000
+    private static let revisionsPerMillisecond = 64
+
     /// Whether there are no documents, and nobody is remembered.
     var isEmpty: Bool { documents.isEmpty && clients.isEmpty }
     /// Whether nothing was ever written.

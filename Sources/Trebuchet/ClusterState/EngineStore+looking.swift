@@ -1,0 +1,75 @@
+internal import Platform
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// What other nodes' actors keep, as of now.
+extension EngineStore {
+    func look(at key: StateKey, after seen: PartitionSeen?) async throws(StateStoreError) -> PartitionLook {
+        guard let actor = key.partition else { throw StateStoreError(.failed, "'\(key)' belongs to no actor") }
+        let partition = Partition(actor)
+        if let seen, let look = try await news(of: key, in: partition, after: seen) { return look }
+        let (contents, _, whole, _) = try await read(partition)
+        return PartitionLook(.whole(contents.log(key)), whole)
+    }
+
+    /// Nil where what came since is more than entries behind what was there, or what was there is not: then all of it is looked at.
+    private func news(
+        of key: StateKey, in partition: Partition, after seen: PartitionSeen
+    ) async throws(StateStoreError) -> PartitionLook? {
+        // From the entry that was seen last on: an engine that has lost it may have another one at its place.
+        var place = seen.entry.map { LogPosition(fence: $0.fence, offset: $0.offset) } ?? seen.position
+        var isThere = seen.entry == nil
+        var whole = seen
+        var parts = EntryParts()
+        var found: [LogEntry] = []
+        while true {
+            let reading: LogReading
+            do throws(ClusterEngineError) {
+                reading = try await engine.read(partition.log, after: place)
+            } catch {
+                throw Self.failure(error, partition)
+            }
+            // Before the first entry is the start of each log, also of one that has lost all.
+            guard reading.beginning == .resumed || place == .start && reading.beginning == .start else { return nil }
+            for entry in reading.entries {
+                let before = place
+                place = entry.position
+                if !isThere {
+                    guard place == seen.position, PartitionSeen(entry, behind: before).entry == seen.entry else {
+                        return nil
+                    }
+                    isThere = true
+                    continue
+                }
+                guard let payload = parts.take(entry.payload) else { continue }
+                whole = PartitionSeen(entry, behind: before)
+                for item in try Self.items(payload, partition) {
+                    guard case .write(let write) = item, write.key == key else { continue }
+                    switch write.operation {
+                    case .append(let entry): found.append(entry)
+                    // A snapshot says what is there already.
+                    case .snapshot, .snapshotPart: break
+                    default: return nil
+                    }
+                }
+            }
+            guard !reading.isComplete else { return isThere ? PartitionLook(.entries(found), whole) : nil }
+        }
+    }
+}
+
+extension PartitionSeen {
+    var position: LogPosition { LogPosition(fence: fence, offset: offset) }
+
+    /// Where nothing is known of an entry.
+    init(_ position: LogPosition) { self.init(fence: position.fence, offset: position.offset) }
+
+    /// - Parameter before: the place of the entry before.
+    init(_ entry: ClusterLogEntry, behind before: LogPosition) {
+        var digest = StableDigest()
+        entry.payload.withUnsafeBytes { digest.combine($0) }
+        self.init(
+            fence: entry.position.fence, offset: entry.position.offset,
+            entry: Entry(behind: before.fence, before.offset, digest: digest.value))
+    }
+}

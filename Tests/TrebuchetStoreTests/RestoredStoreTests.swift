@@ -1,0 +1,242 @@
+import Glibc
+import SharedState
+import Synchronization
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetServices
+import TrebuchetStore
+import TrebuchetTesting
+
+/// Clients that have seen what their server has not: its file was restored, or has lost its end.
+@Suite(.timeLimit(.minutes(1))) struct RestoredStoreTests {
+    enum Ending: CaseIterable { case stopped, killed }
+
+    /// A server over a file, and clients that come back to it.
+    private final class World {
+        let folder: TemporaryFolder
+        let store: SwitchedStore
+        let server: TestServer
+
+        /// - Parameter prepare: nil for a diary that the server keeps.
+        init(_ prepare: (@Sendable (TrebuchetServer, SwitchedStore) -> Void)? = nil) async throws {
+            folder = try TemporaryFolder()
+            let store = SwitchedStore(try SQLiteStore(path: folder.file()))
+            self.store = store
+            server = try await TestServer(store: prepare == nil ? store : nil) { server in
+                if let prepare { return prepare(server, store) }
+                await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
+            }
+        }
+
+        func client() async throws -> TrebuchetClient {
+            var options = TrebuchetClient.Options()
+            options.reconnect.initialDelay = .milliseconds(5)
+            options.reconnect.maximumDelay = .milliseconds(50)
+            return try await server.connect(options)
+        }
+
+        /// Copies the file as it is, with its log.
+        func backUp() {
+            for suffix in ["", "-wal"] { copy(folder.file() + suffix, folder.file("backup") + suffix) }
+        }
+
+        /// Ends the server, puts the copy back beside the lock that is there, and starts it again.
+        func restore(_ ending: Ending) async throws {
+            if ending == .killed { await server.kill() } else { await server.stop(drain: .zero) }
+            await store.current.close()
+            for suffix in ["", "-wal"] { copy(folder.file("backup") + suffix, folder.file() + suffix) }
+            store.replace(with: try SQLiteStore(path: folder.file()))
+            try await server.restart()
+        }
+
+        func end() async {
+            await server.end()
+            await store.current.close()
+        }
+
+        private func copy(_ path: String, _ other: String) {
+            FileBytes.write(FileBytes.read(path), other)
+            chmod(other, 0o600)
+        }
+    }
+
+    @Test(
+        "who has seen later versions than a restored server has is shown the restored state, and all that comes then",
+        arguments: Ending.allCases)
+    func states(ending: Ending) async throws {
+        let world = try await World()
+        let diary = try await world.client().resolve(Diary.self, id: "diary")
+        var words = await diary.observeWord().makeAsyncIterator()
+        var pages = await diary.observePages().makeAsyncIterator()
+        var every = await diary.observeEvery().makeAsyncIterator()
+        #expect(await every.next() == "")
+        for number in 1...50 {
+            try await diary.write("old \(number)")
+            #expect(await every.next() == "old \(number)")
+            if number == 40 { world.backUp() }
+        }
+        while let word = await words.next(), word != "old 50" {}
+        while let shown = await pages.next(), shown.count != 50 {}
+        try await world.restore(ending)
+        // The same streams: each is brought back to what there is.
+        #expect(await every.next() == "old 40")
+        #expect(await words.next() == "old 40")
+        #expect(await pages.next()?.map(\.text) == (1...40).map { "old \($0)" })
+        for number in 41...60 {
+            try await diary.write("new \(number)")
+            #expect(await every.next() == "new \(number)")
+        }
+        while let word = await words.next(), word != "new 60" { #expect(word.hasPrefix("new")) }
+        while let shown = await pages.next(), shown.count != 60 {}
+        #expect(try await diary.text().count == 60)
+        await world.end()
+    }
+
+    @Test("who has seen no more than a restored server has goes on, and is sent what it missed alone")
+    func goesOn() async throws {
+        let world = try await World()
+        let (first, second) = try await (world.client(), world.client())
+        let diary = try first.resolve(Diary.self, id: "diary")
+        for number in 1...20 { try await diary.write("old \(number)") }
+        let stream = await (try second.resolve(Diary.self, id: "diary")).observeLines()
+        var lines = stream.makeAsyncIterator()
+        #expect(await eventually { stream.bookmark != nil })
+        for number in 21...30 {
+            try await diary.write("old \(number)")
+            #expect(try await lines.next() == "old \(number)")
+        }
+        let place = try #require(stream.bookmark)
+        await second.close()
+        for number in 31...40 { try await diary.write("old \(number)") }
+        world.backUp()
+        for number in 41...50 { try await diary.write("old \(number)") }
+        try await world.restore(.killed)
+        try await diary.write("new 41")
+        var rest = await (try await world.client().resolve(Diary.self, id: "diary")).observeLines(since: place)
+            .makeAsyncIterator()
+        for number in 31...40 { #expect(try await rest.next() == "old \(number)") }
+        #expect(try await rest.next() == "new 41")
+        await world.end()
+    }
+
+    @Test(
+        "readers of events that a restored server has not are told that some are missing, and begin again",
+        arguments: Ending.allCases)
+    func events(ending: Ending) async throws {
+        let world = try await World()
+        let diary = try await world.client().resolve(Diary.self, id: "diary")
+        let stream = await diary.observeLines()
+        var lines = stream.makeAsyncIterator()
+        #expect(await eventually { stream.bookmark != nil })
+        for number in 1...50 {
+            try await diary.write("old \(number)")
+            #expect(try await lines.next() == "old \(number)")
+            if number == 40 { world.backUp() }
+        }
+        let place = try #require(stream.bookmark)
+        try await world.restore(ending)
+        // So many that the numbers go beyond those that were seen.
+        for number in 41...60 { try await diary.write("new \(number)") }
+        let ended = await #expect(throws: TrebuchetError.self) { try await lines.next() }
+        #expect(ended?.code == .overflow)
+        var since = await diary.observeLines(since: place).makeAsyncIterator()
+        let refused = await #expect(throws: TrebuchetError.self) { try await since.next() }
+        #expect(refused?.code == .overflow)
+        let anew = await diary.observeLines(since: nil)
+        #expect(await eventually { anew.bookmark != nil })
+        try await diary.write("last")
+        var reader = anew.makeAsyncIterator()
+        #expect(try await reader.next() == "last")
+        await world.end()
+    }
+
+    @Test("a call whose answer a restored server has lost is not run again")
+    func repeatedCalls() async throws {
+        let world = try await World()
+        let diary = try await world.client().resolve(Diary.self, id: "diary")
+        try await diary.write("first")
+        world.backUp()
+        #expect(try await diary.once("second") == 2)
+        try await world.restore(.killed)
+        #expect(try await diary.once("third") == 2)
+        #expect(try await diary.text() == ["first", "third"])
+        await world.end()
+    }
+
+    @Test("a collection of a restored server shows what it has, and no write of it has a revision of before")
+    func collections() async throws {
+        let world = try await World { server, store in CollectionHost.expose(on: server, store: store) }
+        let backend = TrebuchetBackend(client: try await world.client())
+        let notes: Shared<SyncedCollection<Note>> = backend.scope {
+            Shared(.trebuchetCollection(CollectionKey<Note>("notes")), store: SharedStore())
+        }
+        for number in 1...5 { try await notes.create(Note(id: "\(number)", text: "old")) }
+        world.backUp()
+        for number in 6...8 { try await notes.create(Note(id: "\(number)", text: "old")) }
+        try await notes.update("1") { $0.text = "later" }
+        for await value in notes.updates where value.items[id: "1"]?.text == "later" { break }
+        let last = try #require(notes.wrappedValue.document("1")?.revision)
+        try await world.restore(.stopped)
+        for await value in notes.updates where value.items.count == 5 && !value.isStale { break }
+        #expect(notes.wrappedValue.items.map(\.text) == Array(repeating: "old", count: 5))
+        try await notes.update("2") { $0.text = "new" }
+        for await value in notes.updates where value.items[id: "2"]?.text == "new" { break }
+        #expect(try #require(notes.wrappedValue.document("2")?.revision) > last)
+        await backend.close()
+        await world.end()
+    }
+}
+
+private struct Note: Codable, Identifiable, Sendable, Equatable {
+    let id: String
+    var text: String
+}
+
+/// A store that another one takes the place of while no server has it.
+private final class SwitchedStore: StateStore {
+    private let store: Mutex<SQLiteStore>
+
+    init(_ store: SQLiteStore) { self.store = Mutex(store) }
+
+    var current: SQLiteStore { store.withLock { $0 } }
+    func replace(with other: SQLiteStore) { store.withLock { $0 = other } }
+
+    func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] { try await current.get(keys) }
+    func list(
+        _ namespace: String, prefix: String, after: String?, limit: Int
+    ) async throws(StateStoreError) -> [StateEntry] {
+        try await current.list(namespace, prefix: prefix, after: after, limit: limit)
+    }
+    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await current.log(key) }
+    func write(_ writes: [StateWrite]) async throws(StateStoreError) { try await current.write(writes) }
+}
+
+/// What is written is kept in every way that there is.
+@Trebuchet
+distributed actor Diary {
+    struct Page: Codable, Sendable, Identifiable {
+        let id: Int
+        let text: String
+    }
+
+    @StreamedState(persisted: true) var word: String = ""
+    @StreamedState(persisted: true) var pages = KeyedCollection<Page>()
+    @StreamedState(delivery: .every(), persisted: true) var every: String = ""
+    @StreamedEvents(persisted: true) var lines: String
+
+    distributed func write(_ text: String) {
+        word = text
+        every = text
+        pages.append(Page(id: pages.count, text: text))
+        $lines.send(text)
+    }
+
+    @Idempotent
+    distributed func once(_ text: String) -> Int {
+        write(text)
+        return pages.count
+    }
+
+    distributed func text() -> [String] { pages.map(\.text) }
+}

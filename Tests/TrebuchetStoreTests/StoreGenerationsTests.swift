@@ -1,0 +1,223 @@
+import Glibc
+import Testing
+import Trebuchet
+import TrebuchetActors
+
+@testable import TrebuchetStore
+
+/// The lives of logs in a file that is opened again, restored, copied or cut off.
+@Suite(.timeLimit(.minutes(1))) struct StoreGenerationsTests {
+    /// How a file is put back. Nobody has to remove its lock, which is in the wrong in most of these cases.
+    enum Restoring: CaseIterable {
+        case withLockOfLater, withItsOwnLock, withoutLock, withoutItsLog, overTheFile
+    }
+
+    private static let key = StateKey("states", "todos.state")
+
+    /// Opens the file for a body.
+    private func open<Result>(
+        _ path: String, _ options: SQLiteStore.Options = .init(), _ body: (SQLiteStore) async throws -> Result
+    ) async throws -> Result {
+        let store = try SQLiteStore(path: path, options: options)
+        let result = try await body(store)
+        await store.close()
+        return result
+    }
+
+    private func log(_ store: SQLiteStore) async throws -> StoredLog { try #require(try await store.log(Self.key)) }
+
+    private func begin(_ store: SQLiteStore) async throws {
+        try await store.write([.snapshot(LogSnapshot(epoch: "one", number: 3, bytes: [1, 2]), Self.key)])
+    }
+
+    private func append(_ numbers: ClosedRange<UInt64>, _ store: SQLiteStore) async throws {
+        for number in numbers {
+            try await store.write([.append(LogEntry(number: number, base: number - 1, bytes: [7]), Self.key)])
+        }
+    }
+
+    private func copy(_ path: String, _ other: String) {
+        FileBytes.write(FileBytes.read(path), other)
+        chmod(other, 0o600)
+    }
+
+    @Test(
+        "each opening begins a life of a log, and knows how far those before it led",
+        arguments: SQLiteStore.Durability.allCases)
+    func lives(durability: SQLiteStore.Durability) async throws {
+        let folder = try TemporaryFolder()
+        var options = SQLiteStore.Options()
+        options.durability = durability
+        try await open(folder.file(), options) { (store) async throws in
+            try await begin(store)
+            try await append(4...5, store)
+            #expect(try await log(store).snapshot.epoch == "one")
+            #expect(try await log(store).earlier == [])
+        }
+        var expected = [StreamLife(epoch: "one", last: 5)]
+        for round in 0..<3 as Range<UInt64> {
+            try await open(folder.file(), options) { (store) async throws in
+                let found = try await log(store)
+                #expect(found.earlier == expected)
+                #expect(found.entries.map(\.number) == Array(4...5 + round) && found.snapshot.number == 3)
+                // The same, however often it is read and written.
+                try await append(6 + round...6 + round, store)
+                #expect(try await log(store).snapshot.epoch == found.snapshot.epoch)
+                expected.append(StreamLife(epoch: found.snapshot.epoch, last: 6 + round))
+            }
+        }
+        // A life in which nothing was written was seen all the same.
+        let unwritten = try await open(folder.file(), options) { try await log($0).snapshot.epoch }
+        try await open(folder.file(), options) { (store) async throws in
+            let found = try await log(store)
+            #expect(found.earlier == expected + [StreamLife(epoch: unwritten, last: 8)])
+            #expect(Set(found.earlier.map(\.epoch) + [found.snapshot.epoch]).count == found.earlier.count + 1)
+        }
+    }
+
+    @Test("a restored file knows of no version that it lacks, whatever lies beside it", arguments: Restoring.allCases)
+    func restored(restoring: Restoring) async throws {
+        let folder = try TemporaryFolder()
+        let (path, backup) = (folder.file(), folder.file("backup"))
+        var (first, second) = ("", "")
+        try await open(path) { (store) async throws in
+            try await begin(store)
+            try await append(4...20, store)
+        }
+        try await open(path) { (store) async throws in
+            first = try await log(store).snapshot.epoch
+            try await append(21...40, store)
+            // Without its log it is what had been merged: it has lost its end.
+            for suffix in restoring == .withoutItsLog ? ["", "-lock"] : ["", "-wal", "-lock"] {
+                copy(path + suffix, backup + suffix)
+            }
+            try await append(41...50, store)
+        }
+        if restoring == .overTheFile {
+            // A later process has had it, too.
+            try await open(path) { (store) async throws in
+                second = try await log(store).snapshot.epoch
+                try await append(51...60, store)
+            }
+        }
+        if restoring != .overTheFile { unlink(path) }
+        copy(backup, path)
+        if restoring != .withoutItsLog { copy(backup + "-wal", path + "-wal") }
+        if restoring == .withItsOwnLock { copy(backup + "-lock", path + "-lock") }
+        if restoring == .withoutLock { unlink(path + "-lock") }
+        let last: UInt64 = restoring == .withoutItsLog ? 20 : 40
+        let third = try await open(path) { (store) async throws in
+            let found = try await log(store)
+            #expect(found.last == last)
+            #expect(!["one", first, second].contains(found.snapshot.epoch))
+            let lives = Dictionary(uniqueKeysWithValues: found.earlier.map { ($0.epoch, $0.last) })
+            #expect(lives["one"] == 20)
+            // What it lacks of that life is not in it, and of one that it does not know nothing is.
+            #expect(lives[first] == (restoring == .withoutItsLog ? nil : 40))
+            #expect(lives[second] == nil)
+            try await append(last + 1...last + 20, store)
+            return found.snapshot.epoch
+        }
+        try await open(path) { (store) async throws in
+            #expect(try await log(store).earlier.last == StreamLife(epoch: third, last: last + 20))
+            #expect(try await log(store).earlier.first { $0.epoch == first }?.last ?? last == last)
+        }
+        for suffix in ["", "-wal", "-lock"] { unlink(backup + suffix) }
+    }
+
+    @Test("two copies of a file go on in lives of their own from what they have in common")
+    func copies() async throws {
+        let folder = try TemporaryFolder()
+        try await open(folder.file()) { (store) async throws in
+            try await begin(store)
+            try await append(4...5, store)
+        }
+        copy(folder.file(), folder.file("copy"))
+        var epochs: [String] = []
+        for name in ["data.db", "copy"] {
+            try await open(folder.file(name)) { (store) async throws in
+                let found = try await log(store)
+                #expect(found.earlier == [StreamLife(epoch: "one", last: 5)])
+                epochs.append(found.snapshot.epoch)
+                try await append(6...6, store)
+            }
+        }
+        #expect(epochs[0] != epochs[1])
+    }
+
+    @Test("a snapshot keeps the lives of its log; one of another epoch, and a log that begins anew, have none")
+    func snapshots() async throws {
+        let folder = try TemporaryFolder()
+        try await open(folder.file()) { try await begin($0) }
+        try await open(folder.file()) { (store) async throws in
+            let life = try await log(store).snapshot.epoch
+            try await append(4...6, store)
+            try await store.write([.snapshot(LogSnapshot(epoch: life, number: 5, bytes: [9]), Self.key)])
+            let found = try await log(store)
+            #expect(found.earlier == [StreamLife(epoch: "one", last: 3)] && found.snapshot.epoch == life)
+            #expect(found.entries.map(\.number) == [6])
+            try await store.write([.snapshot(LogSnapshot(epoch: "two", number: 1, bytes: [9]), Self.key)])
+            #expect(try await log(store).earlier == [])
+        }
+        try await open(folder.file()) { (store) async throws in
+            #expect(try await log(store).earlier == [StreamLife(epoch: "two", last: 1)])
+            try await store.write([StateWrite(Self.key, .deleteLog)])
+            try await begin(store)
+            #expect(try await log(store).earlier == [])
+        }
+    }
+
+    @Test("a change that does not follow begins no life")
+    func conflict() async throws {
+        let folder = try TemporaryFolder()
+        try await open(folder.file()) { try await begin($0) }
+        try await open(folder.file()) { (store) async throws in
+            await #expect(throws: StateStoreError.self) { try await append(9...9, store) }
+            try await append(4...4, store)
+            #expect(try await log(store).earlier == [StreamLife(epoch: "one", last: 3)])
+        }
+    }
+
+    @Test("the last 64 lives are known, of a log that is not written too")
+    func most() async throws {
+        let folder = try TemporaryFolder()
+        try await open(folder.file()) { try await begin($0) }
+        for round in 0..<70 {
+            try await open(folder.file()) { (store) async throws in
+                if round < 3 { try await append(4 + UInt64(round)...4 + UInt64(round), store) }
+            }
+        }
+        try await open(folder.file()) { (store) async throws in
+            #expect(try await log(store).earlier.count == LogLives.mostEarlier)
+            #expect(try await log(store).earlier.allSatisfy { $0.last == 6 })
+        }
+    }
+
+    @Test("a file of schema 2 is taken over: its logs go on from the epoch that they had")
+    func olderFile() async throws {
+        let folder = try TemporaryFolder()
+        try await open(folder.file()) { (store) async throws in
+            try await begin(store)
+            try await append(4...5, store)
+        }
+        do {
+            let connection = try SQLiteConnection(creating: folder.file(), busyTimeout: .seconds(5))
+            let row = try SQLiteStatement("SELECT \(LogRow.columns) FROM logs", connection)
+            #expect(try row.step())
+            var log = try LogRow(row, of: Self.key, in: folder.file())
+            log.generation = 0
+            row.reset()
+            try connection.execute(
+                """
+                DROP TABLE generations; ALTER TABLE logs DROP COLUMN generation; ALTER TABLE logs DROP COLUMN lives;
+                UPDATE schema SET version = 2; UPDATE logs SET checksum = \(log.checksum(Self.key))
+                """)
+        }
+        try await open(folder.file()) { (store) async throws in
+            #expect(try await log(store).earlier == [StreamLife(epoch: "one", last: 5)])
+            try await append(6...6, store)
+        }
+        try await open(folder.file()) { (store) async throws in #expect(try await log(store).last == 6) }
+        #expect(folder.names.contains("data.db.schema2"))
+    }
+}
