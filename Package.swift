@@ -101,11 +101,11 @@ let package = Package(
         library("TrebuchetWire", ["Bytes"]),
         // Floor 2
         library("Networking", ["Bytes", "Platform", "Transports", "CEpoll", "COpenSSL"]),
-        library("Deltas", ["Bytes", "TrebuchetWire"]),
+        library("Deltas", ["Bytes", "Platform", "TrebuchetWire"]),
         // A value runs through a chain on the actor of who sends it, and closures with it, unless they say otherwise.
         library("QStream", ["Relays"], [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]),
         library("Loading", ["Relays", "Platform"]),
-        library("StateMachines", ["Relays", "IdentifiedArrays", "StateMachineMacros"]),
+        library("StateMachines", ["Relays", "Platform", "IdentifiedArrays", "StateMachineMacros"]),
         library("SharedState", ["Relays", "Platform", "IdentifiedArrays"]),
         // Floor 3
         library("WebSockets", ["Bytes", "Platform", "Transports", "Networking", "COpenSSL", "CZlib"]),

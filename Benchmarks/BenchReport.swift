@@ -1,3 +1,4 @@
+import Commands
 import Networking
 import Platform
 
@@ -29,12 +30,12 @@ struct BenchReport {
         if asJSON {
             let told = subject.map { ["\"\($0.name)\":\"\($0.text)\""] } ?? []
             let members = told + rows.map { "\"\($0.name)\":\(Self.text($0.value))" }
-            return Swift.print("{" + members.joined(separator: ",") + "}")
+            return Console.print("{" + members.joined(separator: ",") + "}")
         }
         let lines = (subject.map { [($0.name, $0.text)] } ?? []) + rows.map { ($0.name, Self.text($0.value)) }
         let width = lines.map(\.0.count).max() ?? 0
         for (name, text) in lines {
-            Swift.print(name + String(repeating: " ", count: width - name.count + 2) + text)
+            Console.print(name + String(repeating: " ", count: width - name.count + 2) + text)
         }
     }
 

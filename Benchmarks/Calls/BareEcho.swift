@@ -15,7 +15,7 @@ enum BareEcho {
 
     static func run(_ arguments: ParsedArguments) async throws {
         let (listener, port) = try BareListener.listen(try arguments.int("--port", in: 0...65535) ?? 9000)
-        print("echoes on tcp://127.0.0.1:\(port) (bare)")
+        Console.announce("echoes on tcp://127.0.0.1:\(port) (bare)")
         serve(listener)
     }
 

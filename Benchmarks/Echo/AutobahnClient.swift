@@ -18,7 +18,7 @@ enum AutobahnClient {
             for await _ in try await conversation("\(server)/runCase?case=\(number)&agent=\(agent)", echoes: true) {}
         }
         for await _ in try await conversation("\(server)/updateReports?agent=\(agent)", echoes: false) {}
-        print("ran \(count) cases against \(server) as \(agent); the verdicts are in the server's report")
+        Console.print("ran \(count) cases against \(server) as \(agent); the verdicts are in the server's report")
     }
 
     private static func caseCount(_ server: String) async throws -> Int {

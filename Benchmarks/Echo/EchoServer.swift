@@ -23,7 +23,7 @@ enum EchoServer {
             host: host, port: port, reactors: try ReactorGroup.servers(count: reactors), limits: .wide,
             tls: try TLSOptions.server(arguments), compression: arguments.has("--compression") ? compression : nil
         ) { _ in .accept(Echo()) }
-        print("echoes on \(arguments.has("--tls-cert") ? "wss" : "ws")://\(server.address) (WebSocket)")
+        Console.announce("echoes on \(arguments.has("--tls-cert") ? "wss" : "ws")://\(server.address) (WebSocket)")
         await signals.first()
         await server.shutdown()
     }

@@ -19,7 +19,7 @@ enum BareFanout {
         let (listener, port) = try BareListener.listen(try arguments.int("--port", in: 0...65535) ?? 9000)
         let tick = try arguments.int("--tick", in: 1...4096) ?? 100
         let size = try arguments.int("--size", in: 1...(1 << 16)) ?? 200
-        print("fans out on tcp://127.0.0.1:\(port) (bare)")
+        Console.announce("fans out on tcp://127.0.0.1:\(port) (bare)")
         throw UsageError(
             "the fan-out ended: \(String(cString: strerror(bare_fanout(listener, Int32(tick), Int32(size)))))")
     }

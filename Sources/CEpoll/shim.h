@@ -10,6 +10,7 @@ int gnu_pthread_setname(unsigned long thread, const char *name) __asm__("pthread
 const char *gnu_strerrorname(int number) __asm__("strerrorname_np");
 int gnu_sched_getaffinity(int process, unsigned long size, void *set) __asm__("sched_getaffinity");
 int gnu_sched_setaffinity(int process, unsigned long size, const void *set) __asm__("sched_setaffinity");
+int gnu_sem_clockwait(void *semaphore, int clock, const void *end) __asm__("sem_clockwait");
 int gnu_malloc_trim(unsigned long pad) __asm__("malloc_trim");
 
 // What the allocator has given out (uordblks, hblkhd) and keeps (arena), over all its arenas.

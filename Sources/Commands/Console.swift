@@ -1,16 +1,30 @@
 internal import Glibc
+internal import Platform
 
-/// What a command says beside its results.
+/// The output of commands: results go to standard output, everything else to standard error.
 package enum Console {
-    /// Whether somebody watches standard error.
+    /// A Boolean value that indicates whether standard error is a terminal.
     package static var isWatched: Bool { isatty(STDERR_FILENO) != 0 }
 
-    /// Prints a line to standard error.
-    package static func error(_ line: String) { prompt(line + "\n") }
+    /// Prints a line to standard error, and does not wait for its reader.
+    package static func error(_ line: String) { StandardStream.error.write(soon: line) }
 
-    /// Prints a question to standard error; the answer stands behind it.
-    package static func prompt(_ question: String) {
-        var text = question
-        text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    /// Prints a question to standard error, without an end of the line.
+    package static func prompt(_ question: String) { StandardStream.error.write(question) }
+
+    /// Prints a result to standard output, and waits until it is taken. Ends the process when it cannot be: as SIGPIPE does when the
+    /// reader has gone, with status 1 and a message after another error, for instance when a disk is full.
+    package static func print(_ text: String = "", terminator: String = "\n") {
+        let number = StandardStream.output.write(text + terminator)
+        guard number != 0 else { return }
+        if number == EPIPE {
+            StandardStream.error.flush(within: .seconds(1))
+            BrokenPipes.endProcess()
+        }
+        error("trebuchet: standard output cannot be written to: \(String(cString: strerror(number)))")
+        exit(1)
     }
+
+    /// Prints a line to standard output, and does not wait for its reader: what a server says of itself.
+    package static func announce(_ line: String) { StandardStream.output.write(soon: line) }
 }

@@ -5,100 +5,200 @@ internal import Transports
 
 /// Opens connections to a server.
 package enum Connector {
-    /// Connects to the first address of `host` that answers. Throws `TransportError`: `.refused`, `.timedOut`,
-    /// `.addressInvalid`; `CancellationError` when the task is cancelled. The channel is not started.
+    /// Connects to the first address of `host` that answers. A further address is tried when one fails, or does not answer within
+    /// 250 ms; families alternate (RFC 8305).
+    ///
+    /// - Parameter timeout: the limit of all of it, of looking up the name too.
+    /// - Returns: a channel that is not started.
+    /// - Throws: `TransportError`: `.refused`, `.timedOut`, `.addressInvalid`; `CancellationError` when the task is cancelled.
     package static func connect(
         host: String, port: Int, on reactor: Reactor, timeout: Duration = .seconds(10)
     ) async throws -> ByteChannel {
-        let addresses = try await resolve(host: host, port: port)
-        var last = TransportError(.addressInvalid, "host '\(host)' has no address")
-        for address in addresses {
-            let attempt = ConnectAttempt(address, on: reactor, timeout: timeout)
-            do {
-                return try await withTaskCancellationHandler {
-                    try await withCheckedThrowingContinuation { continuation in
-                        reactor.execute { attempt.start(continuation) }
-                    }
-                } onCancel: {
-                    reactor.execute { attempt.finish(.failure(CancellationError())) }
-                }
-            } catch let error as TransportError {
-                last = error
-            }
-        }
-        throw last
+        let literal = SocketAddress(literal: host, port: port).map { [$0] }
+        return try await connect(to: literal, of: host, port, on: reactor, timeout)
     }
 
-    /// Looks names up on a thread of its own: `getaddrinfo` blocks.
-    private static func resolve(host: String, port: Int) async throws -> [SocketAddress] {
-        if let literal = SocketAddress(literal: host, port: port) { return [literal] }
-        return try await onThread { try SocketAddress.resolve(host: host, port: port) }
+    /// - Parameter addresses: nil for those of `host`, which are looked up.
+    static func connect(
+        to addresses: [SocketAddress]?, of host: String, _ port: Int, on reactor: Reactor, _ timeout: Duration
+    ) async throws -> ByteChannel {
+        let race = ConnectRace(host, port, on: reactor, timeout: timeout)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                reactor.execute { race.start(addresses, continuation) }
+            }
+        } onCancel: {
+            reactor.execute { race.finish(.failure(CancellationError())) }
+        }
     }
 }
 
-/// One try at one address.
+/// The attempts at all addresses of a host, of which the first that connects counts.
 ///
 /// `@unchecked Sendable`: its state is touched on its reactor alone.
-private final class ConnectAttempt: ReadinessHandler, @unchecked Sendable {
-    private let address: SocketAddress
+private final class ConnectRace: @unchecked Sendable {
+    /// The wait for an address before the next one is tried beside it (RFC 8305 §5).
+    private static let headStart = Duration.milliseconds(250)
+
+    private let host: String
+    private let port: Int
     private let reactor: Reactor
     private let timeout: Duration
-    private var socket: Socket?
-    private var timer: LoopTimer?
+    private var waiting: ArraySlice<SocketAddress> = []
+    private var attempts: [ConnectAttempt] = []
+    private var next: LoopTimer?
+    private var limit: LoopTimer?
     private var continuation: CheckedContinuation<ByteChannel, any Error>?
     private var isFinished = false
 
-    init(_ address: SocketAddress, on reactor: Reactor, timeout: Duration) {
-        self.address = address
+    init(_ host: String, _ port: Int, on reactor: Reactor, timeout: Duration) {
+        self.host = host
+        self.port = port
         self.reactor = reactor
         self.timeout = timeout
     }
 
-    func start(_ continuation: CheckedContinuation<ByteChannel, any Error>) {
+    func start(_ addresses: [SocketAddress]?, _ continuation: CheckedContinuation<ByteChannel, any Error>) {
         guard !isFinished else { return continuation.resume(throwing: CancellationError()) }
         self.continuation = continuation
-        do {
-            let socket = try Socket.open(for: address)
-            self.socket = socket
-            let status = socket.connect(to: address)
-            guard status == 0 || status == EINPROGRESS else { return fail(status) }
-            try reactor.add(socket.descriptor, self, events: EPOLLOUT.rawValue)
-            let waited = timeout
-            timer = reactor.schedule(after: waited, for: self) { attempt in
-                let error = TransportError(.timedOut, "connecting to \(attempt.address): no answer within \(waited)")
-                attempt.finish(.failure(error))
+        limit = reactor.schedule(after: timeout) { self.timeOut() }
+        if let addresses { return found(addresses) }
+        let (host, port, reactor) = (host, port, reactor)
+        // `getaddrinfo` blocks, and cannot be cancelled.
+        startThread {
+            let result = Result { () throws(TransportError) -> [SocketAddress] in
+                try SocketAddress.resolve(host: host, port: port)
             }
-        } catch {
-            finish(.failure(error))
+            reactor.execute {
+                switch result {
+                case .success(let addresses): self.found(addresses)
+                case .failure(let error): self.finish(.failure(error))
+                }
+            }
         }
     }
 
-    override func ready(_ events: UInt32) {
-        guard let socket, !isFinished else { return }
-        let error = socket.pendingError()
-        if error != 0 {
-            finish(.failure(TransportError.system("connect", error, "connecting to \(address)")))
-        } else {
-            self.socket = nil
-            reactor.remove(socket.descriptor, self)
-            finish(.success(ByteChannel(socket, on: reactor)))
+    private func found(_ addresses: [SocketAddress]) {
+        guard !isFinished else { return }
+        waiting = addresses.alternatingFamilies[...]
+        startNext()
+    }
+
+    private func startNext() {
+        next?.cancel()
+        guard !isFinished, let address = waiting.popFirst() else { return }
+        let attempt = ConnectAttempt(address, on: reactor)
+        attempts.append(attempt)
+        if !waiting.isEmpty { next = reactor.schedule(after: Self.headStart) { self.startNext() } }
+        attempt.start { result in
+            switch result {
+            case .success(let channel): self.finish(.success(channel))
+            case .failure(let error): self.failed(attempt, error)
+            }
         }
     }
 
-    private func fail(_ number: Int32) {
-        finish(.failure(TransportError.system("connect", number, "connecting to \(address)")))
+    private func failed(_ attempt: ConnectAttempt, _ error: TransportError) {
+        attempts.removeAll { $0 === attempt }
+        if !waiting.isEmpty { return startNext() }
+        if attempts.isEmpty { finish(.failure(error)) }
+    }
+
+    private func timeOut() {
+        let what = attempts.first.map { "connecting to \($0.address): no answer" } ?? "looking up '\(host)': no answer"
+        finish(.failure(TransportError(.timedOut, "\(what) within \(timeout)")))
     }
 
     func finish(_ result: Result<ByteChannel, any Error>) {
         guard !isFinished else { return }
         isFinished = true
-        timer?.cancel()
-        if let socket {
-            if timer != nil { reactor.remove(socket.descriptor, self) }
-            socket.close()
-            self.socket = nil
-        }
+        next?.cancel()
+        limit?.cancel()
+        for attempt in attempts { attempt.cancel() }
+        attempts = []
         continuation?.resume(with: result)
         continuation = nil
+    }
+}
+
+/// One try at one address. On its reactor.
+private final class ConnectAttempt: ReadinessHandler {
+    typealias Outcome = Result<ByteChannel, TransportError>
+
+    let address: SocketAddress
+    private let reactor: Reactor
+    private var socket: Socket?
+    private var isWatched = false
+    private var tell: ((Outcome) -> Void)?
+
+    init(_ address: SocketAddress, on reactor: Reactor) {
+        self.address = address
+        self.reactor = reactor
+    }
+
+    /// Calls `tell` once, unless the attempt is cancelled.
+    func start(_ tell: @escaping (Outcome) -> Void) {
+        self.tell = tell
+        do throws(TransportError) {
+            let socket = try Socket.open(for: address)
+            self.socket = socket
+            let status = socket.connect(to: address)
+            guard status == 0 || status == EINPROGRESS else { return fail(status) }
+            try reactor.add(socket.descriptor, self, events: EPOLLOUT.rawValue)
+            isWatched = true
+        } catch {
+            end(.failure(error))
+        }
+    }
+
+    override func ready(_ events: UInt32) {
+        guard let socket, tell != nil else { return }
+        let error = socket.pendingError()
+        guard error == 0 else { return fail(error) }
+        release()
+        end(.success(ByteChannel(socket, on: reactor)))
+    }
+
+    func cancel() {
+        tell = nil
+        close()
+    }
+
+    private func fail(_ number: Int32) {
+        end(.failure(TransportError.system("connect", number, "connecting to \(address)")))
+    }
+
+    private func end(_ outcome: Outcome) {
+        close()
+        let tell = tell
+        self.tell = nil
+        tell?(outcome)
+    }
+
+    private func close() {
+        guard let socket else { return }
+        release()
+        socket.close()
+    }
+
+    /// The socket is not this attempt's any more.
+    private func release() {
+        if isWatched, let socket { reactor.remove(socket.descriptor, self) }
+        isWatched = false
+        socket = nil
+    }
+}
+
+extension [SocketAddress] {
+    /// The same addresses, those of the two families by turns, and in their order.
+    fileprivate var alternatingFamilies: [SocketAddress] {
+        guard let first, contains(where: { $0.isIPv6 != first.isIPv6 }) else { return self }
+        var (own, other) = (filter { $0.isIPv6 == first.isIPv6 }[...], filter { $0.isIPv6 != first.isIPv6 }[...])
+        var all: [SocketAddress] = []
+        while !own.isEmpty || !other.isEmpty {
+            if let address = own.popFirst() { all.append(address) }
+            if let address = other.popFirst() { all.append(address) }
+        }
+        return all
     }
 }

@@ -4,21 +4,25 @@ internal import Platform
 internal import Synchronization
 package import Transports
 
-/// A port that connections come in at, with one listening socket per reactor (`SO_REUSEPORT`): the kernel spreads
+/// A port that connections come in at, with one listening socket per reactor and address (`SO_REUSEPORT`): the kernel spreads
 /// connections over them and no reactor passes a connection to another.
 package final class Listener: Sendable {
     /// Connections that the kernel holds for us until we accept them, per reactor.
     private static let backlog: Int32 = 4096
 
-    /// The address it is bound to, with the real port when 0 was asked for.
-    package let address: SocketAddress
+    /// The addresses that it is bound to, with the port that the system chose for 0.
+    package let addresses: [SocketAddress]
+    /// The first of them.
+    package var address: SocketAddress { addresses[0] }
     private let acceptors: [Acceptor]
 
     /// Descriptors that connections of clients leave to others of the process, beside one for each reactor.
     package static let descriptorsForOthers = 8
+    /// With port 0 the first address gets any free port, which may be in use at the next one.
+    private static let mostPortsTried = 16
 
-    /// Listens on the first address of `host`. `onAccept` is called on the reactor that owns the new connection, which
-    /// starts it with a delegate or lets it go.
+    /// Listens on each address of `host` that this machine has: on IPv6 and IPv4 for `::`, on both loopback addresses for `localhost`.
+    /// `onAccept` is called on the reactor that owns the new connection, which starts it with a delegate or lets it go.
     ///
     /// - Parameters:
     ///   - keptBack: descriptors that it leaves to others: while fewer are left new connections wait.
@@ -27,28 +31,81 @@ package final class Listener: Sendable {
         host: String, port: Int, reactors: [Reactor], keptBack: Int = 0,
         onScarcity: (@Sendable () -> Void)? = nil, onAccept: @escaping @Sendable (ByteChannel) -> Void
     ) throws(TransportError) -> Listener {
-        let wanted = try SocketAddress.resolve(host: host, port: port)[0]
-        try checkFree(wanted)
-        var address = wanted
-        var acceptors: [Acceptor] = []
-        for reactor in reactors {
-            let socket = try open(address)
-            acceptors.append(
-                Acceptor(socket, on: reactor, keptBack: keptBack, onScarcity: onScarcity, onAccept: onAccept))
-            address = socket.localAddress ?? address
-        }
-        for acceptor in acceptors { acceptor.start() }
-        return Listener(address: address, acceptors: acceptors)
+        let wanted = try SocketAddress.resolve(host: host, port: port, forListening: true)
+        return try bind(
+            to: wanted, reactors: reactors, keptBack: keptBack, onScarcity: onScarcity, onAccept: onAccept)
     }
 
-    private init(address: SocketAddress, acceptors: [Acceptor]) {
-        self.address = address
+    /// - Parameter wanted: at least one, all with the same port.
+    static func bind(
+        to wanted: [SocketAddress], reactors: [Reactor], keptBack: Int = 0,
+        onScarcity: (@Sendable () -> Void)? = nil, onAccept: @escaping @Sendable (ByteChannel) -> Void
+    ) throws(TransportError) -> Listener {
+        let (addresses, sockets) = try open(wanted, count: reactors.count)
+        let acceptors = sockets.enumerated().map { place, socket in
+            Acceptor(
+                socket, on: reactors[place % reactors.count], keptBack: keptBack, onScarcity: onScarcity,
+                onAccept: onAccept)
+        }
+        for acceptor in acceptors { acceptor.start() }
+        return Listener(addresses: addresses, acceptors: acceptors)
+    }
+
+    private init(addresses: [SocketAddress], acceptors: [Acceptor]) {
+        self.addresses = addresses
         self.acceptors = acceptors
     }
 
     /// Accepts no more connections, when it returns. Those that exist go on.
     package func close() async {
         for acceptor in acceptors { await acceptor.stop() }
+    }
+
+    /// Opens `count` sockets at each address, in the order of the addresses.
+    private static func open(
+        _ wanted: [SocketAddress], count: Int
+    ) throws(TransportError) -> ([SocketAddress], [Socket]) {
+        for _ in 1..<mostPortsTried {
+            do throws(TransportError) {
+                return try openOnce(wanted, count)
+            } catch {
+                guard error.code == .addressInUse, wanted.count > 1, wanted[0].port == 0 else { throw error }
+            }
+        }
+        return try openOnce(wanted, count)
+    }
+
+    private static func openOnce(
+        _ wanted: [SocketAddress], _ count: Int
+    ) throws(TransportError) -> ([SocketAddress], [Socket]) {
+        var addresses: [SocketAddress] = []
+        var sockets: [Socket] = []
+        var unavailable: TransportError?
+        for address in wanted {
+            do throws(TransportError) {
+                var address = address
+                if let port = addresses.first?.port {
+                    address = SocketAddress(host: address.host, port: port, isIPv6: address.isIPv6)
+                }
+                try checkFree(address)
+                for _ in 0..<count {
+                    let socket = try open(address)
+                    sockets.append(socket)
+                    address = socket.localAddress ?? address
+                }
+                addresses.append(address)
+            } catch {
+                // A name may have addresses that the machine does not have, as `localhost` for `::1` where IPv6 is off.
+                if error.code == .addressInvalid {
+                    unavailable = unavailable ?? error
+                    continue
+                }
+                for socket in sockets { socket.close() }
+                throw error
+            }
+        }
+        if let unavailable, addresses.isEmpty { throw unavailable }
+        return (addresses, sockets)
     }
 
     /// With `SO_REUSEPORT` a second server on the same port would quietly take half of the connections, so a socket
@@ -58,7 +115,7 @@ package final class Listener: Sendable {
         let socket = try Socket.open(for: address)
         defer { socket.close() }
         socket.set(SO_REUSEADDR)
-        if address.isIPv6 { socket.set(IPV6_V6ONLY, level: Int32(IPPROTO_IPV6)) }
+        socket.setFamilies(of: address)
         try check(socket.bind(to: address), "bind", address)
     }
 
@@ -66,7 +123,7 @@ package final class Listener: Sendable {
         let socket = try Socket.open(for: address)
         socket.set(SO_REUSEADDR)
         socket.set(SO_REUSEPORT)
-        if address.isIPv6 { socket.set(IPV6_V6ONLY, level: Int32(IPPROTO_IPV6)) }
+        socket.setFamilies(of: address)
         do {
             try check(socket.bind(to: address), "bind", address)
             try check(socket.listen(backlog: backlog), "listen", address)

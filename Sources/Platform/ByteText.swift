@@ -43,3 +43,8 @@ extension String {
         }
     }
 }
+
+extension [UInt8] {
+    /// The same without the byte order mark of UTF-8 that some editors put at the beginning of a file.
+    package var withoutByteOrderMark: [UInt8] { starts(with: [0xEF, 0xBB, 0xBF]) ? Array(dropFirst(3)) : self }
+}

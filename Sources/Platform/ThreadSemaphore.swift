@@ -1,6 +1,7 @@
 #if canImport(Darwin)
     internal import Dispatch
 #else
+    internal import CEpoll
     internal import Glibc
 #endif
 
@@ -43,12 +44,11 @@ package final class ThreadSemaphore: @unchecked Sendable {
         @discardableResult
         package func wait(within patience: Duration) -> Bool {
             var end = timespec()
-            // It goes by the time of day, which may be set meanwhile; no other is to be had everywhere.
-            clock_gettime(CLOCK_REALTIME, &end)
+            clock_gettime(CLOCK_MONOTONIC, &end)
             let nanoseconds = UInt64(end.tv_nsec) + patience.nanoseconds % 1_000_000_000
             end.tv_sec += Int(clamping: patience.nanoseconds / 1_000_000_000 + nanoseconds / 1_000_000_000)
             end.tv_nsec = Int(nanoseconds % 1_000_000_000)
-            while sem_timedwait(semaphore, &end) != 0 {
+            while gnu_sem_clockwait(semaphore, CLOCK_MONOTONIC, &end) != 0 {
                 if errno != EINTR { return false }
             }
             return true

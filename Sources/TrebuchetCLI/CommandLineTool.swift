@@ -1,5 +1,6 @@
 import Benchmarks
 import Commands
+import Platform
 import Trebuchet
 import TrebuchetServices
 
@@ -17,13 +18,14 @@ package enum CommandLineTool {
 
     /// Does what the arguments of the process say; exits with 1 after an error and 2 after a wrong use.
     package static func main() async {
+        StandardStream.openMissing()
         ServerChild.endWithInput()
-        // Lines appear as they are printed, also in a pipe.
-        setvbuf(stdout, nil, _IOLBF, 0)
+        // A server goes on without the reader of its log; `Console.print` ends a command whose results have none.
+        BrokenPipes.ignore()
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard let name = arguments.first else { exitWithUsage("no command given") }
         if ["--help", "-h"].contains(name) || name == "help" && arguments.count == 1 {
-            print(help)
+            Console.print(help)
             return
         }
         if name == "help" { return await main(helpOf: Array(arguments.dropFirst())) }
@@ -36,7 +38,7 @@ package enum CommandLineTool {
     private static func main(helpOf names: [String]) async {
         let command = command(names[0])
         if command.subcommands.isEmpty {
-            print(command.help, terminator: "")
+            Console.print(command.help, terminator: "")
         } else {
             await run(command, names.count > 1 ? [names[1], "--help"] : ["--help"])
         }
@@ -51,7 +53,7 @@ package enum CommandLineTool {
     /// Runs a command within a command.
     private static func run(_ group: CommandSpec, _ arguments: [String]) async {
         guard let name = arguments.first, name != "--help", name != "-h" else {
-            return print(group.help, terminator: "")
+            return Console.print(group.help, terminator: "")
         }
         let names = group.subcommands.map { String($0.name.dropFirst(group.name.count + 1)) }
         guard let index = names.firstIndex(of: name) else {
@@ -65,7 +67,7 @@ package enum CommandLineTool {
     private static func run(_ command: CommandSpec, arguments: [String]) async {
         do {
             let parsed = try ParsedArguments(arguments, for: command)
-            if parsed.wantsHelp { return print(command.help, terminator: "") }
+            if parsed.wantsHelp { return Console.print(command.help, terminator: "") }
             try await command.run(parsed)
         } catch let error as UsageError {
             Console.error("trebuchet \(command.name): \(error)")

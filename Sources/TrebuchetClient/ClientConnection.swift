@@ -9,6 +9,8 @@ protocol ClientConnectionDelegate: AnyObject {
     func connectionLost(number: Int, _ error: TransportError)
     /// How many calls were sent over the link and not answered.
     func callsUnderWay(number: Int) -> Int
+    /// Whether calls or streams wait for a connection.
+    var needsConnection: Bool { get }
     /// The user closes the client.
     func connectionWillClose()
     /// There will be no connection, unless the user asks again.
@@ -34,9 +36,11 @@ final class ClientConnection: @unchecked Sendable {
     private var leaving: Set<Int> = []
     private var attempt: Task<Void, Never>?
     private var retry: LoopTimer?
-    private var waiting: [CheckedContinuation<Void, any Error>] = []
-    /// Who waits until links have gone.
-    private var closers: [(links: Set<Int>, told: CheckedContinuation<Void, Never>)] = []
+    private var waiting: [LoopWaiter] = []
+    /// Whether nothing but callers of `connect` has asked for the connection that is being made.
+    private var isForWaitersAlone = false
+    /// Those that wait until links have gone.
+    private var closers: [(links: Set<Int>, waiter: LoopWaiter)] = []
 
     init(loop: any EventLoop, policy: ReconnectPolicy, addresses: Int, hasTokenProvider: Bool) {
         self.loop = loop
@@ -60,43 +64,67 @@ final class ClientConnection: @unchecked Sendable {
 
     // MARK: What the user wants
 
-    /// Returns when there is a connection. Throws when there will be none.
+    /// Returns when there is a connection. Throws when there will be none, and `CancellationError` when the task is cancelled: an attempt
+    /// that was begun for callers of this alone ends with the last of them.
     func connect(_ opener: @escaping Opener) async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            loop.run {
-                self.opener = opener
-                self.waiting.append(continuation)
-                self.handle(.connectAsked)
-            }
+        try await wait { waiter in
+            guard !waiter.isCancelled else { return }
+            if !self.isExpected { self.isForWaitersAlone = true }
+            self.opener = opener
+            self.waiting.append(waiter)
+            self.handle(.connectAsked)
         }
+    }
+
+    /// Runs `begin` on the loop, and returns when the waiter is finished or the task is cancelled.
+    private func wait(_ begin: @escaping @Sendable (LoopWaiter) -> Void) async throws {
+        let waiter = LoopWaiter()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                loop.run {
+                    waiter.start(continuation)
+                    begin(waiter)
+                }
+            }
+        } onCancel: {
+            loop.execute { self.cancel(waiter) }
+        }
+    }
+
+    private func cancel(_ waiter: LoopWaiter) {
+        waiter.cancel()
+        closers.removeAll { $0.waiter === waiter }
+        guard waiting.contains(where: { $0 === waiter }) else { return }
+        waiting.removeAll { $0 === waiter }
+        guard waiting.isEmpty, isForWaitersAlone, delegate?.needsConnection != true else { return }
+        handle(.disconnectAsked)
     }
 
     /// Asks for a connection when none is to be expected; nobody waits for it.
     func connectIfNeeded(_ opener: @escaping Opener) {
         loop.run {
+            self.isForWaitersAlone = false
             guard !self.isExpected else { return }
             self.opener = opener
             self.handle(.connectAsked)
         }
     }
 
-    /// Returns when the last link has gone; there may be others later.
+    /// Returns when the last link has gone, or the task is cancelled; there may be others later.
     func disconnect() async { await letGo(.disconnectAsked) }
 
-    /// Returns when the last link has gone.
+    /// Returns when the last link has gone, or the task is cancelled.
     func close() async { await letGo(.closeAsked) }
 
     private func letGo(_ input: ConnectionMachine.Input) async {
-        await withCheckedContinuation { continuation in
-            loop.run {
-                self.closers.append((Set(self.links.keys), continuation))
-                if case .closeAsked = input { self.delegate?.connectionWillClose() }
-                self.handle(input)
-                self.leaving = []
-                // Those that were left to their calls, too.
-                for link in self.links.values { link.close() }
-                self.tellClosers()
-            }
+        try? await wait { waiter in
+            self.closers.append((Set(self.links.keys), waiter))
+            if case .closeAsked = input { self.delegate?.connectionWillClose() }
+            self.handle(input)
+            self.leaving = []
+            // Those that were left to their calls, too.
+            for link in self.links.values { link.close() }
+            self.tellClosers()
         }
     }
 
@@ -153,11 +181,13 @@ final class ClientConnection: @unchecked Sendable {
         case .releaseWaiting:
             let released = waiting
             waiting = []
-            for continuation in released { continuation.resume() }
+            isForWaitersAlone = false
+            for waiter in released { waiter.finish() }
         case .failWaiting(let error):
             let failed = waiting
             waiting = []
-            for continuation in failed { continuation.resume(throwing: error) }
+            isForWaitersAlone = false
+            for waiter in failed { waiter.finish(error) }
             delegate?.connectionGivenUp(error)
         }
     }
@@ -188,6 +218,30 @@ final class ClientConnection: @unchecked Sendable {
     private func tellClosers() {
         let ready = closers.filter { $0.links.isDisjoint(with: links.keys) }
         closers.removeAll { $0.links.isDisjoint(with: links.keys) }
-        for closer in ready { closer.told.resume() }
+        for closer in ready { closer.waiter.finish() }
+    }
+}
+
+/// A task that waits for something that happens on the loop. Touched there alone.
+///
+/// `@unchecked Sendable`: only the loop's thread reads and writes it.
+private final class LoopWaiter: @unchecked Sendable {
+    private var continuation: CheckedContinuation<Void, any Error>?
+    private(set) var isCancelled = false
+
+    func start(_ continuation: CheckedContinuation<Void, any Error>) {
+        self.continuation = continuation
+        if isCancelled { cancel() }
+    }
+
+    func cancel() {
+        isCancelled = true
+        finish(CancellationError())
+    }
+
+    func finish(_ error: (any Error)? = nil) {
+        let waiting = continuation
+        continuation = nil
+        if let error { waiting?.resume(throwing: error) } else { waiting?.resume() }
     }
 }

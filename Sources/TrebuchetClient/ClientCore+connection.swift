@@ -66,6 +66,8 @@ extension ClientCore: ClientConnectionDelegate {
         pending.values.count { $0.connection == number } + hosted.count(over: number)
     }
 
+    var needsConnection: Bool { !pending.isEmpty || streams.count > 0 }
+
     func connectionGivenUp(_ error: TransportError) {
         let failure = TrebuchetError(.unavailable, error.message)
         for call in pending.values where call.connection == 0 {

@@ -149,7 +149,8 @@ public final class TrebuchetClient: Sendable {
     /// then, as any later: `connectionState` tells.
     ///
     /// Throws `TransportError` when there is none to be had: `refused`, `timedOut`, `handshake` and others; `closed` after
-    /// `close()`.
+    /// `close()`. Throws `CancellationError` when the task is cancelled: then no connection is made, unless another task, a call or a
+    /// stream waits for it.
     public func connect() async throws { try await core.connection.connect(opener) }
 
     /// Asks for a connection, unless there is one or one is being made, and does not wait for it. Calls that are made after
@@ -188,10 +189,12 @@ public final class TrebuchetClient: Sendable {
     public var connectionState: StateRelay<ConnectionState> { core.connection.states }
 
     /// Ends the connection, and makes no other one until `connect()` is called again. Calls under way end with
-    /// `unknownOutcome`, calls that wait with `unavailable`, and streams end.
+    /// `unknownOutcome`, calls that wait with `unavailable`, and streams end. Returns when the connection has gone, or at once when the
+    /// task is cancelled.
     public func disconnect() async { await core.connection.disconnect() }
 
-    /// Closes the connection, for good. Calls under way end with `unknownOutcome`, streams end.
+    /// Closes the connection, for good. Calls under way end with `unknownOutcome`, streams end. Returns when the connection has gone, or
+    /// at once when the task is cancelled.
     public func close() async { await core.connection.close() }
 
     /// A reference to an actor at the server. It is not asked whether the actor exists; a call would tell.

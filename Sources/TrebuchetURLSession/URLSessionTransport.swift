@@ -20,8 +20,9 @@ public struct URLSessionTransport: ClientTransport {
     private let configuration: @Sendable () -> URLSessionConfiguration
 
     /// - Parameters:
-    ///   - address: `wss://example.com`, or `ws://` for one without TLS; a port and a path may follow. One that is no such address is
-    ///     told of when the client connects, with `addressInvalid`.
+    ///   - address: `wss://example.com`, or `ws://` for one without TLS; `https://` and `http://` stand for them. A port, a path and a
+    ///     query may follow; a user name, a password or a fragment may not. A URL that is invalid makes `connect()` throw
+    ///     `addressInvalid`.
     ///   - configuration: asked once for each connection. By default it keeps neither cookies nor caches.
     public init(_ address: String, configuration: @escaping @Sendable () -> URLSessionConfiguration = { .ephemeral }) {
         self.address = address
@@ -40,11 +41,21 @@ public struct URLSessionTransport: ClientTransport {
 extension ConnectionRequest {
     /// The request that opens a connection.
     func upgrade(to address: String) throws(TransportError) -> URLRequest {
-        guard let url = URL(string: address), let scheme = url.scheme, ["ws", "wss"].contains(scheme), url.host != nil
-        else {
-            throw TransportError(
-                .addressInvalid, "'\(address)' is no address of a server: it begins with wss:// or ws://")
+        let schemes = ["ws": "ws", "wss": "wss", "http": "ws", "https": "wss"]
+        func invalid(_ why: String) -> TransportError {
+            // A name and a password stand before it.
+            let shown = address.lastIndex(of: "@").map { "…\(address[$0...])" } ?? address
+            return TransportError(.addressInvalid, "'\(shown)' is not a server's URL (wss://host/path): \(why)")
         }
+        guard var parts = URLComponents(string: address),
+            let scheme = parts.scheme.flatMap({ schemes[$0.lowercased()] })
+        else { throw invalid("the scheme is none of ws, wss, http and https") }
+        parts.scheme = scheme
+        guard parts.user == nil, parts.password == nil else {
+            throw invalid("a user name and a password are not allowed; use a token")
+        }
+        guard parts.fragment == nil else { throw invalid("a fragment is not allowed") }
+        guard parts.host?.isEmpty == false, let url = parts.url else { throw invalid("no host") }
         var request = URLRequest(url: url)
         request.timeoutInterval = timeout / .seconds(1)
         for field in headers.fields { request.addValue(field.value, forHTTPHeaderField: field.name) }

@@ -111,6 +111,7 @@ final class PlainConversation: InLine {
 
     private func send(_ reply: PageReply) {
         phase = .sending
+        if reply.response.status >= 400 { configuration.refused?(reply.response, channel.remoteAddress) }
         offset = 0
         rest = isHead ? nil : reply.rest
         channel.write {

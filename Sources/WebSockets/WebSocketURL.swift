@@ -1,7 +1,7 @@
 internal import Networking
 package import Transports
 
-/// A `ws:` or `wss:` URL (RFC 6455 §3).
+/// A `ws:` or `wss:` URL (RFC 6455 §3). `http:` and `https:` stand for them, as in browsers.
 package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {
     package let isSecure: Bool
     package let host: String
@@ -13,12 +13,17 @@ package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {
     package init(_ text: String) throws(TransportError) {
         description = text
         func invalid(_ why: String) -> TransportError {
-            TransportError(.addressInvalid, "'\(text)' is not a WebSocket URL (ws://host:port/path): \(why)")
+            // A name and a password stand before it.
+            let shown = text.lastIndex(of: "@").map { "…\(text[$0...])" } ?? text
+            return TransportError(.addressInvalid, "'\(shown)' is not a WebSocket URL (ws://host:port/path): \(why)")
         }
         guard let colon = text.firstRange(of: "://") else { throw invalid("no scheme") }
         let scheme = text[..<colon.lowerBound].lowercased()
-        guard scheme == "ws" || scheme == "wss" else { throw invalid("the scheme is neither ws nor wss") }
-        isSecure = scheme == "wss"
+        switch scheme {
+        case "ws", "http": isSecure = false
+        case "wss", "https": isSecure = true
+        default: throw invalid("the scheme is none of ws, wss, http and https")
+        }
 
         let rest = text[colon.upperBound...]
         let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? rest.endIndex
@@ -30,7 +35,7 @@ package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {
         }
 
         let authority = rest[..<end]
-        guard !authority.contains("@") else { throw invalid("user information is not allowed") }
+        guard !authority.contains("@") else { throw invalid("a user name and a password are not allowed; use a token") }
         var name = authority
         var digits: Substring?
         if authority.hasPrefix("[") {

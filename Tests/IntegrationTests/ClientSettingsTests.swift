@@ -56,6 +56,31 @@ import TrebuchetTesting
         #expect(server.status == .stopped)
     }
 
+    @Test(
+        "a URL names the server with a path and a query, in any case of its scheme",
+        arguments: [("ws", "/real/time?x=1"), ("HTTP", "/real/time?x=1"), ("Ws", "")])
+    func url(scheme: String, target: String) async throws {
+        var access = AccessPolicy { Principal(id: $0.target) }
+        access.identifiesCallers = true
+        let test = try await TestServer(access: access) { server in
+            await server.expose(Mirror(actorSystem: server.actorSystem), as: "mirror")
+        }
+        let url = "\(scheme)://\(test.address)\(target)"
+        let client = TrebuchetClient(transport: .webSocket(url: url))
+        try await client.connect()
+        #expect(try await client.resolve(Mirror.self, id: "mirror").caller() == (target.isEmpty ? "/" : target))
+        await client.close()
+        await test.end()
+    }
+
+    @Test("a URL that is none is told of when the client connects", arguments: ["ftp://a", "ws://u:p@a", "ws://a/#b"])
+    func badURL(url: String) async throws {
+        let client = TrebuchetClient(transport: .webSocket(url: url))
+        let error = await #expect(throws: TransportError.self) { try await client.connect() }
+        #expect(error?.code == .addressInvalid)
+        await client.close()
+    }
+
     @Test("a client that disconnects makes no connection by itself, and connects again", arguments: TestLink.allCases)
     func disconnect(link: TestLink) async throws {
         try await withTestServer(link: link) { server in

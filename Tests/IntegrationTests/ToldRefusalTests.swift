@@ -44,4 +44,42 @@ import TrebuchetTesting
             peer.close()
         }
     }
+
+    private final class Requests: ServerListener {
+        let kinds: ServerEvent.Kinds = .refusals
+        let told = Journal()
+
+        func hear(_ event: ServerEvent) {
+            if case .connectionRefused(_, let status, let reason) = event { told.note("\(status) \(reason)") }
+        }
+    }
+
+    @Test(
+        "requests for what is not there, by methods that are none here, without an upgrade, and with a head that does not come",
+        arguments: [
+            ("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", true, "404 there is no such page"),
+            ("DELETE / HTTP/1.1\r\nHost: localhost\r\n\r\n", true, "405 only GET is served here"),
+            ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", false, "426 this is a WebSocket endpoint, version 13"),
+            ("GET / HT", true, "408 the handshake took too long"),
+            (
+                "GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n", true,
+                "403 pages of origin 'null' are not let in, only those of 'localhost' itself; what has no origin, as a page from a file, is let in with all others: AccessPolicy.origins = [\"*\"], or serve --origins '*'"
+            ),
+        ])
+    func requests(text: String, hasPages: Bool, wanted: String) async throws {
+        let (requests, clock) = (Requests(), TestTime())
+        try await withTestServer(clock: clock) { server in
+            server.addListener(requests)
+            if hasPages { server.pages(.clientLibrary) }
+        } body: { _, server in
+            let peer = PlainSocket(try #require(server.address))
+            defer { peer.close(reset: false) }
+            peer.send(Array(text.utf8))
+            let isTold = await eventually {
+                if wanted.hasPrefix("408") { await clock.advance(by: .seconds(1)) }
+                return !requests.told.entries.isEmpty
+            }
+            #expect(isTold && requests.told.entries == [wanted])
+        }
+    }
 }

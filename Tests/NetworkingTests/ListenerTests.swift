@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -31,5 +32,111 @@ struct ListenerTests {
         let second = try Listener.bind(host: "127.0.0.1", port: first.address.port, reactors: reactors) { $0.close() }
         #expect(second.address == first.address)
         await second.close()
+    }
+
+    /// Whether this machine has the loopback address of IPv6.
+    private static let hasIPv6: Bool = {
+        guard let socket = try? Socket.open(for: address("::1")) else { return false }
+        defer { socket.close() }
+        return socket.bind(to: address("::1")) == 0
+    }()
+
+    private static func address(_ host: String, _ port: Int = 0) -> SocketAddress {
+        SocketAddress(host: host, port: port, isIPv6: host.contains(":"))
+    }
+
+    /// Connects to each host at the port of a listener, and gives the hosts that its peers have there.
+    private func peers(of listener: Listener, _ seen: Journal, from hosts: [String]) async throws -> [String] {
+        for host in hosts {
+            let channel = try await Connector.connect(host: host, port: listener.address.port, on: ReactorGroup.client)
+            await channel.reactor.perform { channel.close() }
+        }
+        await seen.wait { $0.count == hosts.count }
+        return seen.entries.sorted()
+    }
+
+    @Test(
+        "on :: takes connections over IPv6 and over IPv4, whose peers have their address of IPv4",
+        .enabled(if: hasIPv6))
+    func bothFamilies() async throws {
+        let reactors = try ReactorGroup.servers(count: 2).reactors
+        let seen = Journal()
+        let listener = try Listener.bind(host: "::", port: 0, reactors: reactors) { channel in
+            seen.note("\(channel.remoteAddress?.host ?? "-") \(channel.localAddress?.host ?? "-")")
+            channel.close()
+        }
+        #expect(listener.addresses == [Self.address("::", listener.address.port)])
+        #expect(
+            try await peers(of: listener, seen, from: ["127.0.0.1", "::1"]) == ["127.0.0.1 127.0.0.1", "::1 ::1"])
+        // The port is in use for both.
+        for host in ["::", "0.0.0.0", "127.0.0.1"] {
+            let error = #expect(throws: TransportError.self) {
+                try Listener.bind(host: host, port: listener.address.port, reactors: reactors) { $0.close() }
+            }
+            #expect(error?.code == .addressInUse)
+        }
+        await listener.close()
+    }
+
+    @Test(
+        "on a name with several addresses takes connections at each that the machine has, at one port",
+        .enabled(if: hasIPv6))
+    func severalAddresses() async throws {
+        let reactors = try ReactorGroup.servers(count: 2).reactors
+        let seen = Journal()
+        let listener = try Listener.bind(
+            to: [Self.address("192.0.2.1"), Self.address("::1"), Self.address("127.0.0.1")], reactors: reactors
+        ) { channel in
+            seen.note(channel.localAddress?.host ?? "-")
+            channel.close()
+        }
+        let port = listener.address.port
+        #expect(port > 0)
+        #expect(listener.addresses == [Self.address("::1", port), Self.address("127.0.0.1", port)])
+        #expect(try await peers(of: listener, seen, from: ["127.0.0.1", "::1"]) == ["127.0.0.1", "::1"])
+        await listener.close()
+        // One that is in use is an error, and leaves no socket behind.
+        let other = try Listener.bind(host: "127.0.0.1", port: 0, reactors: reactors) { $0.close() }
+        let both = [Self.address("::1", other.address.port), other.address]
+        let error = #expect(throws: TransportError.self) {
+            try Listener.bind(to: both, reactors: reactors) { $0.close() }
+        }
+        #expect(error?.code == .addressInUse)
+        let again = try Listener.bind(to: [both[0]], reactors: reactors) { $0.close() }
+        await again.close()
+        await other.close()
+    }
+
+    @Test("a client goes on to the next address when one is refused or does not answer, and does not wait for it")
+    func nextAddress() async throws {
+        let reactor = try Reactor(name: "test-race")
+        let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { $0.close() }
+        // A socket that listens with no room for more: the kernel drops further attempts.
+        let address = Self.address("127.0.0.1")
+        let listening = try Socket.open(for: address)
+        defer { listening.close() }
+        try #require(listening.bind(to: address) == 0 && listening.listen(backlog: 0) == 0)
+        let full = try #require(listening.localAddress)
+        var held: [Socket] = []
+        for _ in 0..<4 {
+            let socket = try Socket.open(for: full)
+            _ = socket.connect(to: full)
+            held.append(socket)
+        }
+        defer { for socket in held { socket.close() } }
+        let refused = Self.address("::1", listener.address.port)
+        func connect(_ addresses: [SocketAddress]) async throws -> SocketAddress? {
+            let channel = try await Connector.connect(to: addresses, of: "example", 0, on: reactor, .seconds(600))
+            let remote = channel.remoteAddress
+            await reactor.perform { channel.close() }
+            return remote
+        }
+        #expect(try await connect([refused, listener.address]) == listener.address)
+        #expect(try await connect([full, listener.address]) == listener.address)
+        #expect(try await connect([full, refused, listener.address]) == listener.address)
+        let error = await #expect(throws: TransportError.self) { try await connect([refused, refused]) }
+        #expect(error?.code == .refused)
+        #expect(await reactor.perform { reactor.liveTimerCount } == 0)
+        await listener.close()
     }
 }

@@ -25,6 +25,17 @@ import Transports
         #expect(address.withSystemAddress { Int($1) } == size)
     }
 
+    @Test(
+        "an address of IPv4 that IPv6 maps is that of IPv4",
+        arguments: ["::ffff:192.0.2.1", "::FFFF:c000:201", "0:0:0:0:0:ffff:192.0.2.1"])
+    func mapped(_ text: String) throws {
+        let wanted = SocketAddress(host: "192.0.2.1", port: 80, isIPv6: false)
+        #expect(SocketAddress(literal: text, port: 80) == wanted)
+        // As the system tells of a peer that comes to a socket of both families.
+        let system = SocketAddress(host: text, port: 80, isIPv6: true)
+        #expect(system.withSystemAddress { bytes, _ in SocketAddress(bytes) } == wanted)
+    }
+
     @Test("anything else is none", arguments: ["", "localhost", "127.0.0", "1.2.3.4.5", "::g", "[::1]", "256.1.1.1"])
     func names(_ text: String) {
         #expect(SocketAddress(literal: text, port: 80) == nil)

@@ -129,4 +129,80 @@ struct TLSContextTests {
         let bytes = offers.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
         #expect(try Self.chosen(of: bytes) == chosen)
     }
+
+    /// The server's key as a file with a passphrase.
+    private static func encryptedKey(in folder: String) throws -> String {
+        let file = try #require(BIO_new_file(TestCertificate.path("server.key"), "r"))
+        defer { BIO_free(file) }
+        let key = try #require(PEM_read_bio_PrivateKey(file, nil, nil, nil))
+        defer { EVP_PKEY_free(key) }
+        let path = folder + "/encrypted.key"
+        let encrypted = try #require(BIO_new_file(path, "w"))
+        defer { BIO_free(encrypted) }
+        var passphrase = Array("secret".utf8)
+        try #require(
+            PEM_write_bio_PKCS8PrivateKey(encrypted, key, EVP_aes_256_cbc(), &passphrase, 6, nil, nil) == 1)
+        return path
+    }
+
+    @Test("a file that cannot be a certificate or a key is named, with what is wrong with it, and nothing waits for it")
+    func badFiles() throws {
+        let folder = "/tmp/trebuchet-\(getpid())-\(UInt64.random(in: 0 ... .max))"
+        try #require(mkdir(folder, 0o700) == 0)
+        let fifo = folder + "/fifo"
+        try #require(mkfifo(fifo, 0o600) == 0)
+        let key = try Self.encryptedKey(in: folder)
+        defer {
+            for path in [fifo, key] { unlink(path) }
+            rmdir(folder)
+        }
+        let (good, goodKey) = (TestCertificate.path("server.pem"), TestCertificate.path("server.key"))
+        func problem(_ certificate: String, _ key: String, authority: String? = nil) -> String? {
+            let settings = TLSServerSettings(
+                certificateChainFile: certificate, privateKeyFile: key, clientAuthorityFile: authority)
+            let error = #expect(throws: TransportError.self) { try TLSContext.server(settings) }
+            #expect(error?.code == .tls)
+            return error?.message
+        }
+        let text = problem(good, key)
+        #expect(text?.hasPrefix("private key file '\(key)' has a passphrase, which cannot be typed here; ") == true)
+        #expect(text?.contains("openssl pkey -in '\(key)' -out NEWFILE") == true)
+        #expect(problem(fifo, goodKey) == "certificate file '\(fifo)' is no regular file")
+        #expect(problem(good, fifo) == "private key file '\(fifo)' is no regular file")
+        #expect(problem(good, folder) == "private key file '\(folder)' is no regular file")
+        #expect(problem(good, goodKey, authority: fifo) == "certificate authority file '\(fifo)' is no regular file")
+        let missing = folder + "/missing"
+        #expect(problem(missing, goodKey) == "certificate file '\(missing)': No such file or directory")
+        let other = TestCertificate.path("other.key")
+        #expect(problem(good, other)?.contains(other) == true)
+        // Nothing is left over for the next one.
+        _ = try TLSContext.server(TLSServerSettings(certificateChainFile: good, privateKeyFile: goodKey))
+        // Those of clients are read in the same way.
+        let error = #expect(throws: TransportError.self) {
+            try TLSPair.client {
+                $0.certificateChainFile = good
+                $0.privateKeyFile = key
+            }
+        }
+        #expect(error?.message == text)
+    }
+
+    @Test("certificates that are read again and are no good leave the old ones in use")
+    func reload() throws {
+        let folder = "/tmp/trebuchet-\(getpid())-\(UInt64.random(in: 0 ... .max))"
+        try #require(mkdir(folder, 0o700) == 0)
+        let (link, encrypted) = (folder + "/link.key", try Self.encryptedKey(in: folder))
+        defer {
+            for path in [link, encrypted] { unlink(path) }
+            rmdir(folder)
+        }
+        try #require(symlink(TestCertificate.path("server.key"), link) == 0)
+        let identity = try TLSServerIdentity(
+            TLSServerSettings(certificateChainFile: TestCertificate.path("server.pem"), privateKeyFile: link))
+        let before = identity.context
+        try #require(unlink(link) == 0 && symlink(encrypted, link) == 0)
+        let error = #expect(throws: TransportError.self) { try identity.reload() }
+        #expect(error?.message.contains("has a passphrase") == true)
+        #expect(identity.context === before)
+    }
 }

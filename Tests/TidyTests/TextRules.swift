@@ -4,7 +4,8 @@ enum TextRules {
 
     static func findings(in file: SourceText) -> [Finding] {
         let common =
-            length(of: file) + placeholder(file) + unexplained(in: file) + openSecrets(in: file) + uncut(in: file)
+            length(of: file) + placeholder(file) + ownOutput(file) + unexplained(in: file) + openSecrets(in: file)
+            + uncut(in: file)
         // Programs with pauses in their schedules, and the one place that pauses while tests wait; no tests.
         let mayPause = ["Tests/Torment/", "Tests/Consistency/", "Tests/Mutate/", "Tests/TestSupport/Eventually.swift"]
         if mayPause.contains(where: { file.path.hasPrefix($0) }) { return common + leftovers(in: file) }
@@ -63,6 +64,23 @@ enum TextRules {
                 path: file.path, line: line + 1,
                 message: "'\(secret.output.1)' of '\(match.output.1)' may be a secret: mark the method @Redacted")
         }
+    }
+
+    /// A write to a standard stream waits for its reader, and may end the process with it: one file does it for all.
+    static func ownOutput(_ file: SourceText) -> [Finding] {
+        // A tool that is no server, and an operator that prints where it is told to.
+        let others = [
+            "Sources/Platform/StandardStream.swift", "Sources/GenerateTool/", "Sources/QStream/Operators/Print.swift",
+        ]
+        guard file.path.hasPrefix("Sources/") || file.path.hasPrefix("Benchmarks/"),
+            !others.contains(where: { file.path.hasPrefix($0) })
+        else { return [] }
+        let output =
+            /(?:^|[^.\w])(?:print|debugPrint|dump|puts|fputs|perror|printf|vprintf)\s*\(|\bSwift\.(?:print|debugPrint|dump)\s*\(|FileHandle\s*\.\s*standard(?:Output|Error)|\bwrite\s*\(\s*(?:[12]|STD(?:OUT|ERR)_FILENO)\b|\bf(?:write|putc)\s*\(.*\bstd(?:out|err)\b/
+        return scan(file, file.code, for: output) {
+            "\($0.drop { !$0.isLetter }): write with StandardStream, or in a command with Console"
+        }
+        .filter { !file.code[$0.line! - 1].contains(/\bfunc\s+print\b/) }
     }
 
     /// Texts of others that are echoed, noted or kept have a limit in bytes: one character may have any number of them.

@@ -67,6 +67,25 @@ struct TextRulesTests {
     }
 
     @Test(
+        "one file writes to the standard streams",
+        arguments: [
+            ("print(a)", true), ("    if a { print(b, terminator: \"\") }", true), ("Swift.print(a)", true),
+            ("FileHandle.standardError.write(a)", true), ("_ = write(2, a, 1)", true),
+            ("write(STDERR_FILENO, a, 1)", true), ("fputs(a, stderr)", true),
+            ("Console.print(a)", false), ("func print(_ a: Int) {}", false), ("// print(a)", false),
+            ("reprint(a)", false), ("write(pipe, a, 1)", false), ("isatty(STDERR_FILENO)", false),
+            ("process.standardError = FileHandle.nullDevice", false),
+        ])
+    func output(text: String, isFound: Bool) {
+        for path in ["Sources/A/A.swift", "Benchmarks/A.swift"] {
+            #expect(TextRules.ownOutput(SourceText(path: path, text)).isEmpty != isFound)
+        }
+        for path in ["Sources/Platform/StandardStream.swift", "Sources/GenerateTool/A.swift", "Tests/ATests/A.swift"] {
+            #expect(TextRules.ownOutput(SourceText(path: path, text)).isEmpty)
+        }
+    }
+
+    @Test(
         "a text that is echoed is cut by bytes",
         arguments: [
             (#"let a = "'\(name.prefix(64))' is none""#, true), ("let a = String(reason.prefix(512))", true),

@@ -1,7 +1,9 @@
 import Foundation
+import Glibc
 import Networking
 import TestSupport
 import Testing
+import Transports
 import TrebuchetTesting
 import WebSockets
 
@@ -60,6 +62,57 @@ private final class Deaf: WebSocketHandler {
         let line = await observer.finish().output
         #expect(line.wholeMatch(of: /[1-9]\d* {"count":1}\n/) != nil, "\(line)")
         await server.stop()
+    }
+
+    @Test("a command whose output nobody reads any more ends as other programs do, without a word")
+    func closedOutput() async throws {
+        let server = try await ServeProcess()
+        let script = "{ \"$@\"; echo \"status $?\" >&2; } | head -n 1"
+        let observer = try ChildProcess(
+            "/bin/sh",
+            ["-c", script, "sh", ServeProcess.tool, "observe", "--url", server.url, "counter", "observeState"],
+            error: .captured)
+        #expect(await observer.nextLine() == #"{"count":0}"#)
+        // The first of these may come before `head` has gone.
+        let changes = Task {
+            while !Task.isCancelled {
+                _ = try await trebuchet("call", "--url", server.url, "counter", "increment()")
+            }
+        }
+        let outcome = await observer.finish()
+        changes.cancel()
+        try await changes.value
+        #expect(outcome.error == "status 141\n")
+        await server.stop()
+    }
+
+    @Test("results that cannot be written are an error")
+    func fullDisk() async throws {
+        let outcome = try await ChildProcess(
+            "/bin/sh", ["-c", "exec \"$@\" > /dev/full", "sh", ServeProcess.tool, "rules", "show"], error: .captured
+        ).finish()
+        #expect(outcome.status == 1)
+        #expect(outcome.error == "trebuchet: standard output cannot be written to: No space left on device\n")
+    }
+
+    @Test("a server without standard streams serves, and writes no line to a client")
+    func noStreams() async throws {
+        let port = PortReservation(SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false))
+        defer { withExtendedLifetime(port) {} }
+        let server = try ChildProcess(
+            "/bin/sh",
+            [
+                "-c", "exec \"$@\" >&- 2>&- <&-", "sh", ServeProcess.tool, "serve", "--port", "\(port.port)",
+                "--services",
+                "none", "--demo",
+            ])
+        let url = "ws://127.0.0.1:\(port.port)"
+        #expect(
+            await eventually {
+                (try? await trebuchet("call", "--url", url, "counter", "increment()"))?.status == 0
+            })
+        server.signal(SIGTERM)
+        #expect(await server.finish().status == 0)
     }
 
     @Test("serve --data keeps what was acknowledged through kill -9, and refuses a damaged file")

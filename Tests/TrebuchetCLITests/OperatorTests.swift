@@ -80,6 +80,30 @@ import Testing
         #expect(await server.stop().status == 0)
     }
 
+    @Test(
+        "codes that nobody reads, or whose reader has gone, hold up neither who signs in nor the end",
+        arguments: Reader.allCases)
+    func unreadCodes(reader: Reader) async throws {
+        let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let start = "FIFO='\(folder)/log'; mkfifo \"$FIFO\"; "
+        let server = try await Server(["--services", "auth", "--demo"], startedBy: start + reader.rawValue)
+        for name in ["ada", "bob", "cyd"] {
+            let sent = try await ChildProcess(
+                "/usr/bin/env",
+                [
+                    "XDG_STATE_HOME=\(folder)", ServeProcess.tool, "sign-in", "--url", server.url, "--email",
+                    "\(name)@b.c",
+                ],
+                error: .captured
+            ).finish()
+            #expect(sent.status == 0 && sent.output.contains("a code was sent"), "\(sent.error)")
+        }
+        #expect(try await trebuchet("call", "--url", server.url, "counter", "increment()").status == 0)
+        #expect(await server.stop().status == 0)
+    }
+
     @Test("a log in JSON is JSON in each line, and says why somebody was not signed in, whom nobody tells")
     func log() async throws {
         let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"

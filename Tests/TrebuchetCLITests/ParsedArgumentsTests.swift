@@ -77,14 +77,21 @@ import TrebuchetServices
 
     @Test(
         "addresses of servers",
-        arguments: [("ws://localhost:8080", "localhost", 8080), ("ws://[::1]:9/", "::1", 9), ("ws://a.b", "a.b", 80)])
-    func url(text: String, host: String, port: Int) throws {
+        arguments: [
+            ("ws://localhost:8080", "localhost", 8080, "/"), ("ws://[::1]:9/", "::1", 9, "/"),
+            ("ws://a.b", "a.b", 80, "/"), ("WSS://a.b/realtime?x=1", "a.b", 443, "/realtime?x=1"),
+            ("https://a.b/x", "a.b", 443, "/x"), ("http://a.b:81", "a.b", 81, "/"),
+        ])
+    func url(text: String, host: String, port: Int, target: String) throws {
         let url = try RemoteURL(text)
         #expect(url.host == host)
         #expect(url.port == port)
+        #expect(url.target == target)
     }
 
-    @Test("what is no address of a server is refused", arguments: ["http://a", "ws://", "ws://a:x", "ws://a/b", "a:1"])
+    @Test(
+        "what is no address of a server is refused",
+        arguments: ["ftp://a", "ws://", "ws://a:x", "ws://u:p@a", "ws://a/#b", "a:1"])
     func badURL(text: String) {
         #expect(throws: UsageError.self) { _ = try RemoteURL(text) }
     }

@@ -1,4 +1,6 @@
+import TestSupport
 import Testing
+import Transports
 import Trebuchet
 
 @testable import TrebuchetServices
@@ -18,6 +20,44 @@ import Trebuchet
         #expect(table.wait(for: "a", at: 1000) == nil)
         table.forget("a")
         #expect(table.wait(for: "a", at: 0) == nil)
+    }
+
+    @Test(
+        "a code is what its digits are, however it was pasted",
+        arguments: [
+            ("012345", "012345"), ("012 345", "012345"), (" 012-345\n", "012345"), ("012\u{A0}345", "012345"),
+            ("012\u{2013}345", "012345"), ("012\u{2212}345", "012345"), ("\u{200B}012345\u{FEFF}", "012345"),
+            ("０１２３４５", "012345"), ("٠١٢٣٤٥", "012345"), ("01234", "01234"), ("12a345", "12a345"), ("", ""),
+            ("①23456", "①23456"), (String(repeating: "1 ", count: 40), String(repeating: "1 ", count: 40)),
+        ])
+    func typed(text: String, code: String) { #expect(TypedCode.normalized(text) == code) }
+
+    @Test(
+        "a time of day that is set back an hour neither stops rates from coming back nor makes waits longer, nor codes expire"
+    )
+    func clockSetBack() async throws {
+        let (wall, uptime) = (VirtualTime(), VirtualTime())
+        var limits = AuthLimits()
+        limits.attemptsPerHost = RateLimit(callsPerSecond: 1, burst: 2)
+        let sent = Journal()
+        let accounts = try await Accounts(
+            store: MemoryStore(), mailer: ClosureMailer { code, _ in sent.note(code) }, limits: limits,
+            now: { wall.now }, uptime: { uptime.now })
+        let connection = CallerConnection(
+            principal: nil, remoteAddress: SocketAddress(host: "192.0.2.1", port: 1, isIPv6: false))
+        _ = try await accounts.sendMagicCode(to: "ada@b.c", for: connection)
+        try await accounts.takeAttempt(connection)
+        wall.advance(by: .seconds(-3_600))
+        await #expect(throws: AuthError.rateLimited(retryAfterMilliseconds: 1_000)) {
+            try await accounts.takeAttempt(connection)
+        }
+        uptime.advance(by: .seconds(1))
+        let code = try #require(sent.entries.first)
+        wall.advance(by: .seconds(7_200))
+        // With a space in the middle, as it is shown and pasted.
+        let typed = code.prefix(3) + " " + code.suffix(3)
+        let grant = try await accounts.verifyMagicCode(email: "ada@b.c", code: String(typed), on: connection)
+        #expect(grant.user.email == "ada@b.c")
     }
 
     @Test("in a full table those go first that have back what they used, then the oldest of who has most")

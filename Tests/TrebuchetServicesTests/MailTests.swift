@@ -16,6 +16,8 @@ import TrebuchetTesting
             ("ada@example.org", "ada@example.org"), ("Ada.Lovelace+x@Example.ORG", "ada.lovelace+x@example.org"),
             ("o-hara_1@a-b.c", "o-hara_1@a-b.c"), ("_a@b.c", "_a@b.c"), ("root@localhost", "root@localhost"),
             (String(repeating: "a", count: 64) + "@b.c", String(repeating: "a", count: 64) + "@b.c"),
+            (" ada@example.org ", "ada@example.org"), ("\u{A0}ada@b.c\t", "ada@b.c"),
+            ("\u{FEFF}\u{200B}ada@b.c\u{3000}\u{2060}", "ada@b.c"),
         ])
     func addresses(_ text: String, normalized: String) throws {
         #expect(try MailAddress(text).text == normalized)

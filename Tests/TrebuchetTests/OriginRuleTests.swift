@@ -57,6 +57,7 @@ import WebSockets
             Request("http://127.0.0.1:8080", host: "127.0.0.1:8080", at: "127.0.0.1"),
             Request("http://127.8.9.1:8080", host: "127.8.9.1:8080", at: "127.8.9.1"),
             Request("http://[::1]:8080", host: "[::1]:8080", at: "::1"),
+            Request("http://[::ffff:7f00:1]:8080", host: "[::ffff:7f00:1]:8080", at: "127.0.0.1"),
         ])
     private func own(request: Request) throws { #expect(try refusal(request, nil) == nil) }
 
@@ -105,7 +106,7 @@ import WebSockets
         "at a loopback address a name that somebody else could make lead there is refused, though the page is of that name",
         arguments: [
             "evil.com", "localhost.evil.com", "evillocalhost", ".localhost", "localhost.", "127.0.0.1.evil.com",
-            "0.0.0.0", "127.0.0.256", "127.0.1", "[::]", "192.0.2.1",
+            "0.0.0.0", "127.0.0.256", "127.0.1", "[::]", "192.0.2.1", "[::ffff:192.0.2.1]",
         ])
     func rebinding(host: String) throws {
         for address in ["127.0.0.1", "127.5.5.5", "::1"] {

@@ -151,11 +151,12 @@ private struct SocketTransport: ClientTransport {
     func address() async throws {
         var options = TrebuchetClient.Options()
         options.reconnect = .never
-        for address in ["", "nowhere", "http://example.com", "wss://"] {
+        for address in ["", "nowhere", "ftp://example.com", "wss://", "wss://ada:secret@example.com", "wss://a.b/#c"] {
             let client = TrebuchetClient(
                 transport: URLSessionTransport(address) as any ClientTransport, options: options)
             let error = await #expect(throws: TransportError.self) { try await client.connect() }
             #expect(error?.code == .addressInvalid, "\(address)")
+            #expect(error?.message.contains("secret") == false)
             await client.close()
         }
     }
@@ -171,6 +172,12 @@ private struct SocketTransport: ClientTransport {
         #expect(request.value(forHTTPHeaderField: "Authorization") == "Bearer secret")
         #expect(request.value(forHTTPHeaderField: "Trebuchet-Message-Size") == String(options.messageSize))
         #expect(request.timeoutInterval == 7)
+        for (address, url) in [
+            ("HTTPS://example.com/live?a=b", "wss://example.com/live?a=b"), ("http://example.com", "ws://example.com"),
+            ("WS://example.com:81", "ws://example.com:81"),
+        ] {
+            #expect(try await ConnectionRequest(options).upgrade(to: address).url?.absoluteString == url)
+        }
     }
 
     @Test(

@@ -98,7 +98,7 @@ import Transports
     @Test(
         "§3: a URL has a host, no fragment, and the schemes ws and wss with their ports",
         arguments: [
-            ("ws://h/#f", nil), ("ws://h#", nil), ("ws://", nil), ("ws:///a", nil), ("http://h", nil),
+            ("ws://h/#f", nil), ("ws://h#", nil), ("ws://", nil), ("ws:///a", nil), ("ftp://h", nil),
             ("h", nil), ("ws://h:0", nil), ("ws://h:65536", nil), ("ws://h:65535", 65_535),
             ("ws://h", 80), ("wss://h", 443), ("WSS://h:1", 1),
         ] as [(String, Int?)])

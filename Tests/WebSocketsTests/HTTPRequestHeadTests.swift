@@ -77,16 +77,33 @@ struct HTTPRequestHeadTests {
         (400, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"),
         (400, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"),
         (400, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +1\r\n\r\n"),
-        (400, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 1\r\n\r\n"),
+        (400, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 2\r\n\r\n"),
+        (400, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0, \r\n\r\n"),
+        (400, "GET / HTTP/1.1\r\nHost: h\r\nContent-Length:\r\n\r\n"),
+        (413, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 1\r\n\r\n"),
         (413, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\n"),
         (413, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n"),
         (413, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"),
-        (400, "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n"),
+        (400, "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nContent-Length: 1\r\n\r\n"),
+        (
+            400,
+            "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n"
+        ),
         (400, "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: WebSocket\r\nTransfer-Encoding: chunked\r\n\r\n"),
     ]
 
     @Test("each defect has its status, whether the bytes come at once or one by one", arguments: bad)
     func defects(_ wanted: Int, _ text: String) { #expect(status(text) == wanted) }
+
+    @Test(
+        "a body of no bytes is none, with an upgrade and without",
+        arguments: [
+            "Content-Length: 0", "Content-Length: 00", "Content-Length: 0\r\nContent-Length: 0", "Content-Length: 0, 0",
+        ])
+    func emptyBody(_ field: String) {
+        #expect(status("GET / HTTP/1.1\r\nHost: h\r\n\(field)\r\n\r\n") == nil)
+        #expect(status("GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\(field)\r\n\r\n") == nil)
+    }
 
     @Test("a request line, a head and a count of fields over the limit are refused, those at the limit are not")
     func limits() {

@@ -168,7 +168,7 @@ struct HandshakeTests {
         "URLs are read as RFC 6455 §3 has them",
         arguments: [
             ("ws://h", "h", 80, "/", "h"), ("ws://h:81/a?b=c", "h", 81, "/a?b=c", "h:81"),
-            ("WS://h?x", "h", 80, "/?x", "h"),
+            ("WS://h?x", "h", 80, "/?x", "h"), ("http://h", "h", 80, "/", "h"), ("HTTPS://h/a", "h", 443, "/a", "h"),
             ("ws://[::1]:9000/", "::1", 9000, "/", "[::1]:9000"), ("ws://[::1]", "::1", 80, "/", "[::1]"),
         ])
     func urls(_ text: String, _ host: String, _ port: Int, _ target: String, _ authority: String) throws {
@@ -185,4 +185,13 @@ struct HandshakeTests {
             "ws://u@h", "ws://[::1", "ws://[::1]x", "ws://h/a b", "ws://h\r\n",
         ])
     func badURLs(_ text: String) { #expect(throws: TransportError.self) { try WebSocketURL(text) } }
+
+    @Test("a password is not repeated in the error that says that it is not allowed")
+    func password() {
+        let error = #expect(throws: TransportError.self) { try WebSocketURL("wss://ada:se@cret@h/a") }
+        #expect(
+            error?.message
+                == "'…@h/a' is not a WebSocket URL (ws://host:port/path): a user name and a password are not allowed; use a token"
+        )
+    }
 }

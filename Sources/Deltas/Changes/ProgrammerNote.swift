@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Darwin)
-    internal import Darwin
-#endif
+internal import Platform
 internal import Synchronization
 
 /// What a program does that its author cannot have meant, and that is no reason to end it: a line on standard error, once.
@@ -15,7 +11,6 @@ enum ProgrammerNote {
     static func tell(_ text: String) {
         let isNew = told.withLock { $0.count < most && $0.insert(text).inserted }
         guard isNew else { return }
-        let line = Array("trebuchet: \(text)\n".utf8)
-        _ = line.withUnsafeBytes { write(2, $0.baseAddress, $0.count) }
+        StandardStream.error.write(soon: "trebuchet: \(text)")
     }
 }

@@ -23,6 +23,11 @@ struct Socket {
         setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
+    /// Has a socket that listens on `::` take connections over IPv4 too, whatever the system's default is, and any other of IPv6 none.
+    func setFamilies(of address: SocketAddress) {
+        if address.isIPv6 { set(IPV6_V6ONLY, level: Int32(IPPROTO_IPV6), to: address.isIPv6Wildcard ? 0 : 1) }
+    }
+
     /// Small messages leave at once: we gather them ourselves, one `send` per turn.
     func disableNagle() { set(TCP_NODELAY, level: Int32(IPPROTO_TCP)) }
 

@@ -2,28 +2,50 @@ internal import Glibc
 package import Transports
 
 extension SocketAddress {
-    /// The address for a literal such as `127.0.0.1` or `::1`; nil for a name.
+    /// The address for a literal such as `127.0.0.1` or `::1`; nil for a name. `::ffff:127.0.0.1` is `127.0.0.1`.
     package init?(literal host: String, port: Int) {
         var four = in_addr()
         var six = in6_addr()
         if inet_pton(AF_INET, host, &four) == 1 {
             self.init(host: host, port: port, isIPv6: false)
         } else if inet_pton(AF_INET6, host, &six) == 1 {
-            self.init(host: host, port: port, isIPv6: true)
+            let mapped = Self.mapped(six)
+            self.init(host: mapped ?? host, port: port, isIPv6: mapped == nil)
         } else {
             return nil
         }
     }
 
-    /// The addresses of a host. Blocks while names are looked up: not for a reactor's thread.
-    package static func resolve(host: String, port: Int) throws(TransportError) -> [SocketAddress] {
+    /// The IPv4 address that an address of IPv6 stands for (RFC 4291 §2.5.5.2): a peer that comes over IPv4 to a socket of both families
+    /// has one. Everything that counts, compares or shows hosts sees the IPv4 address.
+    private static func mapped(_ address: in6_addr) -> String? {
+        withUnsafeBytes(of: address) { bytes in
+            guard bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF else { return nil }
+            return bytes[12...].map { "\($0)" }.joined(separator: ".")
+        }
+    }
+
+    /// Whether it is `::`, which stands for all addresses of the machine.
+    var isIPv6Wildcard: Bool {
+        guard isIPv6 else { return false }
+        var six = in6_addr()
+        inet_pton(AF_INET6, host, &six)
+        return withUnsafeBytes(of: six) { $0.allSatisfy { $0 == 0 } }
+    }
+
+    /// The addresses of a host, of both families. Blocks while names are looked up: not for a reactor's thread.
+    ///
+    /// - Parameter forListening: includes families of which the machine has a loopback address alone.
+    package static func resolve(
+        host: String, port: Int, forListening: Bool = false
+    ) throws(TransportError) -> [SocketAddress] {
         guard (0...65535).contains(port) else {
             throw TransportError(.addressInvalid, "port \(port) is not between 0 and 65535")
         }
         if let literal = SocketAddress(literal: host, port: port) { return [literal] }
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        hints.ai_flags = AI_ADDRCONFIG
+        if !forListening { hints.ai_flags = AI_ADDRCONFIG }
         var list: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, nil, &hints, &list)
         guard status == 0 else {
@@ -54,8 +76,13 @@ extension SocketAddress {
             self.init(host: Self.string(text), port: port ?? Int(UInt16(bigEndian: four.sin_port)), isIPv6: false)
         case AF_INET6:
             var six = UnsafeRawPointer(address).loadUnaligned(as: sockaddr_in6.self)
-            inet_ntop(AF_INET6, &six.sin6_addr, &text, socklen_t(text.count))
-            self.init(host: Self.string(text), port: port ?? Int(UInt16(bigEndian: six.sin6_port)), isIPv6: true)
+            let port = port ?? Int(UInt16(bigEndian: six.sin6_port))
+            if let mapped = Self.mapped(six.sin6_addr) {
+                self.init(host: mapped, port: port, isIPv6: false)
+            } else {
+                inet_ntop(AF_INET6, &six.sin6_addr, &text, socklen_t(text.count))
+                self.init(host: Self.string(text), port: port, isIPv6: true)
+            }
         default:
             return nil
         }

@@ -41,6 +41,11 @@ package final class TLSContext: @unchecked Sendable {
         SSL_CTX_ctrl(pointer, Self.setMode, Self.modes, nil)
         SSL_CTX_ctrl(pointer, Self.setMinimumVersion, Self.version12, nil)
         SSL_CTX_set_options(pointer, Self.noRenegotiation | Self.noCompression)
+        // OpenSSL's own asks at the terminal, and waits there.
+        SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, wasAsked in
+            wasAsked?.storeBytes(of: 1, as: Int32.self)
+            return -1
+        }
     }
 
     deinit {
@@ -106,10 +111,25 @@ package final class TLSContext: @unchecked Sendable {
     }
 
     private func use(certificates: String, key: String) throws(TransportError) {
+        try Self.check(certificates, "certificate file")
         guard SSL_CTX_use_certificate_chain_file(pointer, certificates) == 1 else {
             throw TLSFailure.current("certificate file '\(certificates)'")
         }
-        guard SSL_CTX_use_PrivateKey_file(pointer, key, SSL_FILETYPE_PEM) == 1 else {
+        try Self.check(key, "private key file")
+        var isEncrypted: Int32 = 0
+        let isRead = withUnsafeMutablePointer(to: &isEncrypted) { wasAsked in
+            SSL_CTX_set_default_passwd_cb_userdata(pointer, wasAsked)
+            defer { SSL_CTX_set_default_passwd_cb_userdata(pointer, nil) }
+            return SSL_CTX_use_PrivateKey_file(pointer, key, SSL_FILETYPE_PEM) == 1
+        }
+        guard isRead else {
+            guard isEncrypted == 0 else {
+                ERR_clear_error()
+                throw TransportError(
+                    .tls,
+                    "private key file '\(key)' has a passphrase, which cannot be typed here; write the key without one: "
+                        + "openssl pkey -in '\(key)' -out NEWFILE, and let only the server's user read it")
+            }
             throw TLSFailure.current("private key file '\(key)'")
         }
         guard SSL_CTX_check_private_key(pointer) == 1 else {
@@ -117,7 +137,22 @@ package final class TLSContext: @unchecked Sendable {
         }
     }
 
+    /// Throws for a file that cannot be read, and for one that would be waited for: a certificate is read again on a thread that handles
+    /// signals.
+    private static func check(_ path: String, _ what: String) throws(TransportError) {
+        let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw TransportError(.tls, "\(what) '\(path)': \(String(cString: strerror(errno)))")
+        }
+        defer { close(descriptor) }
+        var facts = stat()
+        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
+            throw TransportError(.tls, "\(what) '\(path)' is no regular file")
+        }
+    }
+
     private func trust(_ file: String) throws(TransportError) {
+        try Self.check(file, "certificate authority file")
         guard SSL_CTX_load_verify_locations(pointer, file, nil) == 1 else {
             throw TLSFailure.current("certificate authority file '\(file)'")
         }

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+internal import Platform
 
 // Only debug builds know the testing library, so that a released program does not depend on it.
 #if DEBUG && canImport(Testing)
@@ -34,8 +30,7 @@ func reportIssue(_ message: String, at location: CodeLocation) {
     if DependencyContext.ofProcess == .test, !TestLibrary.isSwiftTestingAlone, let fail = TestLibrary.fail {
         return fail(message, location.filePath, location.line)
     }
-    let text = "\(location.fileID):\(location.line): \(message)\n"
-    _ = text.utf8.withContiguousStorageIfAvailable { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    StandardStream.error.write(soon: "\(location.fileID):\(location.line): \(message)")
     // A test that cannot be failed must not pass.
     if DependencyContext.ofProcess == .test {
         fatalError("no test could be failed (those of Swift Testing need a debug build for it): \(message)")
@@ -55,8 +50,7 @@ func showSkipped(_ message: String, at location: CodeLocation) {
             }
         }
     #endif
-    let text = "\(location.fileID):\(location.line): skipped: \(message)\n"
-    _ = text.utf8.withContiguousStorageIfAvailable { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    StandardStream.error.write(soon: "\(location.fileID):\(location.line): skipped: \(message)")
 }
 
 /// Takes reports instead of the test that runs; for the tests of this module.

@@ -1,3 +1,6 @@
+internal import Transports
+internal import WebSockets
+
 /// Where a web page came from, as a browser says it in `Origin` (RFC 6454 §7): `https://app.example`, `http://localhost:3000`.
 /// In lower case and without the port that goes without saying, so that equal ones have equal bytes.
 package struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
@@ -86,7 +89,11 @@ struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
 
     /// Whether browsers take the name for this machine without asking anybody, so that nobody can make it lead here.
     var isLoopback: Bool {
-        if host == "localhost" || host == "[::1]" { return true }
+        if host == "localhost" { return true }
+        if host.hasPrefix("[") {
+            let address = SocketAddress(host: String(host.dropFirst().dropLast()), port: 0, isIPv6: true)
+            return AddressKey(address)?.isLoopback == true
+        }
         if host.hasSuffix(".localhost") { return host.utf8.count > ".localhost".utf8.count }
         let parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return parts.count == 4 && parts[0].elementsEqual("127".utf8)

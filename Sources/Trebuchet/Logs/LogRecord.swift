@@ -33,11 +33,11 @@ struct LogRecord {
             if let code = why.code { add("code", code) }
             if !why.reason.isEmpty { add("reason", why.reason) }
         case .connectionRefused(let address, let status, let reason):
-            self.init(.notice, "refused")
+            self.init(RefusalLog.isCommon(status) ? .info : .notice, "refused")
             if let address { add("address", "\(address)") }
             add("status", status)
             add("reason", reason)
-            pause = "refused"
+            pause = "refused \(status)"
         case .authenticated(let peer):
             self.init(.info, peer.principal == nil ? "signed out" : "signed in")
             add(peer)

@@ -24,6 +24,9 @@ package final class RefusalLog: Sendable {
         note("refused \(who) with \(refusal.status): \(Self.reason(refusal))", at: now)
     }
 
+    /// Whether requests that ask for what is not there, or peers that send nothing, are refused with it: then it says nothing of access.
+    static func isCommon(_ status: Int) -> Bool { [404, 405, 408, 426].contains(status) }
+
     /// What the client is told: the first line of it.
     static func reason(_ refusal: HTTPResponse) -> String {
         String(decoding: refusal.body.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)

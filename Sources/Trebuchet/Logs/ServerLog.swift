@@ -25,7 +25,7 @@ public final class ServerLog: ServerListener {
     /// A line on standard error, without time and level; what a server writes by default. It does not wait: lines are written by a thread
     /// of their own, as those of a `ServerLog` are, and a program that ends in order waits for the last ones, for a second at most.
     public static let standardError: @Sendable (String) -> Void = { line in
-        StandardError.write(soon: "trebuchet: \(line)")
+        StandardStream.error.write(soon: "trebuchet: \(line)")
     }
 
     /// What it is told of, by its level.
@@ -46,7 +46,7 @@ public final class ServerLog: ServerListener {
     ) {
         self.level = level
         self.format = format
-        lines = LogQueue(write ?? { StandardError.write($0) })
+        lines = LogQueue(write ?? { _ = StandardStream.error.write($0 + "\n") })
         var kinds: ServerEvent.Kinds = [.server, .refusals, .limits, .store]
         if level <= .info { kinds.insert(.connections) }
         if level <= .debug { kinds.formUnion([.calls, .streams, .actors]) }
@@ -99,72 +99,5 @@ struct LogPauses {
         }
         kinds[kind] = (now &+ Self.pause, 0)
         return state.unsaid
-    }
-}
-
-/// Lines that wait to be written, and the thread that does it, so that nobody waits for who reads them.
-final class LogQueue: Sendable {
-    private static let mostBytes = 1 << 20
-
-    private struct State {
-        var lines: [String] = []
-        var bytes = 0
-        var left = 0
-        var isWriting = false
-        var waiting: [ThreadSemaphore] = []
-    }
-
-    private let state = Mutex(State())
-    private let write: @Sendable (String) -> Void
-
-    init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
-
-    /// - Parameter isTaken: writes a line where that needs no wait, if none is waiting; false where it does.
-    func append(_ line: String, at isTaken: (String) -> Bool = { _ in false }) {
-        let mustStart = state.withLock { state in
-            if !state.isWriting, isTaken(line) { return false }
-            guard state.bytes + line.utf8.count <= Self.mostBytes else {
-                state.left += 1
-                return false
-            }
-            state.lines.append(line)
-            state.bytes += line.utf8.count
-            defer { state.isWriting = true }
-            return !state.isWriting
-        }
-        // One of its own, as it may be held up for ever.
-        if mustStart { startThread(named: "log") { self.writeAll() } }
-    }
-
-    private func writeAll() {
-        while true {
-            let (lines, left, done) = state.withLock { state -> ([String], Int, [ThreadSemaphore]) in
-                defer { (state.lines, state.left) = ([], 0) }
-                guard state.lines.isEmpty, state.left == 0 else { return (state.lines, state.left, []) }
-                state.isWriting = false
-                defer { state.waiting = [] }
-                return ([], 0, state.waiting)
-            }
-            guard !lines.isEmpty || left > 0 else {
-                for waiting in done { waiting.signal() }
-                return
-            }
-            for line in lines {
-                write(line)
-                // Until it is written it counts.
-                state.withLock { $0.bytes -= line.utf8.count }
-            }
-            if left > 0 { write("\(left) lines of the log were left out: they are not taken quickly enough") }
-        }
-    }
-
-    /// Waits until all lines so far are written, for so long at most.
-    func flush(within patience: Duration) {
-        let done = ThreadSemaphore()
-        let mustWait = state.withLock { state in
-            if state.isWriting { state.waiting.append(done) }
-            return state.isWriting
-        }
-        if mustWait { done.wait(within: patience) }
     }
 }

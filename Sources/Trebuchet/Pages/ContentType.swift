@@ -5,6 +5,8 @@ enum ContentType {
     /// - Parameter name: the name of the file, in any case of letters.
     static func of(_ name: some Collection<UInt8>) -> String {
         let name = Array(name)
+        // Has no ending, and is not accepted as anything else.
+        if name.elementsEqual("apple-app-site-association".utf8) { return "application/json; charset=utf-8" }
         guard let dot = name.lastIndex(of: UInt8(ascii: ".")) else { return unknown }
         switch String(decoding: name[(dot + 1)...], as: UTF8.self).lowercased() {
         case "html", "htm": return "text/html; charset=utf-8"

@@ -7,12 +7,16 @@ internal import WebSockets
 /// FIFO without waiting and a device without waking it, and `/proc` says where it lies in truth, whatever links led there.
 struct PageFolder: Sendable {
     let path: String
+    /// Where it begins in URLs, in parts.
+    let prefix: [[UInt8]]
     let showsDotFiles: Bool
     let cacheControl: String
 
     /// `O_PATH` of Linux, which Glibc shows to those alone who ask for what is not POSIX; the same number on every machine that
     /// Swift runs on.
     private static let pathOnly: Int32 = 0o10_000_000
+
+    private static let wellKnown = Array(".well-known".utf8)
 
     /// Where a request led to.
     private enum Found {
@@ -22,6 +26,19 @@ struct PageFolder: Sendable {
         case nothing
         /// There are no descriptors left.
         case full
+    }
+
+    /// The parts of a path below the folder; nil when it has no page there. Names that begin with a dot are no pages, but for
+    /// `/.well-known` (RFC 8615).
+    ///
+    /// The names of a request count, not those of the files that links lead to: volumes of Kubernetes keep files in `..2026_05_01…`, and
+    /// have links to them.
+    func below(_ path: PagePath) -> ArraySlice<[UInt8]>? {
+        guard let parts = path.behind(prefix) else { return nil }
+        let areShown = parts.enumerated().allSatisfy { place, part in
+            part.first != UInt8(ascii: ".") || place == 0 && prefix.isEmpty && part == Self.wellKnown
+        }
+        return showsDotFiles || areShown ? parts : nil
     }
 
     /// The answer for the file of that path; nil when there is none. Waits for the disk.
@@ -138,14 +155,12 @@ struct PageFolder: Sendable {
     /// Of the last call.
     private static var failure: Found { errno == EMFILE || errno == ENFILE ? .full : .nothing }
 
-    /// Whether it lies in the folder in truth, and, unless they are shown, no part of the way there begins with a dot.
+    /// Whether it lies in the folder in truth, whatever links led there.
     private func lies(_ handle: Int32, in root: Int32) -> Bool {
         guard let place = Self.place(handle), let rootPlace = Self.place(root) else { return false }
         if place == rootPlace { return true }
         let prefix = rootPlace.last == UInt8(ascii: "/") ? rootPlace : rootPlace + [UInt8(ascii: "/")]
-        guard place.starts(with: prefix) else { return false }
-        return showsDotFiles
-            || place[prefix.count...].split(separator: UInt8(ascii: "/")).allSatisfy { $0.first != UInt8(ascii: ".") }
+        return place.starts(with: prefix)
     }
 
     /// The path of what a descriptor stands for, without links; nil when `/proc` does not say.

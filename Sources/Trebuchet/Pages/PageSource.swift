@@ -5,8 +5,7 @@ internal import WebSockets
 /// Where pages of a server come from: a folder, the memory, or what comes with the server.
 public struct PageSource: Sendable {
     enum Kind: Sendable {
-        /// With the parts of its prefix.
-        case folder(PageFolder, prefix: [[UInt8]])
+        case folder(PageFolder)
         case page(MemoryPage, place: PagePath)
         case list([PageSource])
     }
@@ -16,8 +15,8 @@ public struct PageSource: Sendable {
     /// The files of a folder and of those in it. `index.html` stands for its folder; folders are not listed.
     ///
     /// Files are read when they are asked for, so what is put there is there at once, and a link may be set to a newer folder.
-    /// Only regular files that lie in the folder, links resolved, are pages; names that begin with a dot are none. The answer
-    /// has an `ETag` of the file's times and size, and `If-None-Match` is answered 304; `Range` is not looked at.
+    /// Only regular files that lie in the folder, links resolved, are pages; a request for a name that begins with a dot finds none, but
+    /// for `/.well-known`. The answer has an `ETag` of the file's times and size, and `If-None-Match` is answered 304; `Range` is not looked at.
     ///
     /// - Parameters:
     ///   - path: the folder, relative to the working directory of the process or absolute.
@@ -33,8 +32,9 @@ public struct PageSource: Sendable {
         guard stat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFDIR else {
             throw TransportError(.addressInvalid, "'\(path)' is no folder whose files could be pages")
         }
-        let folder = PageFolder(path: path, showsDotFiles: showsDotFiles, cacheControl: cacheControl)
-        return PageSource(kind: .folder(folder, prefix: try place(prefix).parts))
+        let folder = PageFolder(
+            path: path, prefix: try place(prefix).parts, showsDotFiles: showsDotFiles, cacheControl: cacheControl)
+        return PageSource(kind: .folder(folder))
     }
 
     /// A page from memory.

@@ -27,8 +27,8 @@ final class Pages: Sendable {
         // Those before the first folder that may have it are in memory.
         while let source = candidates.first {
             switch source.kind {
-            case .folder(let folder, let prefix):
-                if let below = path.behind(prefix), Self.isShown(below, folder) {
+            case .folder(let folder):
+                if folder.below(path) != nil {
                     return .lookUp { [candidates, open] in Self.lookUp(path, request, candidates, open) }
                 }
             case .page(let page, let place):
@@ -40,17 +40,13 @@ final class Pages: Sendable {
         return .page(Self.nothing)
     }
 
-    private static func isShown(_ parts: ArraySlice<[UInt8]>, _ folder: PageFolder) -> Bool {
-        folder.showsDotFiles || parts.allSatisfy { $0.first != UInt8(ascii: ".") }
-    }
-
     private static func lookUp(
         _ path: PagePath, _ request: PlainRequest, _ sources: ArraySlice<PageSource>, _ open: OpenFiles
     ) -> PageReply {
         for source in sources {
             switch source.kind {
-            case .folder(let folder, let prefix):
-                guard let below = path.behind(prefix), isShown(below, folder) else { continue }
+            case .folder(let folder):
+                guard let below = folder.below(path) else { continue }
                 // The folder itself has a slash behind its name, too; the root has one in any case.
                 if let reply = folder.answer(below, isFolder: path.isFolder, request, open) { return reply }
             case .page(let page, let place):

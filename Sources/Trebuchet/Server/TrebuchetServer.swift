@@ -304,6 +304,8 @@ public final class TrebuchetServer: Sendable {
 
     /// Begins to listen, and returns the address. Throws `TransportError`, `addressInUse` for one; `StateStoreError` of code
     /// `inUse` while another server of this process has the store; `ClusterEngineError` when a node's engine is out of reach.
+    ///
+    /// SIGPIPE is ignored from then on, unless the program has a handler for it: the reader of a log that goes does not end the server.
     @discardableResult
     public func start() async throws -> SocketAddress {
         guard case .webSocket(let host, let port, let security) = transport.kind else {
@@ -321,6 +323,7 @@ public final class TrebuchetServer: Sendable {
             if let address { return address }
             throw TransportError(.closed, "the server is running already, or was shut down")
         }
+        BrokenPipes.ignore()
         var hasTakenStore = false
         do {
             hasTakenStore = try claim?.take() ?? false

@@ -30,14 +30,22 @@ extension TrebuchetTransport: LoopTransport {
     public func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
         switch kind {
         case .webSocket(let host, let port, let security):
-            try await open(request, receiver, host, port, security)
+            let tls: TLSClientSettings
+            switch security {
+            case .none: tls = TLSClientSettings()
+            case .client(let settings): tls = settings
+            case .server: throw TransportError(.tls, "a client needs TLSClientSettings")
+            }
+            let authority = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+            try await open(request, receiver, "\(security.scheme)://\(authority)/", tls)
+        case .url(let url, let tls): try await open(request, receiver, url, tls)
         case .local(let server):
             try await server.connectLocally(request, receiver)
         }
     }
 
     private func open(
-        _ request: ConnectionRequest, _ receiver: ConnectionReceiver, _ host: String, _ port: Int, _ security: Security
+        _ request: ConnectionRequest, _ receiver: ConnectionReceiver, _ url: String, _ tls: TLSClientSettings
     ) async throws {
         var limits = WebSocketLimits()
         limits.handshakeTimeout = request.timeout
@@ -45,19 +53,12 @@ extension TrebuchetTransport: LoopTransport {
         limits.frameBytes = request.messageSize
         limits.pingInterval = request.pingInterval
         limits.pongTimeout = request.pongTimeout
-        let authority = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-        let tls: TLSClientSettings
-        switch security {
-        case .none: tls = TLSClientSettings()
-        case .client(let settings): tls = settings
-        case .server: throw TransportError(.tls, "a client needs TLSClientSettings")
-        }
         let wanted = request.subprotocol
         guard let reactor = receiver.loop as? Reactor else {
             throw TransportError(.system, "a client over sockets lives on a reactor")
         }
         let socket = try await WebSocketClient.connect(
-            to: "\(security.scheme)://\(authority)/", subprotocols: [wanted], headers: request.headers,
+            to: url, subprotocols: [wanted], headers: request.headers,
             limits: limits, tls: tls, compression: compression, reactors: ReactorGroup([reactor])
         ) { [address] in WebSocketClientLink(receiver, $0, address, speaking: wanted) }
         guard socket.subprotocol == wanted else {

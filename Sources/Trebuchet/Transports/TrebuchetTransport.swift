@@ -17,6 +17,8 @@ protocol LocalServer: AnyObject, Sendable {
 public struct TrebuchetTransport: Sendable {
     enum Kind: Sendable {
         case webSocket(host: String, port: Int, Security)
+        /// For clients alone.
+        case url(String, TLSClientSettings)
         case local(any LocalServer)
     }
 
@@ -34,16 +36,18 @@ public struct TrebuchetTransport: Sendable {
         switch kind {
         case .webSocket(let host, let port, let security):
             "\(security.scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
+        case .url(let url, _): url
         case .local: "the server in this process"
         }
     }
 
     /// Whether the description tells one server from another.
-    public var addressIdentifiesServer: Bool { if case .webSocket = kind { true } else { false } }
+    public var addressIdentifiesServer: Bool { if case .local = kind { false } else { true } }
 
-    /// WebSocket over TCP. For a server the address to listen on (`"127.0.0.1"`, `"::1"`, `"0.0.0.0"`, a name; port 0
+    /// WebSocket over TCP. For a server the address to listen on (`"127.0.0.1"`, `"::1"`, `"0.0.0.0"`, `"::"`, a name; port 0
     /// takes a free one), for a client the server's. Without a host it is this machine's own: a server that others are to reach
-    /// listens on `"0.0.0.0"`.
+    /// listens on `"::"`, which takes connections over IPv6 and IPv4, or on `"0.0.0.0"`, over IPv4 alone. A server listens on each
+    /// address of a name; a client tries each, the next one beside a first that does not answer within 250 ms.
     public static func webSocket(host: String = "127.0.0.1", port: Int) -> TrebuchetTransport {
         TrebuchetTransport(kind: .webSocket(host: host, port: port, .none))
     }
@@ -63,6 +67,16 @@ public struct TrebuchetTransport: Sendable {
     @_disfavoredOverload
     public static func webSocket(host: String = "127.0.0.1", port: Int, tls: TLSClientSettings?) -> TrebuchetTransport {
         TrebuchetTransport(kind: .webSocket(host: host, port: port, tls.map { .client($0) } ?? .none))
+    }
+
+    /// WebSocket at a URL, for a client: `wss://example.com/realtime?tenant=7`, with the path that a proxy leads to the server.
+    ///
+    /// - Parameters:
+    ///   - url: its scheme is `wss` or `https` for TLS, `ws` or `http` without, in upper or lower case. A port, a path and a query may
+    ///     follow; a user name, a password or a fragment may not. A URL that is invalid makes `connect()` throw `addressInvalid`.
+    ///   - tls: whom to trust with TLS. Default: the roots of the system.
+    public static func webSocket(url: String, tls: TLSClientSettings = TLSClientSettings()) -> TrebuchetTransport {
+        TrebuchetTransport(kind: .url(url, tls))
     }
 
     /// The same, but that messages are compressed when the other side wants it, too: permessage-deflate (RFC 7692). For

@@ -63,7 +63,7 @@ extension AdminCommand {
             guard case .granted(let isNew, let warning) = answer else { throw AdminClient.unexpected(answer) }
             if let warning { Console.error("trebuchet admin grant: warning: \(LogLine.of(warning))") }
             try done(.done(isNew), else: "'\(account)' has role '\(role)' already")
-            print("granted role '\(role)' to '\(account)'")
+            Console.print("granted role '\(role)' to '\(account)'")
         })
 
     static let take = CommandSpec(
@@ -74,7 +74,7 @@ extension AdminCommand {
             let (account, role) = (arguments.operands[0], arguments.operands[1])
             let answer = try await AdminClient(arguments).ask(.setRole(role: role, account: account, isGranted: false))
             try done(answer, else: "'\(account)' has no role '\(role)'")
-            print("took role '\(role)' from '\(account)'")
+            Console.print("took role '\(role)' from '\(account)'")
         })
 
     static let removeAccount = CommandSpec(
@@ -86,7 +86,7 @@ extension AdminCommand {
             try Confirmation.ask("remove account '\(account)' and end its sessions?", arguments)
             let answer = try await AdminClient(arguments).ask(.removeAccount(name: account))
             try done(answer, else: "there is no account '\(account)'")
-            print("removed account '\(account)'")
+            Console.print("removed account '\(account)'")
         })
 
     static let endSession = CommandSpec(
@@ -98,6 +98,6 @@ extension AdminCommand {
             try Confirmation.ask("end session '\(session)'?", arguments)
             let answer = try await AdminClient(arguments).ask(.endSession(name: session))
             try done(answer, else: "there is no session '\(session)'")
-            print("ended session '\(session)'")
+            Console.print("ended session '\(session)'")
         })
 }

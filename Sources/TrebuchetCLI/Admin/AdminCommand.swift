@@ -62,7 +62,7 @@ enum AdminCommand {
             let answer = try await AdminClient(arguments).ask(.removeDocuments(collection: name, ids: [DocumentID(id)]))
             guard case .removed(let count) = answer else { throw AdminClient.unexpected(answer) }
             guard count > 0 else { throw AdminClient.Refused(description: "there is no document '\(id)' in '\(name)'") }
-            print("removed document '\(id)' of collection '\(name)'")
+            Console.print("removed document '\(id)' of collection '\(name)'")
         })
 
     private static let removeCollection = CommandSpec(
@@ -85,7 +85,7 @@ enum AdminCommand {
                 Console.error("trebuchet admin remove-collection: \(count) documents so far")
             }
             guard count > 0 else { throw AdminClient.Refused(description: "there is nothing in collection '\(name)'") }
-            print("removed collection '\(name)' with \(count) documents")
+            Console.print("removed collection '\(name)' with \(count) documents")
         })
 
     private static let export = CommandSpec(
@@ -156,7 +156,7 @@ enum AdminCommand {
             let seconds = try arguments.int("--for", in: 0...86_400) ?? 60
             let answer = try await AdminClient(arguments).ask(.kick(stay: member, room: room, seconds: seconds))
             try done(answer, else: "there is no member '\(member)' in room '\(room)'")
-            print("kicked '\(member)' out of room '\(room)' for \(seconds) s")
+            Console.print("kicked '\(member)' out of room '\(room)' for \(seconds) s")
         })
 
     static func done(_ answer: AdminAnswer, else problem: String) throws {

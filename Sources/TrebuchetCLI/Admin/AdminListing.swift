@@ -37,13 +37,13 @@ struct AdminListing<Entry: Encodable> {
                 last = name(entry)
                 count += 1
                 if arguments.has("--json") {
-                    Swift.print(LogLine.ofJSON(JSONArgument.text(try JSONValue(encoding: entry))))
+                    Console.print(LogLine.ofJSON(JSONArgument.text(try JSONValue(encoding: entry))))
                 } else {
                     table.add(cells(entry))
                 }
             }
         }
-        if !arguments.has("--json"), count > 0 { for line in table.lines { Swift.print(line) } }
+        if !arguments.has("--json"), count > 0 { for line in table.lines { Console.print(line) } }
         if hasMore, let last { Console.error("there are more: --after '\(last)'") }
     }
 }

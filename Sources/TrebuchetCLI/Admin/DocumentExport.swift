@@ -62,7 +62,7 @@ enum DocumentExport {
         while true {
             switch try await client.answer() {
             case .document(let document):
-                print(
+                Console.print(
                     JSONArgument.text(try JSONValue(encoding: ExportedDocument(collection: name, document: document))))
                 count += 1
                 total += 1

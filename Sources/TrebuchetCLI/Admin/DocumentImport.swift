@@ -58,7 +58,7 @@ struct DocumentImport {
     }
 
     private func tell() {
-        print("\(outcome.created) created, \(outcome.replaced) replaced, \(outcome.skipped) skipped")
+        Console.print("\(outcome.created) created, \(outcome.replaced) replaced, \(outcome.skipped) skipped")
     }
 
     private mutating func read(_ lines: LineReader, unless isOver: @escaping @Sendable () -> Bool) async throws {

@@ -17,8 +17,15 @@ final class LineReader: Sendable {
         /// What of it were lines that were given.
         var start = 0
         var isAtEnd = false
+        var isFirst = true
 
         mutating func takeLine() -> [UInt8]? {
+            guard let line = takeNext() else { return nil }
+            defer { isFirst = false }
+            return isFirst ? line.withoutByteOrderMark : line
+        }
+
+        private mutating func takeNext() -> [UInt8]? {
             if let end = unread[start...].firstIndex(of: UInt8(ascii: "\n")) {
                 defer { start = end + 1 }
                 return Array(unread[start..<end])

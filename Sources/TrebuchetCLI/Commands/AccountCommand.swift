@@ -57,17 +57,17 @@ enum AccountCommand {
         switch (words.first, words.count) {
         case (nil, 0):
             try await withAuth(arguments) { auth in
-                for session in try await auth.sessions() { print(try line(session)) }
+                for session in try await auth.sessions() { Console.print(try line(session)) }
             }
         case ("end", 2):
             try await withAuth(arguments) { auth in
                 try await auth.endSession(words[1])
-                print("ended \(LogLine.of(words[1]))")
+                Console.print("ended \(LogLine.of(words[1]))")
             }
         case ("end-others", 1):
             try await withAuth(arguments) { auth in
                 let count = try await auth.endOtherSessions()
-                print("ended \(count) \(count == 1 ? "session" : "sessions")")
+                Console.print("ended \(count) \(count == 1 ? "session" : "sessions")")
             }
         default: throw UsageError("this is not among what it does\nusage: trebuchet sessions [end ID | end-others]")
         }
@@ -82,7 +82,7 @@ enum AccountCommand {
     private static func runDelete(_ arguments: ParsedArguments) async throws {
         try await withAuth(arguments) { auth in
             guard let user = auth.wrappedValue.user else { throw AuthError.notSignedIn }
-            guard arguments.has("--yes") || isMeant(user) else { return print("nothing was deleted") }
+            guard arguments.has("--yes") || isMeant(user) else { return Console.print("nothing was deleted") }
             do {
                 try await auth.deleteAccount(code: arguments.string("--code"))
             } catch AuthError.notFresh where arguments.string("--code") == nil {
@@ -94,13 +94,12 @@ enum AccountCommand {
                 }
                 if done == nil { return }
             }
-            print("deleted \(SignInCommand.name(of: user))")
+            Console.print("deleted \(SignInCommand.name(of: user))")
         }
     }
 
     private static func isMeant(_ user: User) -> Bool {
-        print("delete \(SignInCommand.name(of: user))? type yes: ", terminator: "")
-        fflush(stdout)
+        Console.print("delete \(SignInCommand.name(of: user))? type yes: ", terminator: "")
         return readLine() == "yes"
     }
 
@@ -117,7 +116,7 @@ enum AccountCommand {
                     try await auth.changeAddress(to: address, code: code)
                 }
             }
-            if let user { print("signed in as \(SignInCommand.name(of: user))") }
+            if let user { Console.print("signed in as \(SignInCommand.name(of: user))") }
         }
     }
 }

@@ -28,7 +28,7 @@ enum CallCommand {
         let result = try await withDeadline(.seconds(timeout)) {
             try await client.call(actor: arguments.operands[0], target: arguments.operands[1], arguments: values)
         }
-        if let result { print(LogLine.ofJSON(String(decoding: result, as: UTF8.self))) }
+        if let result { Console.print(LogLine.ofJSON(String(decoding: result, as: UTF8.self))) }
         await client.close()
     }
 

@@ -23,9 +23,9 @@ enum ClusterCommand {
             let engine = try engine(arguments)
             let nodes = try await engine.nodes()
             var (owned, free) = try await owners(engine)
-            for node in nodes { print("\(node.node.name)  \(owned.removeValue(forKey: node.node) ?? 0) slots") }
+            for node in nodes { Console.print("\(node.node.name)  \(owned.removeValue(forKey: node.node) ?? 0) slots") }
             for (node, count) in owned.sorted(by: { $0.key.name < $1.key.name }) {
-                print("\(node.name)  \(count) slots, and is not heard of any more")
+                Console.print("\(node.name)  \(count) slots, and is not heard of any more")
             }
             await engine.close()
             guard free > 0 else { return }
@@ -47,7 +47,7 @@ enum ClusterCommand {
             for name in arguments.operands {
                 let owner = try await engine.holder(of: ClusterSlot(of: name))?.lease.owner
                 if owner == nil { free += 1 }
-                print("\(LogLine.of(name))  \(owner?.name ?? "-")")
+                Console.print("\(LogLine.of(name))  \(owner?.name ?? "-")")
             }
             await engine.close()
             guard free > 0 else { return }
@@ -90,7 +90,7 @@ enum ClusterCommand {
                 try await Task.sleep(for: .milliseconds(500))
             }
             await engine.close()
-            print("\(name) has given away what it owned, and is none of the cluster any more")
+            Console.print("\(name) has given away what it owned, and is none of the cluster any more")
         })
 
     /// How many slots each node owns, and how many have no owner.

@@ -32,7 +32,7 @@ enum CollectionCommand {
                                 + "'collection get', and again with the --after that it prints, until it prints none"
                         )
                     }
-                    for document in value.items { print(LogLine.ofJSON(JSONArgument.text(document.value))) }
+                    for document in value.items { Console.print(LogLine.ofJSON(JSONArgument.text(document.value))) }
                     return
                 }
             }
@@ -53,7 +53,7 @@ enum CollectionCommand {
             let query = try QueryArguments.query(arguments)
             guard !arguments.has("--count") else { return try await printCount(arguments, query) }
             let page = try await getPage(arguments, query)
-            for document in page.items { print(LogLine.ofJSON(JSONArgument.text(document.value))) }
+            for document in page.items { Console.print(LogLine.ofJSON(JSONArgument.text(document.value))) }
             if let cursor = page.cursor { Console.error("--after \(cursor)") }
         })
 
@@ -68,7 +68,7 @@ enum CollectionCommand {
 
     private static func printCount(_ arguments: ParsedArguments, _ query: CollectionQuery) async throws {
         let counting = CollectionQuery(where: query.conditions, limit: 0, counts: true)
-        print(try await getPage(arguments, counting).count ?? 0)
+        Console.print("\(try await getPage(arguments, counting).count ?? 0)")
     }
 
     private static let watch = CommandSpec(
@@ -115,7 +115,7 @@ enum CollectionCommand {
             try await withCollection(arguments, .one) { documents, _ in
                 try await documents.create(document, expiresIn: lifetime)
             }
-            if let madeUp { print(madeUp) }
+            if let madeUp { Console.print(madeUp) }
         })
 
     private static let expire = CommandSpec(
@@ -277,7 +277,7 @@ enum CollectionCommand {
             lastError = error
             guard !value.isLoading, value.items.elements != shown else { continue }
             shown = value.items.elements
-            print(LogLine.ofJSON(JSONArgument.text(.array(value.items.map(\.value)))))
+            Console.print(LogLine.ofJSON(JSONArgument.text(.array(value.items.map(\.value)))))
             printed += 1
             if printed == count { return }
         }

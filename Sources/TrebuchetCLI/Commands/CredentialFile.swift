@@ -1,29 +1,46 @@
+import Commands
 import Glibc
 import TrebuchetServices
 
 /// Where `sign-in` keeps who is signed in at a server: a file in `$XDG_STATE_HOME/trebuchet/credentials`, or in
-/// `~/.local/state/trebuchet/credentials`.
+/// `.local/state/trebuchet/credentials` of the user's home.
 enum CredentialFile {
-    static func store(for url: RemoteURL) -> FileCredentialStore {
-        FileCredentialStore(path: "\(folder)/\(name(of: url)).json")
+    static func store(for url: RemoteURL) throws(UsageError) -> FileCredentialStore {
+        FileCredentialStore(path: "\(try folder)/\(name(of: url)).json")
     }
 
     private static var folder: String {
-        // The specification has relative paths ignored.
-        if let state = variable("XDG_STATE_HOME"), state.hasPrefix("/") { return "\(state)/trebuchet/credentials" }
-        return "\(variable("HOME") ?? ".")/.local/state/trebuchet/credentials"
+        get throws(UsageError) {
+            // The specification has relative paths ignored.
+            if let state = path(getenv("XDG_STATE_HOME")) { return "\(state)/trebuchet/credentials" }
+            // Services and containers run without HOME; the user still has a home then.
+            guard let home = path(getenv("HOME")) ?? path(getpwuid(geteuid())?.pointee.pw_dir) else {
+                throw UsageError(
+                    "there is no folder for credentials: user \(geteuid()) has no home; set XDG_STATE_HOME to an absolute path"
+                )
+            }
+            return "\(home)/.local/state/trebuchet/credentials"
+        }
     }
 
-    private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+    /// Nil unless it is absolute.
+    private static func path(_ text: UnsafeMutablePointer<CChar>?) -> String? {
+        text.map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
+    }
 
-    /// `ws-127.0.0.1-8080`; another one for each address.
+    /// `ws-127.0.0.1-8080`, and for a path `ws-127.0.0.1-8080-%2fpath`; another one for each address.
     static func name(of url: RemoteURL) -> String {
-        let host = url.host.lowercased().utf8.map { byte in
+        let place = "\(url.isSecure ? "wss" : "ws")-\(encoded(url.host.lowercased()))-\(url.port)"
+        let path = url.target.prefix { $0 != "?" }
+        return path == "/" ? place : "\(place)-\(encoded(path))"
+    }
+
+    private static func encoded(_ text: some StringProtocol) -> String {
+        text.utf8.map { byte in
             switch byte {
             case 0x30...0x39, 0x61...0x7A, 0x2D, 0x2E: String(UnicodeScalar(byte))
             default: "%" + String(byte, radix: 16)
             }
-        }
-        return "\(url.isSecure ? "wss" : "ws")-\(host.joined())-\(url.port)"
+        }.joined()
     }
 }

@@ -41,7 +41,7 @@ enum ObserveCommand {
             let now = ContinuousClock.now
             let elapsed = Int((now - (first ?? now)) / .milliseconds(1))
             first = first ?? now
-            print(
+            Console.print(
                 (arguments.has("--time") ? "\(elapsed) " : "") + LogLine.ofJSON(String(decoding: value, as: UTF8.self)))
             seen += 1
             if seen == count { break }

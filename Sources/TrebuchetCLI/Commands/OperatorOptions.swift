@@ -1,5 +1,6 @@
 import Commands
 import Foundation
+import Platform
 import Trebuchet
 
 /// The options of `serve` that are for who operates it: the log, the address of numbers and health, how it ends.
@@ -94,7 +95,7 @@ struct OperatorOptions: Sendable {
                     if let log {
                         log.line(.warning, line)
                     } else {
-                        StandardError.write(soon: "trebuchet serve: \(line)")
+                        StandardStream.error.write(soon: "trebuchet serve: \(line)")
                     }
                 }
             } catch {
@@ -134,7 +135,7 @@ struct OperatorOptions: Sendable {
     func say(_ line: String) { say(.notice, line) }
 
     func say(_ level: ServerEvent.Level, _ line: String) {
-        if let log { log.line(level, line) } else { StandardError.write(soon: "trebuchet serve: \(line)") }
+        if let log { log.line(level, line) } else { StandardStream.error.write(soon: "trebuchet serve: \(line)") }
     }
 
     /// Has a server tell its log, and shows it to operators. Returns what is to be said of that.
@@ -203,8 +204,10 @@ struct OperatorOptions: Sendable {
         guard status.st_mode & 0o022 == 0 else {
             throw UsageError("\(option) \(path): others may write it, and so choose the token: chmod go-w")
         }
-        let line = String(decoding: bytes.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self)
-            .trimmingCharacters(in: .whitespaces)
+        let line = String(
+            decoding: Array(bytes).withoutByteOrderMark.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self
+        )
+        .trimmingCharacters(in: .whitespaces)
         guard !line.isEmpty else { throw UsageError("\(option) \(path): its first line is empty") }
         return line
     }

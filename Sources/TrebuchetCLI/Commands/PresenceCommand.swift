@@ -57,7 +57,7 @@ enum PresenceCommand {
             guard !value.isLoading, !value.isError, value.peersList != shown else { continue }
             shown = value.peersList
             let peers = value.peersList.map { #"{"id":"\#($0.id)","data":\#(JSONArgument.text($0.data))}"# }
-            print(LogLine.ofJSON(#"{"peers":[\#(peers.joined(separator: ","))]}"#))
+            Console.print(LogLine.ofJSON(#"{"peers":[\#(peers.joined(separator: ","))]}"#))
             printed += 1
             if printed == count { return }
         }

@@ -1,5 +1,6 @@
 import Commands
 import Glibc
+import Platform
 import TrebuchetServices
 import TrebuchetWire
 
@@ -18,7 +19,7 @@ enum ProviderFile {
         let count = fread(&bytes, 1, largestFile, file)
         guard count < largestFile else { throw problem(": it is larger than a MiB") }
         do throws(Problem) {
-            return try providers(Array(bytes[..<count]))
+            return try providers(Array(bytes[..<count]).withoutByteOrderMark)
         } catch {
             throw problem(":\(error.line): \(error.text)")
         }

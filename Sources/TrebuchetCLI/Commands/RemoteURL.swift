@@ -2,10 +2,11 @@ import Commands
 import Glibc
 import Trebuchet
 import TrebuchetServices
+import WebSockets
 
-/// The address of a server: `ws://127.0.0.1:8080` or `wss://example.com`.
+/// The address of a server: `ws://127.0.0.1:8080` or `wss://example.com/realtime`.
 struct RemoteURL {
-    static let option = OptionSpec("--url", "URL", "the server (ws://127.0.0.1:8080)")
+    static let option = OptionSpec("--url", "URL", "the server, as wss://example.com/path (ws://127.0.0.1:8080)")
     /// `--url` and what belongs to `wss:`.
     static let options = [
         option, OptionSpec("--ca-file", "FILE", "trust the certificate authorities in FILE alone, with wss"),
@@ -29,35 +30,19 @@ struct RemoteURL {
         }.joined() + (arguments.has("--insecure") ? " --insecure" : "")
     }
 
-    let host: String
-    let port: Int
-    let isSecure: Bool
+    private let url: WebSocketURL
+
+    var host: String { url.host }
+    var port: Int { url.port }
+    var isSecure: Bool { url.isSecure }
+    /// The path and the query, at least `/`.
+    var target: String { url.target }
 
     init(_ text: String) throws(UsageError) {
-        let problem = UsageError("'\(text)' is not a server's address; give one such as \(Self.default)")
-        isSecure = text.hasPrefix("wss://")
-        guard isSecure || text.hasPrefix("ws://") else { throw problem }
-        var rest = text.dropFirst(isSecure ? "wss://".count : "ws://".count)
-        if let slash = rest.firstIndex(of: "/") {
-            guard rest[slash...] == "/" else { throw problem }
-            rest = rest[..<slash]
-        }
-        if rest.hasPrefix("["), let end = rest.firstIndex(of: "]") {
-            host = String(rest[rest.index(after: rest.startIndex)..<end])
-            rest = rest[rest.index(after: end)...]
-        } else {
-            let end = rest.firstIndex(of: ":") ?? rest.endIndex
-            host = String(rest[..<end])
-            rest = rest[end...]
-        }
-        guard !host.isEmpty else { throw problem }
-        if rest.isEmpty {
-            port = isSecure ? 443 : 80
-        } else {
-            guard rest.first == ":", let number = Int(rest.dropFirst()), (1...65535).contains(number) else {
-                throw problem
-            }
-            port = number
+        do throws(TransportError) {
+            url = try WebSocketURL(text)
+        } catch {
+            throw UsageError("--url: \(error.message); give one such as \(Self.default)")
         }
     }
 
@@ -67,9 +52,7 @@ struct RemoteURL {
     }
 
     private func transport(_ arguments: ParsedArguments) -> TrebuchetTransport {
-        let transport: TrebuchetTransport =
-            isSecure
-            ? .webSocket(host: host, port: port, tls: Self.trust(arguments)) : .webSocket(host: host, port: port)
+        let transport = TrebuchetTransport.webSocket(url: url.description, tls: Self.trust(arguments))
         return arguments.has("--compression") ? transport.compressed() : transport
     }
 
@@ -95,7 +78,7 @@ struct RemoteURL {
     /// The same with what signs in and out.
     static func connectedBackend(_ arguments: ParsedArguments) async throws -> TrebuchetBackend {
         let url = try RemoteURL(arguments.string(option.name) ?? Self.default)
-        let credentials = CredentialFile.store(for: url)
+        let credentials = try CredentialFile.store(for: url)
         // A file that is no good is an error, not a call by nobody.
         _ = try credentials.load()
         let backend = TrebuchetBackend(

@@ -26,7 +26,7 @@ enum RulesCommand {
                 let book = try RuleBook(contentsOfFile: arguments.operands[0])
                 for warning in book.warnings { Console.error(LogLine.of("warning: \(warning)")) }
                 let (collections, rooms) = (book.collectionCount, book.roomCount)
-                print(
+                Console.print(
                     "\(arguments.operands[0]) is right: \(collections) of collections, \(rooms) of rooms, "
                         + "\(book.roles.count) roles")
             } catch {
@@ -42,7 +42,7 @@ enum RulesCommand {
             A file to begin with:
               trebuchet rules show > rules.json
             """,
-        run: { _ in print(RuleBook.defaults) })
+        run: { _ in Console.print(RuleBook.defaults) })
 
     /// All that is wrong was printed before.
     private struct FailedCheck: Error, CustomStringConvertible {

@@ -14,7 +14,7 @@ enum ServeCommand {
         name: "serve",
         summary: "host the services, and the example actors todos, counter and game",
         options: [
-            OptionSpec("--host", "HOST", "address to listen on (127.0.0.1)"),
+            OptionSpec("--host", "HOST", "address to listen on; :: is all of IPv6 and IPv4, a name is each of its addresses (127.0.0.1)"),
             OptionSpec("--port", "PORT", "port to listen on; 0 takes a free one (8080)"),
             OptionSpec("--tls-cert", "FILE", "serve wss with this certificate chain (PEM); SIGHUP reads it again"),
             OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
@@ -129,7 +129,8 @@ enum ServeCommand {
             }
         }
         server.pages(.clientLibrary)
-        if withStart { server.pages(.startPage) }
+        // Not in place of a page that a folder is to have.
+        if withStart, arguments.string("--static") == nil { server.pages(.startPage) }
         let isForOthers = arguments.string("--origins") != nil || arguments.string("--trusted-proxies") != nil
         let host = arguments.string("--host") ?? "127.0.0.1"
         if arguments.has("--schema") {
@@ -220,22 +221,23 @@ enum ServeCommand {
         let ofBench = hostsExamples && arguments.has("--bench") ? ["board", "bank", "orders"] : []
         let names = (hostsExamples ? ["todos", "counter", "game"] : []) + ofBench + services.names
         let list = names.isEmpty ? "nothing" : names.joined(separator: ", ")
-        print("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
-        print(
+        Console.announce("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
+        Console.announce(
             file.map { "state: persisted in \($0.path)" }
                 ?? cluster.map { _ in "state: \(services.sharedParts) kept at the cluster's engine; all else in memory"
                 }
                 ?? "state: in memory, gone when this process ends; --data FILE keeps it")
         if let node = cluster?.0.node {
-            print("cluster: node \(node.name); shared by all nodes: \(services.sharedParts); all else is each its own")
+            Console.announce(
+                "cluster: node \(node.name); shared by all nodes: \(services.sharedParts); all else is each its own")
         }
-        for line in services.inForce { print(line) }
-        if let admin { print("admin: at \(admin.path), for 'trebuchet admin' on this machine") }
-        for line in operatorLines { print(line) }
-        if let folder = arguments.string("--static") { print("pages: those of \(folder), at \(site)") }
+        for line in services.inForce { Console.announce(line) }
+        if let admin { Console.announce("admin: at \(admin.path), for 'trebuchet admin' on this machine") }
+        for line in operatorLines { Console.announce(line) }
+        if let folder = arguments.string("--static") { Console.announce("pages: those of \(folder), at \(site)") }
         if hostsExamples {
-            print("open: \(site) in a browser")
-            print(
+            Console.announce("open: \(site) in a browser")
+            Console.announce(
                 "try: trebuchet observe --url \(url) todos observeState    "
                     + "and: trebuchet call --url \(url) todos 'addTodo(title:)' '\"Milk\"'")
         }

@@ -27,7 +27,7 @@ enum SignInCommand {
             let backend = try await RemoteURL.connectedBackend(arguments)
             let auth = backend.scope { Shared(.trebuchetAuth) }
             try await auth.signOut()
-            print("signed out")
+            Console.print("signed out")
             await backend.client.close()
         })
 
@@ -39,9 +39,9 @@ enum SignInCommand {
         for await value in auth.updates where value.state != .loading { break }
         if email == nil, let user = auth.wrappedValue.user {
             // A new guest would take the place of somebody, who may have no other way back.
-            print("already signed in as \(name(of: user)); 'trebuchet sign-out' comes first")
+            Console.print("already signed in as \(name(of: user)); 'trebuchet sign-out' comes first")
         } else if let user = try await signIn(auth, email: email, arguments) {
-            print("signed in as \(name(of: user))")
+            Console.print("signed in as \(name(of: user))")
             // For `trebuchet sessions`; signing in does not fail because of it.
             try? await auth.labelSession("trebuchet at \(hostName)")
         }
@@ -69,19 +69,18 @@ enum SignInCommand {
     static func askForCode<Output>(
         _ sent: SendMagicCodeResponse, at email: String, else command: String, _ use: (String) async throws -> Output
     ) async throws -> Output? {
-        print("a code was sent to \(email); it is good for \(sent.validSeconds / 60) minutes")
+        Console.print("a code was sent to \(email); it is good for \(sent.validSeconds / 60) minutes")
         while true {
-            if isatty(STDIN_FILENO) != 0 { print("code: ", terminator: "") }
-            fflush(stdout)
+            if isatty(STDIN_FILENO) != 0 { Console.print("code: ", terminator: "") }
             guard let line = readLine() else {
-                print("then: \(command)")
+                Console.print("then: \(command)")
                 return nil
             }
             do {
                 return try await use(String(line.filter { !$0.isWhitespace }))
             } catch let error as AuthError {
                 guard case .wrongCode(let triesLeft) = error, triesLeft > 0 else { throw error }
-                print("\(error)")
+                Console.print("\(error)")
             }
         }
     }

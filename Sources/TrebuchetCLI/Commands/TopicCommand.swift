@@ -78,7 +78,7 @@ enum TopicCommand {
                 return channel.events
             }
             for event in events {
-                print(LogLine.ofJSON(#"{"peer":"\#(event.peerId)","data":\#(JSONArgument.text(event.data))}"#))
+                Console.print(LogLine.ofJSON(#"{"peer":"\#(event.peerId)","data":\#(JSONArgument.text(event.data))}"#))
                 printed += 1
                 if printed == count { return }
             }

@@ -26,7 +26,7 @@ enum InspectCommand {
         name: "inspect overview", summary: "show the server as a whole, as 'trebuchet top' does all the time",
         options: options,
         run: { arguments in
-            try await print(arguments, "overview") { TopFigures.lines(of: $0) }
+            try await show(arguments, "overview") { TopFigures.lines(of: $0) }
         })
 
     private static let actors = CommandSpec(
@@ -36,7 +36,7 @@ enum InspectCommand {
             OptionSpec("--search", "TEXT", "those alone whose names have this in them"),
         ],
         run: { arguments in
-            try await print(
+            try await show(
                 arguments, "actors",
                 query(arguments) + [("type", arguments.string("--type")), ("search", arguments.string("--search"))]
             ) { shown in
@@ -65,13 +65,13 @@ enum InspectCommand {
         run: { arguments in
             let versions = try arguments.int("--versions", in: 0...200) ?? 20
             let path = "actors/" + InspectorClient.encoded(arguments.operands[0])
-            try await print(arguments, path, [("versions", "\(versions)")]) { lines(ofActor: $0) }
+            try await show(arguments, path, [("versions", "\(versions)")]) { lines(ofActor: $0) }
         })
 
     private static let connections = CommandSpec(
         name: "inspect connections", summary: "list the connections, the oldest first", options: options + pages,
         run: { arguments in
-            try await print(arguments, "connections", query(arguments)) { shown in
+            try await show(arguments, "connections", query(arguments)) { shown in
                 var table = TextTable([
                     "CONNECTION", "ADDRESS", "PRINCIPAL", "PROTOCOL", "AGE", "STREAMS", "CALLS", "HELD", "LAST ERROR",
                     "",
@@ -105,7 +105,7 @@ enum InspectCommand {
         run: { arguments in
             let limit = try arguments.int("--limit", in: 1...2_000)
             guard arguments.has("--follow") else {
-                return try await print(arguments, "calls", [("limit", limit.map { "\($0)" })]) { shown in
+                return try await show(arguments, "calls", [("limit", limit.map { "\($0)" })]) { shown in
                     var table = callTable
                     for call in shown["calls"].list { table.add(cells(of: call)) }
                     return table.lines
@@ -117,7 +117,7 @@ enum InspectCommand {
     private static let store = CommandSpec(
         name: "inspect store", summary: "show what keeps persisted states", options: options,
         run: { arguments in
-            try await print(arguments, "store") { shown in
+            try await show(arguments, "store") { shown in
                 let store = shown["store"]
                 guard store.isThere else { return ["nothing is kept: states are in memory alone"] }
                 let writes = max(1, store["writes"].number)
@@ -132,7 +132,7 @@ enum InspectCommand {
     private static let nodes = CommandSpec(
         name: "inspect nodes", summary: "show which nodes of its cluster the server sees", options: options,
         run: { arguments in
-            try await print(arguments, "nodes") { shown in
+            try await show(arguments, "nodes") { shown in
                 guard let own = shown["node"].text else { return ["the server is no node of a cluster"] }
                 return shown["nodes"].list.compactMap(\.text).map { name in
                     LogLine.of(name) + (name == own ? "  this one, with \(shown["slots"].count) slots" : "")
@@ -149,15 +149,15 @@ enum InspectCommand {
         ]
     }
 
-    private static func print(
+    private static func show(
         _ arguments: ParsedArguments, _ path: String, _ query: [(name: String, value: String?)] = [],
         _ lines: (Shown) -> [String]
     ) async throws {
         let inspector = try InspectorClient(arguments)
         if arguments.has("--json") {
-            return Swift.print(LogLine.ofJSON(String(decoding: try await inspector.get(path, query), as: UTF8.self)))
+            return Console.print(LogLine.ofJSON(String(decoding: try await inspector.get(path, query), as: UTF8.self)))
         }
-        for line in lines(try await inspector.shown(path, query)) { Swift.print(LogLine.of(line)) }
+        for line in lines(try await inspector.shown(path, query)) { Console.print(LogLine.of(line)) }
     }
 
     private static func foot(_ shown: Shown, _ what: String, all: Int) -> String {
@@ -225,7 +225,7 @@ enum InspectCommand {
         let isRaw = arguments.has("--json")
         // What comes later is not known: columns grow as they have to.
         var widths = [8, 10, 12, 20, 28, 8, 0]
-        if !isRaw { Swift.print(callTable.line(widened: &widths)) }
+        if !isRaw { Console.print(callTable.line(widened: &widths)) }
         var (last, noted, pauses) = (0, 0, 0)
         while true {
             let shown = try await inspector.shown("calls", [("after", "\(last)"), ("limit", "2000")])
@@ -243,10 +243,10 @@ enum InspectCommand {
             (last, noted, pauses) = (shown["last"].count, shown["noted"].count, shown["pauses"].count)
             for call in calls.reversed() {
                 if isRaw {
-                    Swift.print(LogLine.ofJSON(call.json))
+                    Console.print(LogLine.ofJSON(call.json))
                 } else {
                     let row = TextTable(cells(of: call).map { LogLine.of($0) })
-                    Swift.print(row.line(widened: &widths))
+                    Console.print(row.line(widened: &widths))
                 }
             }
             try await Task.sleep(for: .seconds(1))

@@ -43,7 +43,9 @@ enum InspectLogs {
                 (last, pauses) = (0, 0)
                 shown = try await inspector.shown("log", query + [("limit", "2000")])
             }
-            for line in shown["lines"].list.reversed() { print(isRaw ? LogLine.ofJSON(line.json) : text(of: line)) }
+            for line in shown["lines"].list.reversed() {
+                Console.print(isRaw ? LogLine.ofJSON(line.json) : text(of: line))
+            }
             if shown["pauses"].count > pauses {
                 Console.error("trebuchet inspect: there was too much to note all of it")
             }

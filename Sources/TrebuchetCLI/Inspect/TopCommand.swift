@@ -30,9 +30,9 @@ enum TopCommand {
                 let now = try await inspector.shown("overview")
                 let lines = TopFigures.lines(of: now, since: before)
                 before = now
-                if let screen { screen.show(lines) } else { print(lines.joined(separator: "\n")) }
+                if let screen { screen.show(lines) } else { Console.print(lines.joined(separator: "\n")) }
                 if isOnce { return }
-                if screen == nil { print() }
+                if screen == nil { Console.print() }
             }
         }
         signals.onFirst { looking.cancel() }
@@ -57,10 +57,7 @@ enum TopCommand {
 
         func leave() { write("\u{1B}[?25h\u{1B}[?1049l") }
 
-        private func write(_ text: String) {
-            print(text, terminator: "")
-            fflush(nil)
-        }
+        private func write(_ text: String) { Console.print(text, terminator: "") }
     }
 }
 

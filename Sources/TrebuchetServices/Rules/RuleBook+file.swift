@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Platform
 
 extension RuleBook {
     /// Bytes that a file of rules may have.
@@ -37,7 +38,7 @@ extension RuleBook {
 
     /// - Parameter file: what problems say where they are.
     public init(json text: [UInt8], file: String = "rules") throws(RuleBookError) {
-        var reader = RuleReader(text, file: file)
+        var reader = RuleReader(text.withoutByteOrderMark, file: file)
         self = try reader.book()
     }
 

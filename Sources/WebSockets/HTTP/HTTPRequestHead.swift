@@ -63,25 +63,35 @@ public struct HTTPRequestHead: Sendable, Equatable {
         }
     }
 
-    /// RFC 9112 §6: a length that can be read in two ways is an attack; an upgrade has no body; and we take none.
+    /// RFC 9112 §6: a length that can be read in two ways is an attack; and a body is not accepted. A length of 0 is none, and some
+    /// clients send it with each request. The same length more than once is one (RFC 9110 §8.6).
     private static func checkBody(_ headers: HTTPHeaders) throws(HTTPRejection) {
-        let lengths = headers.values("Content-Length")
+        let lengths = headers.values("Content-Length").flatMap {
+            $0.split(separator: ",", omittingEmptySubsequences: false).map(trimmed)
+        }
         let isChunked = headers["Transfer-Encoding"] != nil
-        if lengths.isEmpty && !isChunked { return }
-        guard lengths.count <= 1, !(isChunked && !lengths.isEmpty) else {
+        guard let length = lengths.first else {
+            if isChunked { throw noBody(headers) }
+            return
+        }
+        guard !isChunked, lengths.allSatisfy({ $0 == length }) else {
             throw HTTPRejection(400, "length of the body is given twice")
         }
-        if let length = lengths.first {
-            guard !length.isEmpty, length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-                throw HTTPRejection(400, "Content-Length is not a number")
-            }
+        guard !length.isEmpty, length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw HTTPRejection(400, "Content-Length is not a number")
         }
-        guard !headers.list("Upgrade", contains: "websocket") else {
-            throw HTTPRejection(400, "an upgrade has no body")
-        }
-        guard !isChunked, lengths.allSatisfy({ $0.utf8.allSatisfy { $0 == 0x30 } }) else {
-            throw HTTPRejection(413, "a body is not taken here")
-        }
+        guard length.utf8.allSatisfy({ $0 == 0x30 }) else { throw noBody(headers) }
+    }
+
+    private static func trimmed(_ text: Substring) -> Substring {
+        let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
+        let text = text.drop(while: isSpace)
+        return text[..<(text.lastIndex { !isSpace($0) }.map(text.index(after:)) ?? text.startIndex)]
+    }
+
+    private static func noBody(_ headers: HTTPHeaders) -> HTTPRejection {
+        headers.list("Upgrade", contains: "websocket")
+            ? HTTPRejection(400, "an upgrade has no body") : HTTPRejection(413, "a body is not taken here")
     }
 }
 

@@ -112,7 +112,6 @@ import TrebuchetTesting
             let client = try PageClient(address)
             for path in [
                 "/out.txt", "/outside/secret.txt", "/outside", "/outside/", "/up/\(name)/secret.txt", "/up", "/sly",
-                "/dotted",
                 "/loop", "/device", "/process", "/fifo", "/beside/x.txt", "/../\(name)/secret.txt",
                 "/%2e%2e/\(name)/secret.txt", "/..%2f\(name)/secret.txt", "/..%5c\(name)%5csecret.txt",
                 "/app/../../\(name)/secret.txt", "/.env", "/%2eenv", "/app/.git/config", "/app/.git/",
@@ -123,11 +122,69 @@ import TrebuchetTesting
                 #expect(reply.status == 404 && !reply.text.contains("secret"), "\(path)")
             }
             #expect(try await client.get("/inside.html").text == "<p>root</p>")
+            // A link is a name that somebody has chosen: what it leads to within the folder has a page.
+            #expect(try await client.get("/dotted").text == "secret")
         }
         try await withServer([try .folder(folder.path, showsDotFiles: true)]) { _, address in
             let client = try PageClient(address)
             #expect(try await client.get("/.env").text == "secret")
             #expect(try await client.get("/../\(name)/secret.txt").status == 404)
+        }
+    }
+
+    @Test(
+        "a volume of Kubernetes, whose files are links through a hidden folder, has its pages, also when it is changed")
+    func mountedVolume() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write("..2026_05_01/index.html", "<p>one</p>".utf8)
+        try folder.write("..2026_05_01/app/main.js", "export {}".utf8)
+        try folder.write("..2026_05_02/index.html", "<p>two</p>".utf8)
+        try folder.link("..data", to: "..2026_05_01")
+        try folder.link("index.html", to: "..data/index.html")
+        try folder.link("app", to: "..data/app")
+        try await withServer([try .folder(folder.path)]) { _, address in
+            let client = try PageClient(address)
+            #expect(try await client.get("/").text == "<p>one</p>")
+            #expect(try await client.get("/index.html").text == "<p>one</p>")
+            #expect(try await client.get("/app/main.js").text == "export {}")
+            for path in ["/..data/index.html", "/..2026_05_01/index.html"] {
+                #expect(try await client.get(path).status == 404, "\(path)")
+            }
+            try folder.link("..data_tmp", to: "..2026_05_02")
+            #expect(rename(folder.path + "/..data_tmp", folder.path + "/..data") == 0)
+            #expect(try await client.get("/").text == "<p>two</p>")
+        }
+    }
+
+    @Test("/.well-known is served, at the root of the server alone, and nothing hidden below it")
+    func wellKnown() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write(".well-known/acme-challenge/t0k-en_", "key".utf8)
+        try folder.write(".well-known/apple-app-site-association", "{}".utf8)
+        try folder.write(".well-known/.env", "secret".utf8)
+        try folder.write("app/.well-known/x", "secret".utf8)
+        try await withServer([try .folder(folder.path), try .folder(folder.path, at: "/sub")]) { _, address in
+            let client = try PageClient(address)
+            #expect(try await client.get("/.well-known/acme-challenge/t0k-en_").text == "key")
+            let association = try await client.get("/.well-known/apple-app-site-association")
+            #expect(association.text == "{}")
+            #expect(association.fields["content-type"] == "application/json; charset=utf-8")
+            for path in ["/.well-known/.env", "/app/.well-known/x", "/sub/.well-known/acme-challenge/t0k-en_"] {
+                #expect(try await client.get(path).status == 404, "\(path)")
+            }
+        }
+    }
+
+    @Test("/healthz is answered whatever the name of the host and the origin are, and pages are not")
+    func health() async throws {
+        let folder = try makeFolder()
+        try await withServer([try .folder(folder.path)]) { _, address in
+            for (path, status) in [("/healthz", 200), ("/", 403)] {
+                let reply = try await PageClient(address).get(path, host: "balancer.example")
+                #expect(reply.status == status)
+                let page = try await PageClient(address).get(path, ["Origin": "https://elsewhere.example"])
+                #expect(page.status == status)
+            }
         }
     }
 

@@ -97,7 +97,8 @@ import TrebuchetWire
     }
 
     @Test(
-        "documents say when they were created and changed, by a clock that never goes backwards, also after a restart")
+        "documents say when they were created and changed, by a clock that goes back at large steps alone, also after a restart"
+    )
     func times() async throws {
         let store = MemoryStore()
         let time = ManualTime(1_000)
@@ -135,6 +136,21 @@ import TrebuchetWire
         try await CollectionWorld.run(store: store, clock: time.clock) { world in
             let restarted = try await documents(world, [.add("c")], from: 6)
             #expect(restarted == ["a": [1_000, 2_000], "c": [3_000, 3_000]])
+            // A clock that was wrong for a while leaves nothing behind but the times of that while.
+            let year = 31_536_000_000
+            time.move(to: year)
+            let ahead = try await documents(world, [.delete(id: "a"), .update(id: "c", fields: [:])], from: 7)
+            #expect(ahead == ["c": [3_000, year]])
+            time.move(to: 4_000)
+            let back = try await documents(world, [.add("d")], from: 9)
+            #expect(back == ["c": [3_000, year], "d": [4_000, 4_000]])
+            time.move(to: year)
+            _ = try await documents(world, [.delete(id: "d")], from: 10)
+        }
+        time.move(to: 5_000)
+        try await CollectionWorld.run(store: store, clock: time.clock) { world in
+            let year = 31_536_000_000
+            #expect(try await documents(world, [.add("e")], from: 11) == ["c": [3_000, year], "e": [5_000, 5_000]])
         }
     }
 

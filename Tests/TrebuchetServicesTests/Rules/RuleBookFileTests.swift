@@ -25,6 +25,13 @@ import Trebuchet
         ])
     func syntax(text: String, problem: String) { #expect(problems(text) == [problem]) }
 
+    @Test("a byte order mark before the text is none of it")
+    func byteOrderMark() throws {
+        #expect(problems("\u{FEFF}{}") == [])
+        #expect(problems("\u{FEFF}{\n}}") == ["rules.json:2:2: text after the end of the message"])
+        #expect(problems("{}\u{FEFF}") == ["rules.json:1:3: text after the end of the message"])
+    }
+
     @Test("fields whose names look alike and have other bytes have each its rule")
     func alike() throws {
         let text = #"{"collections":{"a":{"fields":{"\u00e9":{"immutable":true},"e\u0301":{"type":"string"}}}}}"#

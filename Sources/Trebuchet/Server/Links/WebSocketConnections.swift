@@ -39,28 +39,31 @@ enum WebSocketConnections {
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
             compression: compression, memory: parts.memory, proxies: proxies,
-            check: { request, address in origins.refusal(of: request, at: address) },
+            check: { request, address in isHealthCheck(request) ? nil : origins.refusal(of: request, at: address) },
             admit: admit,
             plain: { request in
-                if request.head.path == "/healthz" { return .last(HTTPResponse(status: 200, text: "ok")) }
+                if isHealthCheck(request.head) { return .last(HTTPResponse(status: 200, text: "ok")) }
                 return pages.answer(request)
             },
             accept: { accept($0, on: shards, limits) },
             refused: { [events = parts.events] response, address in
                 events.countRefusal(status: response.status)
-                // Who asks for what is not there, or says nothing, is no news.
-                guard ![404, 405, 408, 426].contains(response.status) else { return }
-                refusals.note(response, from: address)
-                guard events.wants(.refusals) else { return }
-                events.tell(
-                    .connectionRefused(
-                        address: address, status: response.status, reason: LogLine.of(RefusalLog.reason(response))))
+                if events.wants(.refusals) {
+                    let reason = LogLine.of(RefusalLog.reason(response))
+                    events.tell(.connectionRefused(address: address, status: response.status, reason: reason))
+                }
+                if !RefusalLog.isCommon(response.status) { refusals.note(response, from: address) }
             }, keptBack: Listener.descriptorsForOthers + shards.count,
             onScarcity: { [events = parts.events] in
                 events.countRefusal(by: Self.openFiles)
                 scarcities.note("new connections wait: the process can open no more files (ulimit -n)")
                 if events.wants(.limits) { events.tell(.limitReached(setting: Self.openFiles, nil)) }
             })
+    }
+
+    /// Whether a load balancer asks for the server's health: by whatever name and from wherever.
+    private static func isHealthCheck(_ request: HTTPRequestHead) -> Bool {
+        request.path == "/healthz" && !request.wantsWebSocket
     }
 
     /// The connection of a client that was let in, as whom `admit` has said.

@@ -8,30 +8,30 @@ extension Accounts {
 
     /// A code for an address.
     func takeCode(for address: String, _ connection: CallerConnection) async throws(AuthError) {
-        guard let shared else { return try rates.takeCode(for: address, connection.asker, at: now()) }
-        try rates.check(.code, connection.asker, at: now())
+        guard let shared else { return try rates.takeCode(for: address, connection.asker, at: uptime()) }
+        try rates.check(.code, connection.asker, at: uptime())
         try await shared.take([
             take("attempts", Self.name(connection.host), limits.attemptsPerHost),
             take("places", place(address, connection.host), limits.codesPerAddress),
             take("addresses", hidden(address), limits.codesPerAddressOfAll),
         ])
-        rates.note(.code, connection.asker, at: now())
+        rates.note(.code, connection.asker, at: uptime())
     }
 
     /// A code that is tried, a guest, or a token of another issuer.
     func takeAttempt(_ connection: CallerConnection) async throws(AuthError) {
-        guard let shared else { return try rates.takeAttempt(connection.asker, at: now()) }
-        try rates.check(.attempt, connection.asker, at: now())
+        guard let shared else { return try rates.takeAttempt(connection.asker, at: uptime()) }
+        try rates.check(.attempt, connection.asker, at: uptime())
         try await shared.take([take("attempts", Self.name(connection.host), limits.attemptsPerHost)])
-        rates.note(.attempt, connection.asker, at: now())
+        rates.note(.attempt, connection.asker, at: uptime())
     }
 
     /// A session that is renewed, looked at or ended.
     func takeRenewal(_ connection: CallerConnection) async throws(AuthError) {
-        guard let shared else { return try rates.takeRenewal(connection.asker, at: now()) }
-        try rates.check(.renewal, connection.asker, at: now())
+        guard let shared else { return try rates.takeRenewal(connection.asker, at: uptime()) }
+        try rates.check(.renewal, connection.asker, at: uptime())
         try await shared.take([take("renewals", Self.name(connection.host), limits.renewalsPerHost)])
-        rates.note(.renewal, connection.asker, at: now())
+        rates.note(.renewal, connection.asker, at: uptime())
     }
 
     /// A code of this address was right: who typed it reads its mail, and may ask for others as if it were the first time.
@@ -59,10 +59,10 @@ extension Accounts {
     // MARK: Codes
 
     func add(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
-        let now = now()
         // Of several nodes each counts those that it has sent.
-        let gone = codes.add(digest, for: name, from: host, at: now)
+        let gone = codes.add(digest, for: name, from: host, at: uptime())
         guard let shared else { return }
+        let now = now()
         let until = now + limits.codeLifetime.wholeMilliseconds
         let tries = limits.codeTries
         try await shared.change(codesOf: hidden(name), lasting: limits.codeLifetime) { codes in
@@ -87,8 +87,8 @@ extension Accounts {
 
     /// Uses a code up, at whichever node it was asked for; throws when it is not the right one.
     func use(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
+        guard let shared else { return try codes.use(digest, for: name, from: host, at: uptime()) }
         let now = now()
-        guard let shared else { return try codes.use(digest, for: name, from: host, at: now) }
         try await shared.change(codesOf: hidden(name), lasting: limits.codeLifetime) { codes throws(AuthError) in
             try codes.use(digest, from: Self.name(host), at: now)
         }

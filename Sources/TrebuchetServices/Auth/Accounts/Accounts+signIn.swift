@@ -96,7 +96,7 @@ extension Accounts {
     ) async throws(AuthError) {
         let name = purpose.name(address)
         try await takeAttempt(connection)
-        try await use(digest(code, name), for: name, from: connection.host)
+        try await use(digest(TypedCode.normalized(code), name), for: name, from: connection.host)
         await usedCode(for: address.mailbox, connection)
     }
 
@@ -133,8 +133,8 @@ extension Accounts {
     /// The id of an account to be made, when there is room for it.
     private func newID(of account: Account) async throws(AuthError) -> String {
         try await countAccounts()
-        if full(for: account) != nil, now() >= nextSweep {
-            nextSweep = now() + Self.sweepInterval
+        if full(for: account) != nil, uptime() >= nextSweep {
+            nextSweep = uptime() + Self.sweepInterval
             if shared == nil {
                 accountCount = try await records.sweep(at: now())
             } else {

@@ -3,12 +3,6 @@ internal import Relays
 public import Trebuchet
 public import TrebuchetCluster
 
-#if canImport(FoundationEssentials)
-    internal import FoundationEssentials
-#else
-    internal import Foundation
-#endif
-
 /// The users of a server and their sessions; what an `AuthService` works with.
 ///
 /// One object for each store: it is the only one that writes there. Changes come one after another, and are kept before
@@ -22,8 +16,10 @@ public actor Accounts {
     let limits: AuthLimits
     let log: AuthLog
     let deletionHook: DeletionHook?
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970: for what is kept, and told others.
     let now: @Sendable () -> Int64
+    /// Milliseconds that pass evenly, whatever the time of day is set to: for rates, and for what lasts as long as the process.
+    let uptime: @Sendable () -> Int64
 
     let tokens: AccessTokens
     let refreshKey: [UInt8]
@@ -63,22 +59,23 @@ public actor Accounts {
         onDelete: DeletionHook? = nil
     ) async throws(AuthError) {
         try await self.init(
-            store: store, mailer: mailer, providers: providers, limits: limits, report: report, onDelete: onDelete
-        ) {
-            Int64(Date().timeIntervalSince1970 * 1000)
-        }
+            store: store, mailer: mailer, providers: providers, limits: limits, report: report, onDelete: onDelete,
+            now: Self.timeOfDay, uptime: Self.uptime)
     }
 
-    /// - Parameter now: milliseconds since 1970.
+    /// - Parameters:
+    ///   - now: milliseconds since 1970.
+    ///   - uptime: milliseconds that pass evenly. Default: `now`.
     package init(
         store: any StateStore, mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
         limits: AuthLimits = AuthLimits(),
         report: @escaping @Sendable (ServerEvent.Level, String) -> Void = { _, _ in },
-        onDelete: DeletionHook? = nil, now: @escaping @Sendable () -> Int64
+        onDelete: DeletionHook? = nil, now: @escaping @Sendable () -> Int64,
+        uptime: (@Sendable () -> Int64)? = nil
     ) async throws(AuthError) {
         try await self.init(
             at: StoreShelf(store: store), shared: nil, mailer: mailer, providers: providers, limits: limits,
-            log: AuthLog(report), onDelete: onDelete, now: now
+            log: AuthLog(report), onDelete: onDelete, now: now, uptime: uptime ?? now
         ) { try await Task.sleep(for: $0) }
         accountCount = try await records.sweep(at: now())
     }
@@ -105,25 +102,27 @@ public actor Accounts {
     ) async throws(AuthError) {
         try await self.init(
             engine: engine, mailer: mailer, providers: providers, limits: limits, report: report, onDelete: onDelete,
-            now: { Int64(Date().timeIntervalSince1970 * 1000) }
+            now: Self.timeOfDay, uptime: Self.uptime
         ) { try await Task.sleep(for: $0) }
     }
 
     /// - Parameters:
     ///   - now: milliseconds since 1970.
+    ///   - uptime: milliseconds that pass evenly. Default: `now`.
     ///   - sleep: waits until news of sessions are read also without a message.
     package init(
         engine: any ClusterTables, mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
         limits: AuthLimits = AuthLimits(),
         report: @escaping @Sendable (ServerEvent.Level, String) -> Void = { _, _ in },
         onDelete: DeletionHook? = nil, now: @escaping @Sendable () -> Int64,
+        uptime: (@Sendable () -> Int64)? = nil,
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) async throws(AuthError) {
         let log = AuthLog(report)
         let shared = SharedAccounts(engine, atOnce: limits.waiting, report: { log.storeFailed($0) }, now: now)
         try await self.init(
             at: shared, shared: shared, mailer: mailer, providers: providers, limits: limits, log: log,
-            onDelete: onDelete, now: now, sleep: sleep)
+            onDelete: onDelete, now: now, uptime: uptime ?? now, sleep: sleep)
         // In nobody's way: how many there are is known without it.
         Task { [weak self] in await self?.sweepShared() }
     }
@@ -131,7 +130,8 @@ public actor Accounts {
     private init(
         at shelf: any AccountShelf, shared: SharedAccounts?, mailer: any MagicCodeMailer, providers: [OpenIDProvider],
         limits: AuthLimits, log: AuthLog, onDelete: DeletionHook?,
-        now: @escaping @Sendable () -> Int64, sleep: @escaping @Sendable (Duration) async throws -> Void
+        now: @escaping @Sendable () -> Int64, uptime: @escaping @Sendable () -> Int64,
+        sleep: @escaping @Sendable (Duration) async throws -> Void
     ) async throws(AuthError) {
         self.log = log
         let records = AccountRecords(at: shelf) { log.storeFailed($0) }
@@ -140,10 +140,11 @@ public actor Accounts {
         self.mailer = mailer
         self.limits = limits
         self.now = now
+        self.uptime = uptime
         deletionHook = onDelete
         var keys: [ByteText: ProviderKeys] = [:]
         for provider in providers {
-            keys[ByteText(provider.name)] = ProviderKeys(provider, now: now) { log.providerFailed($0) }
+            keys[ByteText(provider.name)] = ProviderKeys(provider, now: now, uptime: uptime) { log.providerFailed($0) }
         }
         precondition(keys.count == providers.count, "each OpenIDProvider has a name of its own")
         self.providers = keys
@@ -156,7 +157,7 @@ public actor Accounts {
         } catch {
             throw .unavailable
         }
-        nextSweep = now() + Self.sweepInterval
+        nextSweep = uptime() + Self.sweepInterval
         codes = MagicCodes(limits)
         rates = AuthRates(limits)
         let connections = shared == nil ? SessionConnections() : SessionConnections(kept: 100_000)
@@ -174,6 +175,9 @@ public actor Accounts {
         }
         try await reader.read()
     }
+
+    @Sendable private static func timeOfDay() -> Int64 { Int64(WallClock.now / 1_000_000) }
+    @Sendable private static func uptime() -> Int64 { Int64(MonotonicClock.nowWithSleep / 1_000_000) }
 
     static let sweepInterval: Int64 = 60 * 60 * 1000
     /// How far the clocks of nodes may differ, in milliseconds.

@@ -5,7 +5,13 @@
 package struct MailAddress: Hashable, Sendable {
     package let text: String
 
+    /// - Parameter text: spaces and invisible characters around it are left out: fields of forms and pasted text have them.
     package init(_ text: String) throws(AuthError) {
+        guard text.utf8.count <= 1_024 else { throw .invalidAddress }
+        let scalars = text.unicodeScalars
+        let rest = scalars.drop(while: \.isBlank)
+        let end = rest.lastIndex { !$0.isBlank }.map { scalars.index(after: $0) } ?? rest.startIndex
+        let text = String(rest[..<end])
         let bytes = Array(text.utf8)
         guard bytes.count <= 254, let at = bytes.lastIndex(of: UInt8(ascii: "@")),
             Self.isLocalPart(bytes[..<at]), Self.isDomain(bytes[(at + 1)...])

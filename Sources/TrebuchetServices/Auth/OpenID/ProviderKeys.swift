@@ -18,18 +18,22 @@ actor ProviderKeys {
 
     nonisolated let provider: OpenIDProvider
     private let now: @Sendable () -> Int64
+    private let uptime: @Sendable () -> Int64
     private let report: @Sendable (String) -> Void
     private var cache = KeyCache()
     private var fetch: Task<Void, Never>?
 
     /// - Parameters:
     ///   - now: milliseconds since 1970.
+    ///   - uptime: milliseconds that pass evenly: for how long keys are kept.
     ///   - report: told why keys were not fetched.
     init(
-        _ provider: OpenIDProvider, now: @escaping @Sendable () -> Int64, report: @escaping @Sendable (String) -> Void
+        _ provider: OpenIDProvider, now: @escaping @Sendable () -> Int64, uptime: @escaping @Sendable () -> Int64,
+        report: @escaping @Sendable (String) -> Void
     ) {
         self.provider = provider
         self.now = now
+        self.uptime = uptime
         self.report = report
     }
 
@@ -49,14 +53,14 @@ actor ProviderKeys {
     private func keys(for head: IDToken.Head) async throws(AuthError) -> [SigningKey] {
         // Once more after a fetch: it may have been another's, that began before the key was there.
         for _ in 0..<2 {
-            switch cache.answer(head, at: now()) {
+            switch cache.answer(head, at: uptime()) {
             case .keys(let keys): return keys
             case .unknownKey: throw .invalidToken("the provider has no such key")
             case .unavailable: throw .providerUnavailable
             case .fetch: await fetchOnce()
             }
         }
-        if case .keys(let keys) = cache.answer(head, at: now()) { return keys }
+        if case .keys(let keys) = cache.answer(head, at: uptime()) { return keys }
         throw .providerUnavailable
     }
 
@@ -72,9 +76,9 @@ actor ProviderKeys {
         do {
             let reply = try await Self.get(try await address())
             let keys = try SigningKey.all(in: reply.body)
-            cache.fetched(keys, lifetime: KeyCache.lifetime(reply.list("Cache-Control")), at: now())
+            cache.fetched(keys, lifetime: KeyCache.lifetime(reply.list("Cache-Control")), at: uptime())
         } catch {
-            cache.failed(at: now())
+            cache.failed(at: uptime())
             report("the keys of provider '\(provider.name)' cannot be had: \(error)")
         }
     }

@@ -54,7 +54,7 @@ struct DocumentTable: Sendable {
     private var clients: RememberedClients
     /// The number of the last write.
     private(set) var revision: Int
-    /// The latest time of a write, in milliseconds since 1970: none is earlier than those before it.
+    /// The time of the last write, in milliseconds since 1970; see `CollectionClock.advance`.
     private var time: Int
     private let name: String
     /// Those of now: documents that are there stay when they are lowered.
@@ -83,7 +83,7 @@ struct DocumentTable: Sendable {
         documents = contents.documents
         clients = RememberedClients(contents.clients)
         revision = contents.revision(loadedAt: now)
-        time = max(contents.time, now)
+        time = CollectionClock.advance(contents.time, to: now)
         secret = contents.secret ?? .random(in: .min ... .max)
         expiries = ExpiryQueue(documents.values)
         for document in documents.values { shares.replace(nil, with: document) }
@@ -130,7 +130,7 @@ struct DocumentTable: Sendable {
     ) -> MutationOutcome {
         let client = ByteText(client)
         if let outcome = clients.outcome(of: mutation, by: client) { return outcome }
-        time = max(time, now)
+        time = CollectionClock.advance(time, to: now)
         for write in mutation.writes { expireIfDue(write.command.id) }
         var savepoint = Savepoint(revision: revision)
         var index = 0
@@ -272,7 +272,7 @@ struct DocumentTable: Sendable {
         let usual = limits
         (limits.principalShare, limits.hostShare) = (1, 1)
         defer { limits = usual }
-        time = max(time, now)
+        time = CollectionClock.advance(time, to: now)
         var savepoint = Savepoint(revision: revision)
         try put(document, for: id, before: self.document(id), &savepoint)
     }
@@ -307,7 +307,7 @@ struct DocumentTable: Sendable {
 
     /// Takes away what has expired, at most so much; false when there is no more.
     mutating func expire(at now: Int, limit: Int) -> Bool {
-        time = max(time, now)
+        time = CollectionClock.advance(time, to: now)
         var count = 0
         while count < limit {
             guard let id = expiries.take(at: time) else { return false }

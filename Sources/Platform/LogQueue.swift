@@ -1,0 +1,72 @@
+internal import Synchronization
+
+/// Lines that wait to be written, and the thread that writes them, so that no request path waits for the reader.
+///
+/// At most 1 MiB waits. Lines beyond that are lost, and a line says how many when there is room again.
+package final class LogQueue: Sendable {
+    private static let mostBytes = 1 << 20
+
+    private struct State {
+        var lines: [String] = []
+        var bytes = 0
+        var lost = 0
+        var isWriting = false
+        var waiting: [ThreadSemaphore] = []
+    }
+
+    private let state = Mutex(State())
+    private let write: @Sendable (String) -> Void
+
+    /// - Parameter write: writes a line; called on a thread that may wait, one line after another.
+    package init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
+
+    /// - Parameter isTaken: writes a line when that needs no wait and no other line is queued; false otherwise.
+    package func append(_ line: String, at isTaken: (String) -> Bool = { _ in false }) {
+        let mustStart = state.withLock { state in
+            if !state.isWriting, isTaken(line) { return false }
+            guard state.bytes + line.utf8.count <= Self.mostBytes else {
+                state.lost += 1
+                return false
+            }
+            state.lines.append(line)
+            state.bytes += line.utf8.count
+            defer { state.isWriting = true }
+            return !state.isWriting
+        }
+        // A thread for this queue alone, because it may be blocked for ever.
+        if mustStart { startThread(named: "log") { self.writeAll() } }
+    }
+
+    private func writeAll() {
+        while true {
+            let (lines, lost, done) = state.withLock { state -> ([String], Int, [ThreadSemaphore]) in
+                defer { (state.lines, state.lost) = ([], 0) }
+                guard state.lines.isEmpty, state.lost == 0 else { return (state.lines, state.lost, []) }
+                state.isWriting = false
+                defer { state.waiting = [] }
+                return ([], 0, state.waiting)
+            }
+            guard !lines.isEmpty || lost > 0 else {
+                for waiting in done { waiting.signal() }
+                return
+            }
+            for line in lines {
+                write(line)
+                // A line counts until it is written.
+                state.withLock { $0.bytes -= line.utf8.count }
+            }
+            if lost > 0 { write("\(lost) lines of the log were left out: they are not taken quickly enough") }
+        }
+    }
+
+    /// Returns when all lines so far are written, or after `patience`; nil waits without a limit.
+    package func flush(within patience: Duration? = nil) {
+        let done = ThreadSemaphore()
+        let mustWait = state.withLock { state in
+            if state.isWriting { state.waiting.append(done) }
+            return state.isWriting
+        }
+        guard mustWait else { return }
+        if let patience { done.wait(within: patience) } else { done.wait() }
+    }
+}
