@@ -5,6 +5,7 @@ package struct AdminClient {
     package static let options = [
         OptionSpec("--data", "FILE", "the server that keeps its data in this file"),
         OptionSpec("--admin-socket", "PATH", "the server that was started with this --admin-socket"),
+        CommandTimeout.option,
     ]
 
     package struct Refused: Error, CustomStringConvertible {
@@ -18,6 +19,8 @@ package struct AdminClient {
     package init(link: AdminLink) { self.link = link }
 
     package init(_ arguments: ParsedArguments) throws {
+        CommandTimeout.current?.start(awaiting: "connection to the server's admin socket")
+        defer { CommandTimeout.current?.stop() }
         switch (arguments.string("--data"), arguments.string("--admin-socket")) {
         case (_, let path?): link = try .connect(to: path)
         case (let file?, nil): link = try .connect(to: AdminSocket.path(besideData: file))
@@ -36,6 +39,8 @@ package struct AdminClient {
     }
 
     package func answer() async throws -> AdminAnswer {
+        CommandTimeout.current?.start(awaiting: "answer over the server's admin socket")
+        defer { CommandTimeout.current?.stop() }
         guard let answer = try await link.next(AdminAnswer.self) else {
             throw Refused(description: "the server has ended the connection")
         }

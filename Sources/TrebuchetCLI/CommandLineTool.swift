@@ -68,7 +68,9 @@ package enum CommandLineTool {
         do {
             let parsed = try ParsedArguments(arguments, for: command)
             if parsed.wantsHelp { return Console.print(command.help, terminator: "") }
-            try await command.run(parsed)
+            try await CommandTimeout.$current.withValue(CommandTimeout(parsed, of: command)) {
+                try await command.run(parsed)
+            }
         } catch let error as UsageError {
             Console.error("trebuchet \(command.name): \(error)")
             exit(2)

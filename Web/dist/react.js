@@ -1,2 +1,2 @@
 /* react.js of Trebuchet, MIT License */
-import{useMemo as t,useSyncExternalStore as e}from"react";function r(e,r,o){return t(()=>e.actor(r,o),[e,r,o])}function o(r,o){let s=t(()=>o?r.at(o):r,[r,o]);return e(s.subscribe,s.getSnapshot,s.getSnapshot)}export{r as useActor,o as useActorState};
+import{useMemo as t,useSyncExternalStore as e}from"react";var r=()=>{};function a(e,r,a){return t(()=>e.actor(r,a),[e,r,a])}function o(a,o){let s=t(()=>o?a.at(o):a,[a,o]);return e(s.subscribe,s.getSnapshot,s.getServerSnapshot??r)}export{a as useActor,o as useActorState};

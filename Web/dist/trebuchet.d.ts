@@ -12,6 +12,8 @@ export interface Store<T> {
     /** Calls the listener after each change, not at once. A listener that throws disturbs nobody. Gives what ends it. */
     subscribe(listener: () => void): () => void;
     getSnapshot(): T;
+    /** The value before anything has come, the same at a server and in a page: React's `getServerSnapshot`. Without this member it is undefined. */
+    getServerSnapshot?(): T;
 }
 /** How a client stands with its server. */
 export interface Status {

@@ -1,6 +1,7 @@
 import type { Connection, Line } from "./connection.js"
 import type { Environment } from "./environment.js"
 import { TrebuchetError } from "./errors.js"
+import { misfit } from "./json.js"
 import type { Call, ConnectOptions, JSONCoder, MethodInfo, Result, TracedCall, UntypedCallOptions } from "./types.js"
 
 /** What the server counts for each message besides its bytes. */
@@ -106,9 +107,10 @@ export class Calls {
         try {
             if (!Array.isArray(args)) throw Error("the arguments are no array")
             // No value is null on the wire; a codec need not know.
-            text = this._coder.stringify(
-                args.map((each, index) => (each == null ? each : (method.arguments?.[index]?.write(each) ?? each)))
-            )
+            const values = args.map((each, index) => (each == null ? each : (method.arguments?.[index]?.write(each) ?? each)))
+            const flaw = misfit(values, true)
+            if (flaw) throw Error(flaw + " cannot be sent as JSON")
+            text = this._coder.stringify(values)
         } catch (error) {
             return refuse("invalidArguments", `${target}: ${(error as any)?.message}`)
         }

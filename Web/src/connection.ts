@@ -1,5 +1,5 @@
 import { backoff } from "./backoff.js"
-import type { Environment } from "./environment.js"
+import { type Environment, isSuspension, type PageEvent } from "./environment.js"
 import { TrebuchetError } from "./errors.js"
 import { Heartbeat } from "./heartbeat.js"
 import { isObject } from "./json.js"
@@ -67,6 +67,8 @@ export class Connection {
     private _connectTimer: any
     private _failures = 0
     private _wasLive = false
+    /** Whether the page is suspended: frozen, or in the back/forward cache. */
+    private _isSuspended = false
     /** Attempts in a row that were refused: as many as there are addresses, and all of them have. */
     private _refusals = 0
     /** The same of those that another attempt would meet with, too. */
@@ -83,15 +85,18 @@ export class Connection {
         private _coder: JSONCoder,
         private _owner: ConnectionOwner
     ) {
-        this._status = new Value<Status>({ phase: "connecting", since: _world.now(), failures: 0 })
+        this._status = new Value<Status>(
+            { phase: "connecting", since: _world.now(), failures: 0 },
+            { phase: "connecting", since: 0, failures: 0 }
+        )
         this._place = Math.floor(_world.random() * _addresses.length)
-        this._unlisten = _world.listen(({ type }) => this._wake(type))
+        this._unlisten = _world.listen((event) => (isSuspension(event) ? this._suspend() : this._wake(event)))
         this._connect()
     }
 
     /** Whether there will be a connection without anybody's asking. */
     get _isExpected(): boolean {
-        return !this._isClosed && !!(this._line || this._attempt || this._retry)
+        return !this._isClosed && !!(this._line || this._attempt || this._retry || this._isSuspended)
     }
 
     _send(line: Line, kind: string, payload: object): void {
@@ -304,9 +309,9 @@ export class Connection {
         this._owner._gaveUp(error)
     }
 
-    /** Closed, or connected, or about to be: who was told that a line has gone may have seen to it already. */
+    /** Closed, connected, connecting, or suspended. */
     private get _isDone(): unknown {
-        return this._isClosed || this._line || this._attempt
+        return this._isClosed || this._line || this._attempt || this._isSuspended
     }
 
     private _schedule(atLeast = 0): void {
@@ -352,8 +357,35 @@ export class Connection {
         socket.close()
     }
 
+    /**
+     * Closes the connections of a page that is about to be suspended. An open one would be dead at the resumption and still look live, and
+     * browsers keep no page with one in their back/forward cache.
+     */
+    private _suspend(): void {
+        // A client that was refused stays so.
+        if (!this._isExpected) return
+        const { _line: line, _attempt: attempt } = this
+        this._isSuspended = true
+        this._cancelRetry()
+        this._world.clearTimeout(this._connectTimer)
+        this._line = this._attempt = undefined
+        if (line) this._countAnew(line)
+        const error = (this._error = new TrebuchetError("unavailable", "the page was suspended"))
+        for (const each of [line, attempt, ...this._leaving]) {
+            if (!each) continue
+            this._drop(each)
+            this._owner._lost(each, error)
+        }
+        this._tell()
+    }
+
     /** The network, or the page, has come back or gone. */
-    private _wake(kind: string): void {
+    private _wake({ type: kind }: PageEvent): void {
+        if (this._isSuspended && (kind === "pageshow" || kind === "resume" || this._world.isVisible())) {
+            this._isSuspended = false
+            this._failures = 0
+            this._connect()
+        }
         this._tell()
         if (!this._world.isVisible()) return
         // Those too that are left to their calls: nothing else would ever tell that one of them is dead.

@@ -9,7 +9,19 @@ export interface Environment {
     isOnline(): boolean
     isVisible(): boolean
     /** Calls `wake` when there is reason to look after the connection at once, with the event that it is. Gives what ends it. */
-    listen(wake: (event: { type: string }) => void): () => void
+    listen(wake: (event: PageEvent) => void): () => void
+}
+
+/** The phase in which the window receives events of the document that do not bubble. */
+export const capture = { capture: true }
+
+/** Whether the event suspends the page, which may be resumed later. */
+export const isSuspension = ({ type, persisted }: PageEvent): boolean => type === "freeze" || (type === "pagehide" && !!persisted)
+
+export interface PageEvent {
+    readonly type: string
+    /** Of `pagehide`: whether the page goes to the back/forward cache. */
+    readonly persisted?: boolean
 }
 
 export function browser(): Environment {
@@ -22,11 +34,10 @@ export function browser(): Environment {
         isOnline: () => world.navigator?.onLine !== false,
         isVisible: () => world.document?.visibilityState !== "hidden",
         listen(wake) {
-            // What happens to the document is heard at the window, too.
-            const kinds = ["online", "offline", "pageshow", "visibilitychange"]
-            for (const kind of kinds) world.addEventListener?.(kind, wake)
+            const kinds = ["online", "offline", "pagehide", "pageshow", "freeze", "resume", "visibilitychange"]
+            for (const kind of kinds) world.addEventListener?.(kind, wake, capture)
             return () => {
-                for (const kind of kinds) world.removeEventListener?.(kind, wake)
+                for (const kind of kinds) world.removeEventListener?.(kind, wake, capture)
             }
         },
     }

@@ -9,5 +9,6 @@ export type {
 } from "./types.js"
 
 // For the bundles beside this one, in place of copies; they are not in its types.
-export { equal, isObject } from "./json.js"
+export { equal, isObject, misfit } from "./json.js"
+export { capture, isSuspension } from "./environment.js"
 export { Listeners, report, Value } from "./store.js"

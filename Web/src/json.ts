@@ -11,13 +11,42 @@ function alike(a: any, b: any): boolean {
     return isObject(a) && isObject(b) && Array.isArray(a) === Array.isArray(b)
 }
 
-/** Whether two values are equal as JSON. */
+/** Whether two values are equal as JSON. Every value equals itself, NaN included: code that compares before it sends would never end otherwise. */
 export function equal(a: any, b: any): boolean {
-    if (!alike(a, b)) return a === b
+    if (a === b || (a !== a && b !== b)) return true
+    if (!alike(a, b)) return false
     const names = Object.keys(a)
     return (
         names.length === Object.keys(b).length && names.every((name) => hasOwn(b, name) && equal(a[name], b[name]))
     )
+}
+
+/**
+ * Returns the first part of a value that JSON cannot carry, with its path: `/position/x: NaN`; undefined where there is none. `JSON` writes
+ * null for a number that is not finite, and leaves out a function. A member that is undefined is absent, as in JSON.
+ *
+ * @param takesBigInts whether the coder writes a bigint, as the exact one does.
+ */
+export function misfit(value: any, takesBigInts?: boolean, above: unknown[] = []): string | undefined {
+    const { length } = above
+    if (typeof value?.toJSON === "function") {
+        // An invalid date.
+        if (value.getTime && value.getTime() !== value.getTime()) return ": " + value
+        value = value.toJSON()
+    }
+    const kind = typeof value
+    if (kind === "number" ? !isFinite(value) : kind === "bigint" ? !takesBigInts : kind === "function" || kind === "symbol") {
+        return ": " + (kind === "number" ? value : "a " + kind)
+    }
+    if (!isObject(value)) return undefined
+    if (above.includes(value)) return ": a value that contains itself"
+    above.push(value)
+    for (const name of Object.keys(value)) {
+        const found = misfit(value[name], takesBigInts, above)
+        if (found) return "/" + name + found
+    }
+    above.length = length
+    return undefined
 }
 
 /** A new value with all that it has in common with the old one taken from there. What is new is nobody else's yet, and is changed. */

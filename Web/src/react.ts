@@ -1,6 +1,8 @@
 import { useMemo, useSyncExternalStore } from "react"
 import type { Actor, ActorShape, ActorType, Client, Part, State, Store, UntypedActor } from "./types.js"
 
+const nothing = (): undefined => undefined
+
 /** An actor, the same one in each rendering. */
 export function useActor(client: Client, id: string): UntypedActor
 export function useActor<Shape extends ActorShape>(client: Client, type: ActorType<Shape>, id: string): Actor<Shape>
@@ -13,5 +15,6 @@ export function useActorState<T, Path extends string>(state: State<T>, path: Pat
 export function useActorState<T>(store: Store<T>): T
 export function useActorState(state: any, path?: string): any {
     const store: Store<unknown> = useMemo(() => (path ? state.at(path) : state), [state, path])
-    return useSyncExternalStore(store.subscribe, store.getSnapshot, store.getSnapshot)
+    // Not the current value: the page of the server does not have what has come since.
+    return useSyncExternalStore(store.subscribe, store.getSnapshot, store.getServerSnapshot ?? nothing)
 }

@@ -1,4 +1,5 @@
-import { member, parsePath } from "./json.js"
+import { TrebuchetError } from "./errors.js"
+import { member, misfit, parsePath } from "./json.js"
 import { Queue } from "./queue.js"
 import type { Source } from "./source.js"
 import { Listeners, report } from "./store.js"
@@ -83,6 +84,8 @@ export class ObservedState<T> implements State<T> {
     }
 
     filter(filter: Filter): State<any> {
+        const flaw = misfit(filter)
+        if (flaw) throw new TrebuchetError("invalidArguments", `filter${flaw} cannot be sent as JSON`)
         const { actorID, targetIdentifier, filter: own } = this._source._target
         const path = (own?.path ?? "") + this._path + (filter.path ?? "")
         const all = { ...own, ...filter, ...(path && { path }) }

@@ -36,12 +36,15 @@ export class Listeners<Values extends unknown[] = []> {
 /** A value with listeners. It has no members of its own besides: the services, where those have other names, extend it. */
 export class Value<T> implements Store<T> {
     readonly getSnapshot: () => T
+    readonly getServerSnapshot: () => T
     readonly subscribe: (listener: () => void) => () => void
     readonly set: (value: T) => void
 
-    constructor(value: T) {
+    /** @param first the value that a server renders, and the first one of a page that hydrates it. */
+    constructor(value: T, first = value) {
         const listeners = new Listeners()
         this.getSnapshot = () => value
+        this.getServerSnapshot = () => first
         this.subscribe = (listener) => listeners.add(listener)
         this.set = (next) => {
             value = next

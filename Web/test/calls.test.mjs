@@ -52,6 +52,18 @@ test("what cannot be written is refused at once", async () => {
     large.actor("a").call("f(_:)", [1n << 62n])
 })
 
+test("what JSON would change is refused at once, with its place", async () => {
+    const world = new World()
+    const client = await world.live()
+    for (const [value, flaw] of [[NaN, ": NaN"], [{ x: [-Infinity] }, "/x/0: -Infinity"], [() => {}, ": a function"]]) {
+        await assert.rejects(client.actor("a").call("f(_:)", [value]), { code: "invalidArguments", message: `f(_:): /0${flaw} cannot be sent as JSON` })
+    }
+    assert.throws(() => client.actor("a").state().filter({ where: { path: "", op: "eq", value: NaN } }), { code: "invalidArguments" })
+    assert.deepEqual(invocations(world.socket), [])
+    client.actor("a").call("f(_:)", [{ x: undefined, y: [undefined] }])
+    assert.deepEqual(invocations(world.socket)[0].payload.arguments, [{ y: [null] }])
+})
+
 test("an error is a value, with what the method threw", async () => {
     const world = new World()
     const client = await world.live()

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { backoff } from "../.build/backoff.js"
-import { settle, World } from "./fakes.mjs"
+import { codeOf, settle, World } from "./fakes.mjs"
 
 const phase = (client) => client.status.getSnapshot().phase
 const errorOf = (client) => client.status.getSnapshot().error?.code
@@ -759,4 +759,85 @@ test("of several addresses one that is none, or a token that cannot be sent, is 
         assert.equal(world.sockets.length, 0)
         client.close()
     }
+})
+
+const phaseOf = (client) => client.status.getSnapshot().phase
+
+for (const [rest, more, wake] of [["pagehide", { persisted: true }, "pageshow"], ["freeze", {}, "resume"]]) {
+    test(`a page that stops running (${rest}) has no connection, and says so; the one that runs again connects at once`, async () => {
+        const world = new World()
+        const client = await world.live()
+        const state = client.actor("a").state()
+        state.subscribe(() => {})
+        const [{ callID }] = world.socket.take("invocation")
+        world.socket.receive("streamStart", { streamID: "s", callID, epoch: "e", sequenceNumber: 0 })
+        world.socket.receive("streamData", { streamID: "s", sequenceNumber: 1, data: 1 })
+        const sent = codeOf(client.actor("a").call("f()"))
+        const repeated = client.actor("a").call("g()", [], { idempotent: true })
+        const [before] = world.sockets
+        world.visible = false
+        world.wake(rest, more)
+        assert.ok(before.wasClosed)
+        assert.deepEqual([phaseOf(client), state.status.getSnapshot().phase, state.getSnapshot()], ["stale", "stale", 1])
+        assert.equal(await sent, "unknownOutcome")
+        // Nothing is tried, and what is asked for waits.
+        const waiting = client.actor("a").call("h()")
+        client.reconnect()
+        world.wake("visibilitychange")
+        await world.pass(20_000)
+        assert.equal(world.sockets.length, 1)
+        assert.equal(client.status.getSnapshot().retryAt, undefined)
+        world.wake(wake)
+        await settle()
+        assert.equal(world.sockets.length, 2)
+        assert.equal(phaseOf(client), "stale")
+        world.socket.greet()
+        assert.equal(phaseOf(client), "live")
+        assert.equal(client.status.getSnapshot().error, undefined)
+        const asked = world.socket.sent.map(({ type, payload }) => payload.targetIdentifier ?? type)
+        assert.deepEqual(asked, ["hello", "observeState", "g()", "h()"])
+        client.close()
+        assert.deepEqual([await codeOf(repeated), await codeOf(waiting)], ["unknownOutcome", "unknownOutcome"])
+    })
+}
+
+test("a page that ends is no page at rest, and one that is seen runs", async () => {
+    const world = new World()
+    const client = await world.live()
+    world.wake("pagehide", { persisted: false })
+    assert.equal(phaseOf(client), "live")
+    world.wake("freeze")
+    assert.equal(phaseOf(client), "stale")
+    world.wake("visibilitychange")
+    await settle()
+    world.socket.greet()
+    assert.equal(phaseOf(client), "live")
+})
+
+test("a page at rest wakes neither a client that was refused nor one that was closed, and begins no attempt twice", async () => {
+    const world = new World()
+    const refused = world.connect()
+    await settle()
+    world.socket.lose(1006, "Unexpected server response: 403")
+    assert.equal(phaseOf(refused), "refused")
+    const closed = await world.live()
+    closed.close()
+    let given
+    const slow = world.connect({ token: () => new Promise((resolve) => (given = resolve)) })
+    const { length } = world.sockets
+    await settle()
+    const early = given
+    world.wake("freeze")
+    world.wake("freeze")
+    early("t")
+    await world.pass(20_000)
+    assert.equal(world.sockets.length, length)
+    world.wake("resume")
+    await settle()
+    assert.notEqual(given, early)
+    given("t")
+    await settle()
+    assert.equal(world.sockets.length, length + 1)
+    world.socket.greet()
+    assert.deepEqual([refused, closed, slow].map(phaseOf), ["refused", "offline", "live"])
 })

@@ -26,11 +26,12 @@ test("in a page the network, the page's return and its being shown wake it", () 
         assert.equal(world.isVisible(), true)
         let woken = 0
         const end = world.listen(() => woken++)
-        for (const kind of ["online", "offline", "pageshow", "visibilitychange", "click"]) page.dispatchEvent(new Event(kind))
-        assert.equal(woken, 4)
+        const kinds = ["online", "offline", "pagehide", "pageshow", "freeze", "resume", "visibilitychange", "click"]
+        for (const kind of kinds) page.dispatchEvent(new Event(kind))
+        assert.equal(woken, 7)
         end()
-        page.dispatchEvent(new Event("online"))
-        assert.equal(woken, 4)
+        for (const kind of kinds) page.dispatchEvent(new Event(kind))
+        assert.equal(woken, 7)
     } finally {
         for (const name of ["addEventListener", "removeEventListener", "document"]) delete globalThis[name]
         if (before) Object.defineProperty(globalThis, "navigator", before)

@@ -35,8 +35,8 @@ export class World {
         },
     }
 
-    wake(type = "visibilitychange") {
-        for (const listener of this.listeners) listener({ type })
+    wake(type = "visibilitychange", more) {
+        for (const listener of this.listeners) listener({ type, ...more })
     }
 
     /** Moves the clock on, timer by timer. */

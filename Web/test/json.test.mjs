@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { equal, member, parsePath, share } from "../.build/json.js"
+import { equal, member, misfit, parsePath, share } from "../.build/json.js"
 import { applyPatch } from "../.build/patch.js"
 
 /** Deeply frozen: who changes it throws. */
@@ -190,4 +190,33 @@ test("paths and members", () => {
     assert.equal(member({}, "toString"), undefined)
     assert.equal(member("text", "0"), undefined)
     assert.equal(member(null, "a"), undefined)
+})
+
+test("every value is equal to itself, also one that JSON cannot carry", () => {
+    const cycle = {}
+    cycle.own = cycle
+    for (const value of [NaN, [NaN], { x: NaN, y: [undefined] }, -0, undefined, 5n, cycle]) assert.ok(equal(value, value))
+    assert.ok(equal({ x: NaN, y: [NaN] }, { x: NaN, y: [NaN] }))
+    for (const other of [0, null, undefined, "NaN", Infinity]) assert.ok(!equal(NaN, other))
+})
+
+test("what JSON cannot carry is found, with its place", () => {
+    const cycle = { list: [{}] }
+    cycle.list[0].top = cycle
+    const twice = { x: 1 }
+    for (const [value, found] of [
+        [NaN, ": NaN"],
+        [{ position: { x: 1, y: -Infinity } }, "/position/y: -Infinity"],
+        [[0, [Infinity]], "/1/0: Infinity"],
+        [{ f() {} }, "/f: a function"],
+        [{ s: Symbol("s") }, "/s: a symbol"],
+        [{ n: 5n }, "/n: a bigint"],
+        [{ when: new Date(NaN) }, "/when: Invalid Date"],
+        [cycle, "/list/0/top: a value that contains itself"],
+        [{ toJSON: () => ({ x: NaN }) }, "/x: NaN"],
+        [{ a: undefined, b: [undefined, null], c: new Date(0), d: [twice, twice], e: -0, f: "", g: { h: false } }, undefined],
+    ]) {
+        assert.equal(misfit(value), found)
+    }
+    assert.equal(misfit({ n: [5n] }, true), undefined)
 })

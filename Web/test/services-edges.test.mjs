@@ -6,6 +6,7 @@ import vm from "node:vm"
 import { exact } from "../dist/trebuchet-exact.js"
 import { build } from "../.build/services/build.js"
 import { LiveCollection } from "../.build/services/collection.js"
+import { TrebuchetError, Value } from "../dist/trebuchet.js"
 import { LiveQuery } from "../.build/services/query.js"
 import { OpenRoom } from "../.build/services/room.js"
 import { until } from "./daemon.mjs"
@@ -127,7 +128,7 @@ function roomOver(answer, presence) {
     }
     const store = { subscribe: () => () => {}, getSnapshot: () => ({ phase: "live" }) }
     const state = { subscribe: () => () => {}, getSnapshot: () => undefined, status: store }
-    const backend = { build, _line: 1, _isLive: true, _account: "ada", _changes: { add: () => () => {} }, client: { actor: () => ({ call, state: () => state }) } }
+    const backend = { build, _line: 1, _isLive: true, _account: "ada", _json: exact, _changes: { add: () => () => {} }, client: { actor: () => ({ call, state: () => state }) } }
     return { room: new OpenRoom(backend, "chat-lobby", presence, () => {}), called, backend }
 }
 
@@ -147,9 +148,114 @@ test("who is kept out of a room leaves it at once", async () => {
 test("a presence has what the encoder of its own writes", async () => {
     const { room, called } = roomOver(() => new Promise(() => {}), { cells: [2n ** 60n], none: undefined })
     await room._joined
-    assert.deepEqual(called[0][1][0], { cells: [2n ** 60n], none: undefined })
+    // What is undefined is absent, as in JSON.
+    assert.deepEqual(called[0][1][0], { cells: [2n ** 60n] })
     assert.equal(room.presence.cells[0], 2n ** 60n)
 })
+
+test("what JSON cannot carry is an error where it is set, and what was there stays", async () => {
+    const { room, called, backend } = roomOver(() => new Promise(() => {}), { x: 1 })
+    await room._joined
+    for (const set of [() => room.set({ x: NaN }), () => room.patch({ list: [Infinity] }), () => room.set(() => {})]) {
+        assert.throws(set, { code: "invalidArguments", message: /^presence(\/x|\/list\/0)?: .* cannot be sent as JSON$/ })
+        assert.deepEqual(room.presence, { x: 1 })
+    }
+    await assert.rejects(room.publish("at", { y: NaN }), { code: "invalidArguments", message: "payload/y: NaN cannot be sent as JSON" })
+    assert.throws(() => new OpenRoom(backend, "chat-lobby", NaN, () => {}), { code: "invalidArguments" })
+    assert.equal(called.length, 1)
+    room.patch({ x: undefined, y: 2 })
+    assert.deepEqual(room.presence, { x: 1, y: 2 })
+
+    const collection = new LiveCollection({ _account: "", _json: JSON, _options: {}, _mine: new Set(), _changes: { add() {} } }, "todos")
+    await assert.rejects(collection.create({ id: "a", votes: NaN }), { code: "invalidArguments", message: "commands/0/create/fields/votes: NaN cannot be sent as JSON" })
+    await assert.rejects(collection.increment("a", "votes", 5n), { code: "invalidArguments" })
+    for (const method of ["query", "pages"]) assert.throws(() => collection[method]({ where: { votes: NaN } }), { code: "invalidArguments" })
+})
+
+/** A stream of a state that the test refuses, or lets show a value, whenever somebody observes it. */
+function refusedState() {
+    const [value, status] = [new Value(undefined), new Value({ phase: "waiting" })]
+    const state = {
+        status,
+        asked: 0,
+        error: new TrebuchetError("unauthorized", "not allowed"),
+        getSnapshot: value.getSnapshot,
+        subscribe(listener) {
+            state.asked++
+            queueMicrotask(() => {
+                status.set(state.error ? { phase: "failed", error: state.error } : { phase: "live" })
+                if (!state.error) value.set(state.value)
+            })
+            return value.subscribe(listener)
+        },
+    }
+    return state
+}
+
+/** `body` has waits for so long as they were asked for, which are over at once. */
+async function withWaits(body) {
+    const [waits, before] = [[], globalThis.setTimeout]
+    globalThis.setTimeout = (action, milliseconds) => {
+        waits.push(milliseconds)
+        return before(action, 0)
+    }
+    try {
+        await body(waits)
+    } finally {
+        globalThis.setTimeout = before
+    }
+}
+
+const grow = (waits) => waits.forEach((wait, index) => assert.ok(wait > (Math.min(100 * 2 ** index, 10_000) * 0.99) / 2 && wait <= 10_000, `${index}: ${waits}`))
+const turn = () => new Promise(setImmediate)
+
+test("a result that is refused again and again is failed with the error, is asked for less and less often, and shows when it may be seen", () =>
+    withWaits(async (waits) => {
+        const state = refusedState()
+        const backend = { _line: 1, _isLive: true, _account: "ada", _changes: { add: () => () => {} }, client: { actor: () => ({ state: () => state }) } }
+        let opened = 0
+        const collection = { _backend: backend, _pending: [], _open: new Set(), _forgetSeen() {}, _show: () => query._show() }
+        collection._call = async () => ({ view: "view", number: ++opened, shown: 0, revision: 0 })
+        const query = new LiveQuery(collection, { conditions: [], order: [] })
+        const phases = []
+        query.status.subscribe(() => phases.push(query.status.getSnapshot().phase))
+        query.subscribe(() => {})
+        while (opened < 12) await turn()
+        assert.deepEqual(phases, ["waiting", "failed"])
+        assert.equal(query.status.getSnapshot().error, state.error)
+        assert.ok(state.asked <= opened)
+        grow(waits)
+        Object.assign(state, { error: undefined, value: { revision: 1, hasMore: false, documents: [] } })
+        await until(query.status, ({ phase }) => phase === "live")
+        assert.equal(query.status.getSnapshot().error, undefined)
+        assert.deepEqual(query.getSnapshot(), [])
+    }))
+
+for (const stream of ["roster", "events"]) {
+    test(`a room whose ${stream} are refused again and again says why, and is joined less and less often`, () =>
+        withWaits(async (waits) => {
+            const state = refusedState()
+            const shown = Object.assign(refusedState(), { error: undefined, value: { members: {} } })
+            const { room, called, backend } = roomOver((target) => (target === "join(presence:token:attempt:)" ? { token: "t", session: "s", events: { epoch: "e", last: 0 } } : []), { v: 1 })
+            const events = {
+                status: state.status,
+                subscribe(listener, failed) {
+                    const ends = [state.subscribe(listener), state.status.subscribe(() => state.status.getSnapshot().error && failed(state.error))]
+                    return () => ends.forEach((end) => end())
+                },
+            }
+            const { call } = backend.client.actor()
+            backend.client = { actor: () => ({ call, state: () => (stream === "roster" ? state : shown), events: () => events }) }
+            if (stream === "events") room.subscribe("at", () => {})
+            const joins = () => called.filter(([name]) => name === "join").length
+            // What it shows is sent each time, and counts for nothing.
+            for (let count = 0; joins() < 12; await turn()) if (joins() > count) room.set({ v: (count = joins()) })
+            assert.equal(room.status.getSnapshot().error, state.error)
+            grow(waits.slice(0, 8))
+            Object.assign(state, { error: undefined, value: { members: {} } })
+            await until(room.status, ({ phase, error }) => phase === "joined" && !error)
+        }))
+}
 
 test("queries that nobody holds are forgotten", async () => {
     v8.setFlagsFromString("--expose-gc")

@@ -72,12 +72,54 @@ export class MemoryPending {
     }
 }
 
-/** Web Locks that are waited for, which tabs need that share a session: Node has none. */
+/** Web Locks that are waited for or stolen, which tabs need that share a session: Node has none. */
 export class MemoryLocks {
-    last = new Map()
-    request(name, action) {
-        const turn = (this.last.get(name) ?? Promise.resolve()).then(action)
-        this.last.set(name, turn.catch(() => {}))
-        return turn
+    holders = new Map()
+    waiting = []
+
+    request(name, { signal, steal }, action) {
+        return new Promise((resolve, reject) => {
+            const entry = { name, action, resolve, reject }
+            if (steal) {
+                const holder = this.holders.get(name)
+                this.holders.delete(name)
+                holder?.reject(new DOMException("stolen", "AbortError"))
+                this.waiting.unshift(entry)
+            } else this.waiting.push(entry)
+            signal?.addEventListener("abort", () => {
+                if (!this.waiting.includes(entry)) return
+                this.waiting = this.waiting.filter((each) => each !== entry)
+                reject(signal.reason)
+            })
+            queueMicrotask(() => this.next(name))
+        })
+    }
+
+    next(name) {
+        const entry = this.waiting.find((each) => each.name === name)
+        if (!entry || this.holders.has(name)) return
+        this.waiting = this.waiting.filter((each) => each !== entry)
+        this.holders.set(name, entry)
+        const ended = (end) => (result) => {
+            end(result)
+            if (this.holders.get(name) !== entry) return
+            this.holders.delete(name)
+            this.next(name)
+        }
+        Promise.resolve().then(() => entry.action({ name })).then(ended(entry.resolve), ended(entry.reject))
+    }
+}
+
+/** A window that is told what happens to its page; `body` runs with its listeners as the global ones. */
+export async function withPage(body) {
+    const page = new EventTarget()
+    const names = ["addEventListener", "removeEventListener"]
+    const before = names.map((name) => Object.getOwnPropertyDescriptor(globalThis, name))
+    for (const name of names) Object.defineProperty(globalThis, name, { value: page[name].bind(page), configurable: true, writable: true })
+    const tell = (type, more) => page.dispatchEvent(Object.assign(new Event(type), more))
+    try {
+        await body(tell)
+    } finally {
+        names.forEach((name, index) => (before[index] ? Object.defineProperty(globalThis, name, before[index]) : delete globalThis[name]))
     }
 }

@@ -1,7 +1,9 @@
 // Writes that are kept: IndexedDB and Web Locks, as far as they are used, in memory.
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { openStore } from "../.build/services/trebuchet-offline.js"
 import { pendingStore } from "../dist/trebuchet-services.js"
+import { withPage } from "./services-fakes.mjs"
 
 const later = (request, name, result) => {
     queueMicrotask(() => {
@@ -23,7 +25,7 @@ class FakeDatabase {
         const connection = {
             createObjectStore: (name, { keyPath }) => this.tables.set(name, { keyPath, rows: new Map() }),
             transaction: (name) => {
-                if (!this.connections.has(connection)) throw new Error("InvalidStateError")
+                if (!this.connections.has(connection)) throw new DOMException("it is closed", "InvalidStateError")
                 return this.begin(this.tables.get(name))
             },
             close: () => this.connections.delete(connection),
@@ -130,12 +132,11 @@ test("a database that could not be opened, or was closed by the browser, is open
     assert.equal(tries, 3)
 })
 
-test("a database that is closed and has not told it fails once, and is opened anew", async () => {
+test("a database that is closed and has not told it is opened anew", async () => {
     const database = new FakeDatabase()
     const store = pendingStore("app", database, new FakeLocks())
     await store.add(write("a", 1))
     database.connections.clear()
-    await assert.rejects(store.all(), /InvalidStateError/)
     assert.deepEqual(await store.all(), [write("a", 1)])
 })
 
@@ -149,3 +150,101 @@ test("what is written as the store is closed is kept, and leaves nothing open", 
     assert.equal(database.connections.size, 0)
     assert.deepEqual(await pendingStore("app", database, new FakeLocks()).all(), [write("a", 1)])
 })
+
+/** As a browser has it: who deletes or changes the schema waits until all others have closed theirs, and so do those who come later. */
+class VersionedDatabase extends FakeDatabase {
+    version = 1
+    opened = []
+
+    open(name, version) {
+        if (version < this.version) {
+            const failed = { error: new DOMException("it is newer", "VersionError") }
+            queueMicrotask(() => failed.onerror())
+            return failed
+        }
+        const request = super.open(name, version)
+        this.opened.push(request)
+        return request
+    }
+    /** True when nothing holds it up. */
+    change() {
+        for (const { result } of this.opened) if (this.connections.has(result)) result.onversionchange?.()
+        return this.connections.size === 0
+    }
+}
+
+test("another tab deletes the database, or makes it a newer version, and waits for nobody", async () => {
+    const database = new VersionedDatabase()
+    const store = pendingStore("app", database, new FakeLocks())
+    await store.add(write("a", 1))
+    assert.ok(database.change(), "it is closed at once")
+    database.tables.clear()
+    await store.add(write("a", 2))
+    assert.deepEqual(await store.all(), [write("a", 2)])
+    assert.ok(database.change())
+    database.version = 2
+    await assert.rejects(store.add(write("a", 3)), { code: "unavailable", message: "database 'app' is of a newer version of this app: reload the page" })
+})
+
+/** Timers of ten seconds are over at once; `body` has the others. */
+async function withoutPatience(body) {
+    const before = globalThis.setTimeout
+    globalThis.setTimeout = (action, milliseconds, ...rest) => before(action, milliseconds >= 10_000 ? 1 : milliseconds, ...rest)
+    try {
+        await body()
+    } finally {
+        globalThis.setTimeout = before
+    }
+}
+
+test("a database that is held up by another tab is an error in time, and is opened when it can be", () =>
+    withoutPatience(async () => {
+        const database = new FakeDatabase()
+        const { open } = database
+        let request
+        database.open = () => (request = {})
+        const store = openStore("app", database, new FakeLocks())
+        const [silent, ...requests] = [store.add(write("a", 1)), request]
+        await assert.rejects(silent, { code: "timeout", message: "database 'app' does not answer" })
+        const blocked = store.all()
+        request.onblocked()
+        await assert.rejects(blocked, { code: "timeout", message: "database 'app' is open in another tab as an older version: close that tab" })
+        // What comes late is closed, so that it holds up nobody.
+        let closed = 0
+        for (const each of [...requests, request]) {
+            each.result = { close: () => closed++ }
+            each.onsuccess()
+        }
+        assert.equal(closed, 2)
+        database.open = open
+        await store.add(write("a", 1))
+        assert.deepEqual(await store.all(), [write("a", 1)])
+        // A transaction that has no end.
+        database.begin = () => ({ objectStore: () => ({ put() {}, getAll: () => ({}) }), commit: () => {} })
+        await assert.rejects(store.add(write("a", 2)), { code: "timeout" })
+        await assert.rejects(store.all(), { code: "timeout" })
+    }))
+
+test("a page that stops running leaves no database open and no transaction without its end", () =>
+    withPage(async (tell) => {
+        const database = new FakeDatabase()
+        const store = openStore("app", database, new FakeLocks())
+        let committed = 0
+        const begin = database.begin.bind(database)
+        database.begin = (table) => Object.assign(begin(table), { commit: () => committed++ })
+        for (const [type, more, open] of [["pagehide", { persisted: false }, 1], ["freeze", {}, 0], ["pagehide", { persisted: true }, 0]]) {
+            const before = committed
+            await store.add(write("a", 1))
+            assert.equal(committed, before + 1)
+            assert.equal(database.connections.size, 1)
+            tell(type, more)
+            await new Promise(setImmediate)
+            assert.equal(database.connections.size, open)
+        }
+        assert.deepEqual(await store.all(), [write("a", 1)])
+        store.close()
+        await store.all()
+        await new Promise(setImmediate)
+        tell("freeze")
+        assert.equal(database.connections.size, 0)
+    }))

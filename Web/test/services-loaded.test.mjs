@@ -200,6 +200,6 @@ test("what could not be read once is taken over with the next look", async () =>
 })
 
 test("a value has no members besides those that all know: in the services' bundle, where it is extended, others have short names too", () => {
-    assert.deepEqual(Object.keys(new Value(1)).sort(), ["getSnapshot", "set", "subscribe"])
+    assert.deepEqual(Object.keys(new Value(1)).sort(), ["getServerSnapshot", "getSnapshot", "set", "subscribe"])
     assert.deepEqual(Object.getOwnPropertyNames(Value.prototype), ["constructor"])
 })

@@ -269,7 +269,8 @@ test("merge patches do what RFC 7396 says", () => {
     }
 })
 
-test("what may pass is repeated after its time, and the rest is for good", () => {
+test("what may pass is repeated after its time, less up to a half, and the rest is for good", (test) => {
+    const random = test.mock.method(Math, "random", () => 0)
     const application = (data) => ({ code: "application", data })
     for (const [error, pause] of [
         [application({ rateLimited: { retryAfterMilliseconds: 7 } }), 7],
@@ -285,6 +286,8 @@ test("what may pass is repeated after its time, and the rest is for good", () =>
     }
     assert.equal(pauseAfter({ code: "unauthenticated" }, 2, ""), undefined)
     assert.deepEqual([0, 1, 6, 7, 99].map(delayAfter), [100, 200, 6400, 10_000, 10_000])
+    random.mock.mockImplementation(() => 1)
+    assert.equal(delayAfter(1), 100)
     assert.equal(reasonOf(application({ closed: {} })), "closed")
 })
 

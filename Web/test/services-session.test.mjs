@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { Session } from "../.build/services/auth.js"
-import { MemoryLocks, MemoryStorage } from "./services-fakes.mjs"
+import { MemoryLocks, MemoryStorage, withPage } from "./services-fakes.mjs"
 
 /** A server that gives tokens, each for one renewal; its answers to renewals wait for `open()`. */
 class Server {
@@ -267,4 +267,91 @@ test("who signs out where the storage keeps the session all the same is not sign
         storage.removeItem = removeItem
         tab._keepAgain()
         assert.equal(storage.all.size, 0)
+    }))
+
+/** Lets time pass for timers of the session, as fast as they are set. */
+function withFastTimers(body) {
+    const before = globalThis.setTimeout
+    const waits = []
+    globalThis.setTimeout = (action, milliseconds, ...rest) => {
+        waits.push(milliseconds)
+        return before(action, milliseconds > 1000 ? 1 : milliseconds, ...rest)
+    }
+    return body(waits).finally(() => (globalThis.setTimeout = before))
+}
+
+test("a tab that stands still with the session's lock holds up no other one, and ends nothing when it goes on", () =>
+    withLocks(new MemoryLocks(), () =>
+        withFastTimers(async (waits) => {
+            const [server, storage] = [new Server(), new MemoryStorage()]
+            await server.tab(storage).signInWithToken("x")
+            const [frozen, other] = [server.tab(storage), server.tab(storage)]
+            // Its renewal is under way, and has no answer for as long as it stands still.
+            server.close()
+            const renewed = frozen.refresh()
+            await turns()
+            const { open } = server
+            server.gate = Promise.resolve()
+            assert.equal((await other.signInWithToken("y")).id, "y")
+            assert.ok(waits.some((each) => each >= 15_000 && each < 20_000), "it waits longer than a renewal takes")
+            assert.equal((await other.refresh()).id, "y")
+            const newest = JSON.parse(storage.getItem("key")).token
+            open()
+            // It notices that the session is another one, and is that.
+            assert.equal((await renewed).id, "y")
+            assert.ok(!server.good.has(newest), "it has renewed the newest one")
+            assert.equal(server.good.get(JSON.parse(storage.getItem("key")).token), "y")
+            assert.equal(nameOf(frozen), "y")
+            assert.equal((await other.refresh()).id, "y")
+        })
+    ))
+
+test("a page that stops running gives the session's lock back before", () =>
+    withPage((tell) =>
+        withLocks(new MemoryLocks(), async () => {
+            for (const [type, more] of [["freeze"], ["pagehide", { persisted: true }]]) {
+                const [server, storage] = [new Server(), new MemoryStorage()]
+                await server.tab(storage).signInWithToken("x")
+                const [frozen, other] = [server.tab(storage), server.tab(storage)]
+                server.close()
+                const renewed = frozen.refresh()
+                await turns()
+                const { open } = server
+                server.gate = Promise.resolve()
+                tell("pagehide", { persisted: false })
+                const signedIn = other.signInWithToken("y")
+                await turns()
+                assert.equal(userIn(storage), "x", "it waits: that page ends, and gives all back by itself")
+                tell(type, more)
+                assert.equal((await signedIn).id, "y")
+                open()
+                assert.equal((await renewed).id, "y")
+                for (const each of [frozen, other]) each._close()
+            }
+        })
+    ))
+
+test("a page that runs again is who has signed in meanwhile in another one, of which it was not told", () =>
+    withPage(async (tell) => {
+        for (const type of ["pageshow", "resume"]) {
+            const [server, storage] = [new Server(), new MemoryStorage()]
+            const [one, other] = [server.tab(storage), server.tab(storage)]
+            await one.signInWithToken("x")
+            await other.signInWithToken("y")
+            const before = server.reconnects
+            tell(type)
+            assert.equal(server.reconnects, before + 1)
+            await one._token()
+            assert.equal(nameOf(one), "y")
+            for (const each of [one, other]) each._close()
+            tell(type)
+            assert.equal(server.reconnects, before + 1)
+        }
+    }))
+
+test("where locks are refused a session is kept all the same", () =>
+    withLocks({ request: () => Promise.reject(new DOMException("no", "SecurityError")) }, async () => {
+        const tab = new Server().tab(new MemoryStorage())
+        assert.equal((await tab.signInWithToken("x")).id, "x")
+        assert.equal((await tab.refresh()).id, "x")
     }))

@@ -33,6 +33,18 @@ extension TrebuchetServer {
         await release(records, inOrder: false)
     }
 
+    /// Makes `authorize` decide about the owner of a helper in place of the helper, so that helpers need no rules of the app. A service
+    /// calls it before it exposes the first helper.
+    ///
+    /// - Parameters:
+    ///   - prefix: the beginning of the names of the helpers.
+    ///   - owner: returns the actor and the target that `authorize` decides about, given the whole name of a helper.
+    package func authorize(
+        helpers prefix: String, as owner: @escaping @Sendable (_ actorID: String) -> (actorID: String, target: String)?
+    ) {
+        for shard in shards { shard.reactor.run { shard.helpers.add(prefix, owner) } }
+    }
+
     /// A line for the server's log.
     package func log(_ line: String, _ level: ServerEvent.Level = .notice) { parts.logAt(level, line) }
 

@@ -100,6 +100,8 @@ enum AccountCommand {
 
     private static func isMeant(_ user: User) -> Bool {
         Console.print("delete \(SignInCommand.name(of: user))? type yes: ", terminator: "")
+        CommandTimeout.current?.stop()
+        defer { CommandTimeout.current?.restart() }
         return readLine() == "yes"
     }
 

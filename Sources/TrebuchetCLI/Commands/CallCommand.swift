@@ -9,7 +9,7 @@ enum CallCommand {
         summary: "call a method of an actor and print the result as JSON",
         operands: "<actor> <method> [argument …]",
         operandCount: 2...34,
-        options: RemoteURL.options + [
+        options: RemoteURL.address + [
             RemoteURL.token,
             OptionSpec("--timeout", "SECONDS", "how long the call may take (30)"),
         ],
@@ -24,7 +24,9 @@ enum CallCommand {
     private static func run(_ arguments: ParsedArguments) async throws {
         let timeout = try arguments.double("--timeout", in: 0.001...86_400) ?? 30
         let values = try arguments.operands.dropFirst(2).map(json)
+        CommandTimeout.current?.limit(seconds: timeout)
         let client = try await RemoteURL.connectWithToken(arguments)
+        CommandTimeout.current?.stop()
         let result = try await withDeadline(.seconds(timeout)) {
             try await client.call(actor: arguments.operands[0], target: arguments.operands[1], arguments: values)
         }

@@ -17,7 +17,7 @@ enum ClusterCommand {
     private static let status = CommandSpec(
         name: "cluster status",
         summary: "list the nodes that live, with how many of the 1,024 slots each owns",
-        options: [address],
+        options: [address, CommandTimeout.option],
         discussion: "Exits with 1 when a slot has no owner.",
         run: { arguments in
             let engine = try engine(arguments)
@@ -37,7 +37,7 @@ enum ClusterCommand {
         summary: "say on which node actors live, or would",
         operands: "<actor>…",
         operandCount: 1...1_000,
-        options: [address],
+        options: [address, CommandTimeout.option],
         discussion: """
             Of actors that are exposed with placement: .cluster, by their names, as counters/a. Exits with 1 when one has no owner now.
             """,
@@ -68,17 +68,21 @@ enum ClusterCommand {
             let engine = try engine(arguments)
             let name = arguments.operands[0]
             let found = try await engine.nodes().map(\.node).filter { $0.name == name }
+            CommandTimeout.current?.stop()
             guard let node = found.first else {
                 throw UsageError("no node '\(LogLine.of(name))' lives; 'trebuchet cluster status' lists them")
             }
             guard found.count == 1 else { throw NodeTrouble("\(found.count) nodes are called '\(LogLine.of(name))'") }
+            CommandTimeout.current?.restart()
             guard try await TrebuchetServer.stop(node, at: engine) else {
                 throw NodeTrouble("node '\(LogLine.of(name))' does not listen")
             }
             let patience = Duration.seconds(try arguments.int("--timeout", in: 1...3_600) ?? 30)
             var (count, changed) = (Int.max, ContinuousClock.now)
             while true {
+                CommandTimeout.current?.restart()
                 let (owners, _) = try await owners(engine)
+                CommandTimeout.current?.stop()
                 let owned = owners[node] ?? 0
                 if owned == 0 { break }
                 if owned != count { (count, changed) = (owned, .now) }
@@ -108,6 +112,7 @@ enum ClusterCommand {
 
     static func engine(_ arguments: ParsedArguments) throws -> RedisEngine {
         let url = arguments.string("--cluster") ?? "redis://127.0.0.1:6379"
+        CommandTimeout.current?.start(awaiting: "answer of the engine")
         do {
             return try RedisEngine(url: url)
         } catch {

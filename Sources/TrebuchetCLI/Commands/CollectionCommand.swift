@@ -26,6 +26,7 @@ enum CollectionCommand {
             try await withCollection(arguments, query) { documents, _ in
                 for await value in documents.updates where !value.isLoading {
                     if let error = value.error { throw error }
+                    CommandTimeout.current?.stop()
                     if query.limit == nil, value.hasMore {
                         Console.error(
                             "trebuchet collection list: there are more than one result has room for; for all of them use "
@@ -62,6 +63,7 @@ enum CollectionCommand {
     ) async throws -> CollectionPage<AnyDocument> {
         let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
         let page = try await backend.get(CollectionKey<AnyDocument>(arguments.operands[0]), query)
+        CommandTimeout.current?.stop()
         await backend.client.close()
         return page
     }
@@ -89,7 +91,7 @@ enum CollectionCommand {
                 try await withCollection(arguments, query) { documents, client in
                     let reporting = ConnectionReporter.follow(client, of: "collection watch")
                     defer { reporting.cancel() }
-                    await printChanges(of: documents, count: count)
+                    try await printChanges(of: documents, count: count)
                 }
             }
             signals.onFirst { watching.cancel() }
@@ -267,15 +269,18 @@ enum CollectionCommand {
         await backend.client.close()
     }
 
-    private static func printChanges(of documents: Shared<SyncedCollection<AnyDocument>>, count: Int?) async {
+    private static func printChanges(of documents: Shared<SyncedCollection<AnyDocument>>, count: Int?) async throws {
         var shown: [AnyDocument]?
         var lastError: String?
         var printed = 0
         for await value in documents.updates {
             let error = value.error.map { LogLine.of("\($0)") }
-            if let error, error != lastError { Console.error("trebuchet collection watch: \(error)") }
+            if let error, error != lastError, shown != nil { Console.error("trebuchet collection watch: \(error)") }
             lastError = error
             guard !value.isLoading, value.items.elements != shown else { continue }
+            // Refused before anything has come.
+            if shown == nil, value.lastSyncedAt == nil, let error = value.error { throw error }
+            CommandTimeout.current?.stop()
             shown = value.items.elements
             Console.print(LogLine.ofJSON(JSONArgument.text(.array(value.items.map(\.value)))))
             printed += 1

@@ -18,7 +18,7 @@ enum ObserveCommand {
             OptionSpec("--filter", "JSON", "a filter as it goes over the wire; --path and --at-most-every come on top"),
         ],
         discussion: """
-            The current value comes first. A reader that is slower than the changes gets the newest each time. When the
+            The current value comes first, within --timeout where --filter has no condition; then it may take any time. A reader that is slower than the changes gets the newest each time. When the
             server goes, it is tried again until it is back, and the stream goes on; standard error says so.
               trebuchet observe todos observeState
               trebuchet observe todos observeState --path /todos/0/title
@@ -30,6 +30,8 @@ enum ObserveCommand {
         let count = try arguments.int("--count", in: 1...Int.max)
         let filter = try filter(arguments)
         let client = try await RemoteURL.connectWithToken(arguments)
+        // A condition may hold at any time.
+        if filter.condition != nil { CommandTimeout.current?.stop() }
         let reporting = ConnectionReporter.follow(client, of: "observe")
         defer { reporting.cancel() }
         var seen = 0
@@ -38,6 +40,7 @@ enum ObserveCommand {
             actor: arguments.operands[0], stream: arguments.operands[1], filter: filter == StreamFilter() ? nil : filter
         )
         for try await value in values {
+            if seen == 0 { CommandTimeout.current?.stop() }
             let now = ContinuousClock.now
             let elapsed = Int((now - (first ?? now)) / .milliseconds(1))
             first = first ?? now

@@ -35,6 +35,7 @@ enum PresenceCommand {
             signals.onFirst { printing.cancel() }
             await printing.value
             reporting.cancel()
+            CommandTimeout.current?.restart()
             await backend.leaveRooms()
             await backend.client.close()
         })
@@ -54,6 +55,7 @@ enum PresenceCommand {
         var printed = 0
         for await value in room.updates {
             reporter.report(isConnected: value.isConnected, value.error)
+            if value.isConnected { CommandTimeout.current?.stop() }
             guard !value.isLoading, !value.isError, value.peersList != shown else { continue }
             shown = value.peersList
             let peers = value.peersList.map { #"{"id":"\#($0.id)","data":\#(JSONArgument.text($0.data))}"# }

@@ -7,8 +7,10 @@ import WebSockets
 /// The address of a server: `ws://127.0.0.1:8080` or `wss://example.com/realtime`.
 struct RemoteURL {
     static let option = OptionSpec("--url", "URL", "the server, as wss://example.com/path (ws://127.0.0.1:8080)")
+    /// `--url` and what belongs to it.
+    static let options = address + [CommandTimeout.option]
     /// `--url` and what belongs to `wss:`.
-    static let options = [
+    static let address = [
         option, OptionSpec("--ca-file", "FILE", "trust the certificate authorities in FILE alone, with wss"),
         OptionSpec("--insecure", nil, "trust any certificate, with wss; for tests alone"),
         OptionSpec("--compression", nil, "offer the server to compress messages"),
@@ -88,8 +90,11 @@ struct RemoteURL {
     }
 
     private func connected(_ client: TrebuchetClient) async throws -> TrebuchetClient {
+        let timeout = CommandTimeout.current
+        timeout?.start(awaiting: "connection to \(host):\(port)")
         do {
             try await client.connect()
+            timeout?.start(awaiting: "answer of \(host):\(port)")
         } catch let error as TransportError where error.code == .refused {
             throw TransportError(
                 .refused, "\(error.message); is a server running there? start one with: trebuchet serve", cause: error)

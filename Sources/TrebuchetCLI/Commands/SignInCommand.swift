@@ -72,10 +72,12 @@ enum SignInCommand {
         Console.print("a code was sent to \(email); it is good for \(sent.validSeconds / 60) minutes")
         while true {
             if isatty(STDIN_FILENO) != 0 { Console.print("code: ", terminator: "") }
+            CommandTimeout.current?.stop()
             guard let line = readLine() else {
                 Console.print("then: \(command)")
                 return nil
             }
+            CommandTimeout.current?.restart()
             do {
                 return try await use(String(line.filter { !$0.isWhitespace }))
             } catch let error as AuthError {

@@ -51,6 +51,7 @@ enum TopicCommand {
             signals.onFirst { printing.cancel() }
             await printing.value
             reporting.cancel()
+            CommandTimeout.current?.restart()
             await backend.leaveRooms()
             await backend.client.close()
         })
@@ -72,6 +73,7 @@ enum TopicCommand {
         var printed = 0
         for await value in channel.updates {
             reporter.report(isConnected: value.isConnected, value.error)
+            if value.isConnected { CommandTimeout.current?.stop() }
             guard value.hasEvent else { continue }
             let events = channel.withLock { channel in
                 defer { channel.clearEvents() }

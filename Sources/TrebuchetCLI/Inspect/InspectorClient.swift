@@ -11,6 +11,7 @@ struct InspectorClient: Sendable {
         OptionSpec(
             "--token", "TOKEN",
             "what it asks for; others on the machine can see it here, so rather set TREBUCHET_INSPECTOR_TOKEN"),
+        CommandTimeout.option,
     ]
     /// Of an answer, in bytes: a state of an actor is in it.
     private static let longest = 64 << 20
@@ -50,6 +51,8 @@ struct InspectorClient: Sendable {
     func get(_ path: String, _ query: [(name: String, value: String?)] = []) async throws -> [UInt8] {
         let parts = query.compactMap { entry in entry.value.map { "\(entry.name)=\(Self.encoded($0))" } }
         let target = "/inspect/\(path)" + (parts.isEmpty ? "" : "?" + parts.joined(separator: "&"))
+        CommandTimeout.current?.start(awaiting: "answer of the inspector")
+        defer { CommandTimeout.current?.stop() }
         let reply = try await HTTPFetch.get(HTTPAddress(base + target), bearer: token, longest: Self.longest)
         guard reply.status == 200 else {
             let reason = Shown(reply.body)?["error"].text ?? String(decoding: reply.body.prefix(512), as: UTF8.self)

@@ -14,7 +14,7 @@ public enum JSONValue: Sendable {
     case bool(Bool)
     /// A whole number, exact.
     case integer(Int64)
-    /// Any other number, as a double.
+    /// Any other number, as a double. JSON has no NaN and no infinity: they are written as `null`.
     case number(Double)
     /// A text.
     case string(String)
@@ -30,7 +30,8 @@ extension JSONValue: Hashable {
         case (.null, .null): true
         case (.bool(let one), .bool(let other)): one == other
         case (.integer(let one), .integer(let other)): one == other
-        case (.number(let one), .number(let other)): one == other
+        // A value is equal to itself, also one of NaN: else what compares before it sends would send for ever.
+        case (.number(let one), .number(let other)): one == other || (one.isNaN && other.isNaN)
         case (.string(let one), .string(let other)): one.isSameBytes(as: other)
         case (.array(let one), .array(let other)): one == other
         case (.object(let one), .object(let other)): one == other
@@ -43,7 +44,7 @@ extension JSONValue: Hashable {
         case .null: hasher.combine(0)
         case .bool(let bool): hasher.combine(bool)
         case .integer(let integer): hasher.combine(integer)
-        case .number(let number): hasher.combine(number)
+        case .number(let number): hasher.combine(number.isNaN ? .nan : number)
         case .string(let text): text.hashBytes(into: &hasher)
         case .array(let elements): hasher.combine(elements)
         case .object(let members): hasher.combine(members)

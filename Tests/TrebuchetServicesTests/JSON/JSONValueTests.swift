@@ -61,6 +61,13 @@ import TrebuchetWire
         #expect(before.mergePatch(to: before) == .object([:]))
     }
 
+    @Test("every value is equal to itself, also one that JSON cannot carry, which is written as null")
+    func reflexive() {
+        let value = JSONValue.object(["x": .number(.nan), "y": .array([.number(-.nan), .number(.infinity)])])
+        #expect(value == value && Set([value, value]).count == 1)
+        #expect(value.json == Array(#"{"x":null,"y":[null,null]}"#.utf8))
+    }
+
     @Test(
         "values are read in one pass and written as short as they go, each of exactly so many bytes",
         arguments: [

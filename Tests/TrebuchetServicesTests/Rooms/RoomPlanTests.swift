@@ -173,4 +173,25 @@ import Trebuchet
         #expect(joining == .join(presence: .integer(1), token: nil))
         #expect([first, behind, again] == [.set(.integer(2)), .wait, .set(.integer(2))])
     }
+
+    @Test("a room that is joined and shows nothing, again and again, is an error, and is joined less and less often")
+    func losses() {
+        var plan = joinedPlan()
+        let refusal = TrebuchetError(.unauthorized, "no")
+        var waits: [Duration] = []
+        for _ in 0..<9 {
+            waits.append(plan.lost(refusal))
+            plan.retry()
+            plan.joined(ticket, showing: quiet)
+            // Once may happen to the best: the room is elsewhere by now.
+            #expect((plan.error == nil) == (waits.count == 1))
+        }
+        #expect(waits == [100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000].map { .milliseconds($0) })
+        // The answer to a call is none of a stream.
+        plan.answered()
+        #expect(plan.error != nil)
+        plan.heard()
+        #expect(plan.error == nil)
+        #expect(plan.lost(refusal) == .milliseconds(100))
+    }
 }

@@ -1,5 +1,5 @@
 import { reasonOf } from "./refusals.js"
-import { type Client, report, Value } from "./trebuchet.js"
+import { capture, type Client, isSuspension, report, Value } from "./trebuchet.js"
 import type { ServicesOptions, SignIn, User } from "./types.js"
 
 interface Grant {
@@ -13,6 +13,11 @@ interface Grant {
 const plain = { sendCode: "sendMagicCode(to:)", sessions: "sessions()", endSession: "endSession(_:)", endOtherSessions: "endOtherSessions()" }
 /** Those whose answer signs in. */
 const signingIn = { signInAsGuest: "signInAsGuest()", verifyCode: "verifyMagicCode(email:code:)", signInWithToken: "signIn(idToken:provider:nonce:)" }
+
+/** Milliseconds that a tab waits for the session's lock, longer than a renewal takes. Its holder is suspended then. */
+const lockPatience = 15_000
+/** The result of a renewal of a session that has changed meanwhile. */
+const again = Symbol()
 
 /** What is kept of a session. */
 interface Kept {
@@ -31,6 +36,9 @@ export interface SessionOwner {
     _accountChanged(before: string): void
 }
 
+/** Events of the page that a session handles. */
+const kinds = ["storage", "pageshow", "resume", "freeze", "pagehide"]
+
 /** Keeps the session: signs in and out, and gives each connection its token. A session is renewed over a short connection of its own, so that the others begin signed in. */
 export class Session extends Value<SignIn> {
     /** The session that this tab has taken last, also where the app has cleared the storage since. */
@@ -43,6 +51,8 @@ export class Session extends Value<SignIn> {
     private _wasShown = false
     private _turn = 0
     private _renewal: Promise<User | undefined> | undefined
+    /** Releases the session's lock before the action has ended. */
+    private _release: () => void = () => {}
 
     constructor(private _owner: SessionOwner, private _options: ServicesOptions, private _key: string) {
         super({ phase: "signedOut" })
@@ -50,8 +60,8 @@ export class Session extends Value<SignIn> {
         for (const [name, target] of Object.entries(signingIn)) (this as any)[name] = (...args: unknown[]) => this._signIn(target, args)
         const { user } = (this._last = this._kept) ?? {}
         if (user) this.set({ phase: "loading", user })
-        // Another tab may have signed in.
-        ;(globalThis as any).addEventListener?.("storage", this._look)
+        // Another tab may have signed in. A suspended page receives no `storage` event.
+        for (const kind of kinds) (globalThis as any).addEventListener?.(kind, this._look, capture)
     }
 
     /** Whose writes are made now: the user's id, or nothing. */
@@ -80,7 +90,13 @@ export class Session extends Value<SignIn> {
     }
 
     refresh(): Promise<User | undefined> {
-        return (this._renewal ??= this._exclusively(() => this._renew()).finally(() => (this._renewal = undefined)))
+        const renew = async (): Promise<User | undefined> => {
+            for (;;) {
+                const user = await this._exclusively(() => this._renew())
+                if (user !== again) return user
+            }
+        }
+        return (this._renewal ??= renew().finally(() => (this._renewal = undefined)))
     }
 
     private _call(target: string, args: unknown[]): Promise<any> {
@@ -121,7 +137,7 @@ export class Session extends Value<SignIn> {
         this._wasShown = false
     }
 
-    private async _renew(): Promise<User | undefined> {
+    private async _renew(): Promise<User | undefined | typeof again> {
         // Read anew each time: another tab may have renewed it, or signed out.
         const kept = this._kept
         if (!kept) {
@@ -132,12 +148,12 @@ export class Session extends Value<SignIn> {
         try {
             // An answer that was lost: for half a minute the same token gives the same next one.
             const grant = await client.actor("auth").call("refresh(_:)", [kept.token], { timeout: 10_000 })
-            // Here or in another tab somebody may have signed in or out meanwhile: that counts.
-            if (this._kept?.token !== kept.token) return this._renew()
+            // The session may have changed meanwhile: by a sign-in or sign-out, or by another tab while this page was suspended. The newer one stays.
+            if (this._kept?.token !== kept.token) return again
             this._take(grant)
         } catch (error: any) {
             if (reasonOf(error) !== "sessionEnded") throw error
-            if (this._kept?.token !== kept.token) return this._renew()
+            if (this._kept?.token !== kept.token) return again
             this._forget(error.data.sessionEnded._0)
         } finally {
             this._owner._leave(client)
@@ -145,15 +161,37 @@ export class Session extends Value<SignIn> {
         return this.getSnapshot().user
     }
 
-    /** One tab at a time, where the session is kept for all of them: a token that is used twice would end it. */
+    /**
+     * Runs an action in one tab at a time, where the tabs share a session: a token that is used twice would end it. A suspended tab may hold
+     * the lock for any time, so a waiting tab steals it. An action that waits for an answer must check, before it stores a session, that the
+     * stored one is still the one that it began with.
+     */
     private async _exclusively<T>(action: () => T | Promise<T>): Promise<T> {
         const locks = this._options.storage && (globalThis as any).navigator?.locks
-        return locks ? locks.request(this._key, action) : action()
+        if (!locks) return action()
+        let done: Promise<T> | undefined
+        const hold = (): Promise<unknown> => {
+            done = (async () => action())()
+            return Promise.race([done, new Promise<void>((resolve) => (this._release = resolve))]).catch(() => {})
+        }
+        const patience = new AbortController()
+        const timer = setTimeout(() => patience.abort(), lockPatience * (1 + Math.random() / 4))
+        try {
+            await locks.request(this._key, { signal: patience.signal }, hold)
+        } catch {
+            // The wait was too long; or the lock was stolen from this tab, whose action runs already.
+            if (!done) await locks.request(this._key, { steal: true }, hold).catch(() => {})
+        }
+        clearTimeout(timer)
+        // Locks may be refused, as in a page without storage.
+        return done ?? action()
     }
 
     private _look = (event: any): void => {
+        // Else all other tabs would wait for this one.
+        if (isSuspension(event)) this._release()
         // No key: all was cleared.
-        if ((event.key ?? this._key) === this._key && (this._kept?.user.id ?? "") !== this._account) this._follow()
+        else if (event.type !== "pagehide" && (event.key ?? this._key) === this._key && (this._kept?.user.id ?? "") !== this._account) this._follow()
     }
 
     /** The next connection is that of who is kept; the token here may be somebody else's. */
@@ -163,7 +201,7 @@ export class Session extends Value<SignIn> {
     }
 
     _close(): void {
-        ;(globalThis as any).removeEventListener?.("storage", this._look)
+        for (const kind of kinds) (globalThis as any).removeEventListener?.(kind, this._look, capture)
     }
 
     // What is known

@@ -4,7 +4,7 @@ import { loadWrites } from "./loaded.js"
 import { PendingWrite, PendingWrites } from "./pending.js"
 import { LiveQuery } from "./query.js"
 import { WireQuery, wireQuery } from "./queries.js"
-import { closed, failure, wait } from "./refusals.js"
+import { closed, failure, needJSON, wait } from "./refusals.js"
 import { secret } from "./secret.js"
 import { type Client, Listeners, report, type TrebuchetError } from "./trebuchet.js"
 import type { KeptWrite, Page, Pages, PendingStore, Query, QueryOptions, RefusedWrite, Writes } from "./types.js"
@@ -40,14 +40,20 @@ export class LiveCollection {
 
     query(options: QueryOptions = {}): Query<any> {
         const { _json: json } = this._backend
-        const key = json.stringify(wireQuery(options))
+        const key = json.stringify(this._wire(options))
         return this._live(json.parse(key) as WireQuery, key)
     }
 
     pages(options: QueryOptions = {}): Pages<any> {
         const { _json: json } = this._backend
-        const wire = json.parse(json.stringify(wireQuery({ limit: 20, ...options }))) as WireQuery
+        const wire = json.parse(json.stringify(this._wire({ limit: 20, ...options }))) as WireQuery
         return this._live(wire, wire)
+    }
+
+    private _wire(options: QueryOptions): WireQuery {
+        const wire = wireQuery(options)
+        needJSON("query", wire, this._backend._json)
+        return wire
     }
 
     private _live(wire: WireQuery, key: unknown): LiveQuery {
@@ -108,6 +114,7 @@ export class LiveCollection {
         const { pendingWrites = 1000 } = options
         const done = new Promise<void>((resolve, reject) => {
             if (isClosed) throw closed()
+            needJSON("commands", commands, json)
             let text: string
             try {
                 text = json.stringify(commands)

@@ -63,6 +63,9 @@ export class JoinedRoom {
     /** The connection over which a join was sent that has no answer: it may have made a session. */
     private _asked = 0
     private _failures = 0
+    /** The error of a stream that ended while the room was joined, until that stream begins again; and whether it is that of events. */
+    private _refusal: TrebuchetError | undefined
+    private _isOfEvents = false
     private _left: Promise<void> | undefined
     private _didLeave: () => void = () => {}
     private _wake: () => void = () => {}
@@ -188,10 +191,10 @@ export class JoinedRoom {
         this._unfollow = follow(
             this._backend.client.actor(this._actor).state<any>("observeRoster"),
             ({ members = {} }) => this._tellPeers(members),
-            () => this._lost()
+            (error) => this._lost(error)
         )
         if (this._room._listeners.size) this._follow(turn)
-        this._tell("joined", presence === this._room.presence ? undefined : this._status.error)
+        this._tell("joined", this._refusal ?? (presence === this._room.presence ? undefined : this._status.error))
     }
 
     private async _leaveNow(turn: number): Promise<void> {
@@ -228,12 +231,12 @@ export class JoinedRoom {
                 // As a whole: the server tells the others what has changed in it.
                 await this._call("setPresence(_:)", [presence])
                 this._shown = shown
-                this._tell("joined")
+                this._tell("joined", this._refusal)
             } else if (!this._outbox.length) await new Promise<void>((resolve) => (this._wake = resolve))
             this._rejectOthers()
             const [event] = this._outbox
             if (event && this._isCurrent(turn)) await this._send(event)
-            if (this._isJoined) this._failures = 0
+            if (this._isJoined && !this._refusal) this._failures = 0
         }
     }
 
@@ -291,15 +294,33 @@ export class JoinedRoom {
         return pauseOf(error, failures) ?? (failures ? delayAfter(failures) : 0)
     }
 
-    /** A stream of the room has ended, so this client is not in it any more. */
-    private _lost(): void {
+    /** A stream of the room has ended: this client is no member any more, or is not authorized. */
+    private _lost(error?: TrebuchetError, isOfEvents = false): void {
+        if (!this._isJoined) return
         this._isJoined = false
+        // The client joins again at once. When the stream ends again before it has begun, the client shows the error and waits longer each time.
+        if (this._refusal) {
+            this._failures++
+            this._tell("joining", error)
+        }
+        this._refusal = error
+        this._isOfEvents = isOfEvents
         this._wake()
+    }
+
+    private _begun(isOfEvents: boolean): void {
+        const { _refusal: refusal } = this
+        if (!refusal || this._isOfEvents !== isOfEvents) return
+        this._refusal = undefined
+        this._failures = 0
+        const { phase, error } = this._status
+        this._tell(phase, error === refusal ? undefined : error)
     }
 
     // Who is there
 
     private _tellPeers(members: Record<string, Peer>): void {
+        this._begun(false)
         // Numbers as names are in their order.
         this._room.peers._show(Object.values(members).filter(({ id }) => !this._sessions.has(id)))
     }
@@ -311,18 +332,26 @@ export class JoinedRoom {
         this._incoming = []
         this._mustCatchUp = true
         const events = this._backend.client.actor(this._actor).events<RoomEvent>("observeEvents")
-        this._events = events.subscribe(
+        const end = events.subscribe(
             (event) => {
                 this._incoming.push(event)
                 this._takeEvents(turn)
             },
             (error) => {
+                unwatch()
                 this._events = undefined
                 if (turn !== this._turn) return
                 if (error.code === "overflow") this._follow(turn)
-                else this._lost()
+                else this._lost(error, true)
             }
         )
+        const unwatch = events.status.subscribe(() => {
+            if (events.status.getSnapshot().phase === "live") this._begun(true)
+        })
+        this._events = () => {
+            end()
+            unwatch()
+        }
         this._takeEvents(turn)
     }
 

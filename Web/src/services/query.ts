@@ -4,7 +4,7 @@ import { overlay, Uncertain, WireResult } from "./overlay.js"
 import { isWaiting } from "./pending.js"
 import { Position } from "./position.js"
 import type { WireQuery } from "./queries.js"
-import { pauseAfter, wait } from "./refusals.js"
+import { delayAfter, pauseAfter, wait } from "./refusals.js"
 import { follow } from "./followed.js"
 import { Shown } from "./shown.js"
 import type { Document, Pages, QueryStatus } from "./types.js"
@@ -151,7 +151,6 @@ export class LiveQuery implements Pages<any> {
     private _opened(line: number, { view, number, shown, revision }: any): void {
         this._line = line
         this._number = number
-        this._error = undefined
         if (view !== this._view) {
             this._position._begin()
             this._view = view
@@ -159,7 +158,7 @@ export class LiveQuery implements Pages<any> {
         }
         this._position._isTold(shown, revision)
         this._unfollow()
-        this._unfollow = follow(this._state!, (result) => this._came(result), (error) => this._lost(error), () => this._show())
+        this._unfollow = follow(this._state!, (result) => this._came(result), (error) => this._lost(error), () => this._changed())
         this._collection._forgetSeen()
         this._show()
     }
@@ -167,7 +166,7 @@ export class LiveQuery implements Pages<any> {
     private _came(result: WireResult): void {
         if (result === this._result) return
         const { _collection: collection } = this
-        this._failures = 0
+        this._isShown()
         this._uncertain._keep(this._result, this._position._seen, collection._pending)
         this._result = result
         this._position._shows(result.revision)
@@ -175,14 +174,37 @@ export class LiveQuery implements Pages<any> {
         collection._show()
     }
 
-    /** The view has gone, or who may see it has changed. */
+    /**
+     * The view is gone, or its permissions have changed: the query is opened again at once. When the view is refused again before a result has
+     * come, the query shows the error and waits longer each time.
+     */
     private async _lost(error: TrebuchetError): Promise<void> {
         // Before it is open on the connection, its opening begins the stream anew.
         if (!this._isOpen) return
         const turn = ++this._turn
         this._line = 0
-        if (this._failures++) await wait(pauseAfter(error, this._failures) ?? 100 * this._failures)
+        const failures = this._failures++
+        if (failures) {
+            const pause = pauseAfter(error, failures)
+            if (pause === undefined) this._fail(error)
+            await wait(pause ?? delayAfter(failures))
+        }
         if (turn === this._turn) this._look()
+    }
+
+    /** A result has come. */
+    private _isShown(): void {
+        this._error = undefined
+        this._failures = 0
+    }
+
+    private _changed(): void {
+        if (this._isLive) this._isShown()
+        this._show()
+    }
+
+    private get _isLive(): boolean {
+        return this._isOpen && this._state?.status.getSnapshot().phase === "live"
     }
 
     private _fail(error: TrebuchetError): void {
@@ -218,7 +240,7 @@ export class LiveQuery implements Pages<any> {
         const items = result && [...this._shown.values()].map(({ fields }) => fields)
         if (items?.length !== before?.length || items?.some((each, index) => each !== before![index])) this._items = items
         this.status._show({
-            phase: error ? "failed" : !result ? "waiting" : this._isOpen && this._state?.status.getSnapshot().phase === "live" ? "live" : "stale",
+            phase: error ? "failed" : !result ? "waiting" : this._isLive ? "live" : "stale",
             hasMore: !!result?.hasMore,
             pending: pending.filter(isWaiting).length,
             error,

@@ -1,7 +1,7 @@
 import type { Backend } from "./backend.js"
 import type { JoinedRoom } from "./joined.js"
 import { loadRooms } from "./loaded.js"
-import { closed, delayAfter, failure, wait } from "./refusals.js"
+import { closed, delayAfter, failure, needJSON, wait } from "./refusals.js"
 import { Shown } from "./shown.js"
 import { Listeners } from "./trebuchet.js"
 import type { Peer, Room, RoomEvent, RoomStatus } from "./types.js"
@@ -30,6 +30,7 @@ export class OpenRoom implements Room<any> {
     }
 
     set(presence: any): void {
+        needJSON("presence", presence, this._backend._json)
         // What was refused is tried once more when it is to be shown again.
         this._refused = this
         // A copy: what the app changes in its own is shown when it is set.
@@ -38,11 +39,13 @@ export class OpenRoom implements Room<any> {
     }
 
     patch(changes: object): void {
+        needJSON("presence", changes, this._backend._json)
         this.set(merged(this.presence, copied(changes)))
     }
 
     async publish(topic: string, payload: unknown): Promise<number> {
         const { _account: account } = this._backend
+        needJSON("payload", payload, this._backend._json)
         const copy = copied(payload)
         this._publishing++
         try {

@@ -2,9 +2,15 @@
 import type { Backend } from "./backend.js"
 import { needSame } from "./build.js"
 import type { Command } from "./commands.js"
+import { failure } from "./refusals.js"
+import { capture, isSuspension } from "./trebuchet.js"
 import type { KeptWrite, PendingStore } from "./types.js"
 
 const tableName = "writes"
+/** The version of the database's schema. */
+const version = 1
+/** The timeout of the database in milliseconds: it may wait for a suspended tab. */
+const patience = 10_000
 
 /** The answer of a request of IndexedDB. */
 const answer = <T>(request: any): Promise<T> =>
@@ -13,48 +19,83 @@ const answer = <T>(request: any): Promise<T> =>
         request.onerror = () => reject(request.error)
     })
 
+/** Rejects when the timeout expires. */
+async function within<T>(answer: Promise<T>, why: () => string): Promise<T> {
+    let timer
+    const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(failure("timeout", why())), patience)))
+    try {
+        return await Promise.race([answer, late])
+    } finally {
+        clearTimeout(timer)
+    }
+}
+
 /** What `pendingStore` gives. */
 export function openStore(name: string, database: any, locks: any): PendingStore {
     let opened: Promise<any> | undefined
     let isClosed = false
     const forget = (): void => void (opened = undefined)
     const open = async (): Promise<any> => {
-        const request = database.open(name, 1)
+        const request = database.open(name, version)
+        let problem = "does not answer"
+        request.onblocked = () => (problem = "is open in another tab as an older version: close that tab")
         request.onupgradeneeded = () => request.result.createObjectStore(tableName, { keyPath: ["secret", "number"] })
-        const result = await answer<any>(request)
-        result.onclose = forget
-        return result
+        try {
+            const result = await within(answer<any>(request), () => `database '${name}' ${problem}`)
+            result.onclose = forget
+            // Another tab deletes the database or changes its version, and waits until this connection is closed.
+            result.onversionchange = () => {
+                forget()
+                result.close()
+            }
+            return result
+        } catch (error: any) {
+            // A connection that opens now is not used.
+            request.onsuccess = () => request.result.close()
+            throw error?.name === "VersionError" ? failure("unavailable", `database '${name}' is of a newer version of this app: reload the page`) : error
+        }
     }
     const end = (): void => {
         opened?.then((database) => database.close()).catch(() => {})
         forget()
     }
-    /** What failed, or was closed by the browser, is opened anew. */
-    const begin = async (mode?: string, options?: object): Promise<any> => {
+    /** Opens the database again after a failure, and after the browser or this store has closed it. */
+    const begin = async (mode?: string, options?: object, isRepeated?: boolean): Promise<any> => {
         try {
             const transaction = (await (opened ??= open())).transaction(tableName, mode, options)
             // What is written last is kept all the same, and leaves nothing open.
             if (isClosed) end()
             return transaction
-        } catch (error) {
+        } catch (error: any) {
             forget()
-            throw error
+            if (isRepeated || error?.name !== "InvalidStateError") throw error
+            return begin(mode, options, true)
         }
     }
+    const unanswered = (): string => `database '${name}' does not answer`
+    // A suspended page would block other tabs.
+    const rest = (event: any): void => {
+        if (isSuspension(event)) end()
+    }
+    const kinds = ["freeze", "pagehide"]
+    for (const kind of kinds) (globalThis as any).addEventListener?.(kind, rest, capture)
     /** Resolves when what `change` has asked for is on the disk. */
     const write = async (change: (table: any) => void): Promise<void> => {
         const transaction = await begin("readwrite", { durability: "strict" })
         change(transaction.objectStore(tableName))
-        return new Promise((resolve, reject) => {
+        const done = new Promise<void>((resolve, reject) => {
             transaction.oncomplete = () => resolve()
             transaction.onabort = () => reject(transaction.error)
         })
+        // It then ends also in a page that is suspended now.
+        transaction.commit?.()
+        return within(done, unanswered)
     }
     const releases: (() => void)[] = []
     return {
         add: (kept) => write((table) => table.put(kept)),
         remove: (keys) => write((table) => keys.forEach(({ secret, number }) => table.delete([secret, number]))),
-        all: async () => answer<KeptWrite[]>((await begin()).objectStore(tableName).getAll()),
+        all: async () => within(answer<KeptWrite[]>((await begin()).objectStore(tableName).getAll()), unanswered),
         claim: (secret) =>
             new Promise((resolve, reject) => {
                 const hold = (lock: unknown): unknown => {
@@ -68,6 +109,7 @@ export function openStore(name: string, database: any, locks: any): PendingStore
         close() {
             isClosed = true
             for (const release of releases) release()
+            for (const kind of kinds) (globalThis as any).removeEventListener?.(kind, rest, capture)
             end()
         },
     }

@@ -45,9 +45,11 @@ export function merged(value: any, patch: any): any {
 export function copied(value: any, change: (value: any) => any = (value) => value): any {
     if (typeof value?.toJSON === "function" && !value[numberMark]) value = value.toJSON()
     value = change(value)
-    if (Array.isArray(value)) return value.map((each) => copied(each, change))
+    // What is undefined is null in an array and absent in an object, as in JSON.
+    if (Array.isArray(value)) return value.map((each) => copied(each, change) ?? null)
     if (!isRecord(value)) return value
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copied(member, change)]))
+    const members = Object.entries(value).filter(([, member]) => member !== undefined)
+    return Object.fromEntries(members.map(([name, member]) => [name, copied(member, change)]))
 }
 
 /** Whether two values are equal as JSON; null and absent are. */

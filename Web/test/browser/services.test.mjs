@@ -125,3 +125,35 @@ test("who is in a room sees the others, and hears what they publish", async () =
     await one.until(`room.peers.getSnapshot().length === 0`)
     assert.deepEqual(one.thrown, [])
 })
+
+test("a frozen tab has no connection and no open database, and is live at once when it is resumed", async () => {
+    const one = await page()
+    await one.evaluate(`backend.auth.signInAsGuest()`)
+    const other = await page(one)
+    const phase = `backend.client.status.getSnapshot().phase`
+    await Promise.all([one, other].map((each) => each.until(`backend.auth.getSnapshot().phase === "signedIn" && ${phase} === "live"`)))
+    await one.evaluate(`notes.create({ id: "frozen-1", text: "1" })`)
+    await one.evaluate(`{
+        window.phases = []
+        backend.client.status.subscribe(() => phases.push(${phase}))
+        addEventListener("freeze", () => phases.push("frozen"), true)
+    }; 0`)
+    // Chromium freezes hidden pages alone.
+    await one.send("Emulation.setFocusEmulationEnabled", { enabled: false })
+    await other.send("Page.bringToFront")
+    await one.until(`document.visibilityState === "hidden"`)
+    await one.send("Page.setWebLifecycleState", { state: "frozen" })
+    const deleted = `new Promise((resolve) => {
+        const request = indexedDB.deleteDatabase("trebuchet:" + location.origin + "/")
+        request.onsuccess = () => resolve("deleted")
+        request.onblocked = () => resolve("blocked")
+    })`
+    assert.equal(await other.evaluate(deleted), "deleted")
+    await other.evaluate(`notes.create({ id: "frozen-2", text: "2" })`)
+    await one.send("Page.setWebLifecycleState", { state: "active" })
+    await one.until(`JSON.stringify(phases) === '["stale","frozen","live"]'`)
+    await one.evaluate(`notes.create({ id: "frozen-3", text: "3" })`)
+    await other.until(`window.shown?.includes("3")`)
+    assert.deepEqual([...one.thrown, ...other.thrown], [])
+    await Promise.all([one, other].map((each) => each.close()))
+})

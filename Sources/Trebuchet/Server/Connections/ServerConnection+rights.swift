@@ -25,10 +25,14 @@ extension ServerConnection {
     func refusal(of target: String, _ actorID: String) -> TrebuchetError? {
         if isServer { return nil }
         if let revocation = revocation(of: actorID) { return revocation }
-        if let mayCall = shard.mayCall, !isGranted(target, actorID, mayCall) {
-            let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
-            return TrebuchetError(
-                code, "'\(target.prefix(bytes: 128))' of actor '\(actorID.prefix(bytes: 128))' is not allowed")
+        if let mayCall = shard.mayCall {
+            let (actorID, target) = shard.helpers.subject(of: target, actorID)
+            if !isGranted(target, actorID, mayCall) {
+                let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
+                let subject = "'\(target.prefix(bytes: 128))' of actor '\(actorID.prefix(bytes: 128))'"
+                shard.parts.refusedSubjects.note(subject, code, to: caller)
+                return TrebuchetError(code, "\(subject) is not allowed")
+            }
         }
         return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
     }

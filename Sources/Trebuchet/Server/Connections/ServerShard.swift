@@ -42,6 +42,7 @@ final class ServerShard: @unchecked Sendable {
     /// Set before the server listens, as `principals`.
     var mayCall: (@Sendable (Caller?, String, String) -> Bool)? { didSet { isGuarded = true } }
     var keepsGrants = false
+    var helpers = HelperActors()
     var principals: SharedBuckets<PrincipalName>?
     var onConnect: (@Sendable (CallerConnection) -> Void)?
     /// Whether calls have to be looked at before they are made.
@@ -311,6 +312,7 @@ final class ServerParts: Sendable {
     let idleClock = IdleClock()
     /// Of `AccessPolicy.authenticate`.
     let failedHooks: RefusalLog
+    let refusedSubjects: RefusedSubjects
     /// Of `authorize`; counted up whenever they change.
     let rules = Atomic<UInt64>(0)
     /// Set before the server listens, at one of several nodes.
@@ -335,6 +337,7 @@ final class ServerParts: Sendable {
         (self.log, self.logAt) = (log, logAt)
         disclosure = ErrorDisclosure(showsText: showsErrorText, log: log)
         failedHooks = RefusalLog(log)
+        refusedSubjects = RefusedSubjects(log)
         shares = ShareBook(limits: limits, events: events)
         directory = ActorDirectory(shares: shares)
         memory = MemoryBudget(limit: limits.heldBytes)

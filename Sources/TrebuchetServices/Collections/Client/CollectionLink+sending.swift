@@ -11,6 +11,12 @@ extension CollectionLink {
         Backoff(first: .milliseconds(20), limit: .seconds(2)).delay(afterFailures: failures + 1)
     }
 
+    /// How long to wait after a stream was refused so many times in a row, less up to a half, so that clients do not come at once.
+    static func delay(afterRefusals refusals: Int) -> Duration {
+        let backoff = Backoff(first: .milliseconds(100), limit: .seconds(30))
+        return backoff.delay(afterFailures: refusals) * Double.random(in: 0.5...1)
+    }
+
     func actor() throws -> DocumentCollection {
         try client.resolve(DocumentCollection.self, id: "\(CollectionHost.name)/\(name)")
     }

@@ -80,6 +80,9 @@ public final class CollectionHost: QueryHost, Sendable {
         server.expose(DocumentCollection.self, as: "\(name)/*", placement: placement) {
             try await host.makeCollection($0, in: system)
         }
+        server.authorize(helpers: CollectionView.prefix) { view in
+            CollectionView.collection(ofView: view).map { ($0, "open(_:)") }
+        }
         if host.isPlaced {
             // Those that there are, are there because their collections have them: so that other nodes know where that is.
             server.expose(CollectionView.self, as: "\(CollectionView.prefix)*", placement: placement) { _ in
@@ -217,10 +220,8 @@ public final class CollectionHost: QueryHost, Sendable {
         Task { await server?.giveUp([("\(Self.name)/\(name)", collection)] + views) }
     }
 
-    /// What the names of a collection's views begin with: where it is owned by one node, they are in its slot.
-    func viewPrefix(_ collection: String) -> String {
-        isPlaced ? "\(CollectionView.prefix){\(Self.name)/\(collection)}/" : CollectionView.prefix
-    }
+    /// What the names of a collection's views begin with: they say whose view it is, and are in its slot where it is owned by one node.
+    func viewPrefix(_ collection: String) -> String { "\(CollectionView.prefix){\(Self.name)/\(collection)}/" }
 
     /// Nobody uses a collection with documents any more.
     func didRest(_ name: String) { contents.withLock { $0.resting.use(name) } }

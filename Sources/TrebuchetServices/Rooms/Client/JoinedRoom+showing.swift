@@ -33,6 +33,12 @@ extension JoinedRoom {
                         let events = await room.observeEvents()
                         // Calls keep their order: this one is answered when the stream has begun.
                         _ = await self?.catchUp(room)
+                        // One that is refused has ended before that answer.
+                        let begun = Task {
+                            try await Task.sleep(for: .seconds(1))
+                            self?.change { $0.plan.heard() }
+                        }
+                        defer { begun.cancel() }
                         for try await event in events { await self?.heard(event, room) }
                     } catch {
                         outcome = .failed(error)
@@ -68,7 +74,10 @@ extension JoinedRoom {
         if let delay = change({ $0.plan.moved(error) }) { retry(after: delay) }
     }
 
-    private func joinAgain(after error: any Error) { retry(after: change { $0.plan.lost(error) }) }
+    /// Less up to a half of the wait, so that clients do not come at once.
+    private func joinAgain(after error: any Error) {
+        retry(after: change { $0.plan.lost(error) } * Double.random(in: 0.5...1))
+    }
 
     private func heard(_ roster: Roster) {
         guard !Task.isCancelled else { return }
@@ -85,6 +94,7 @@ extension JoinedRoom {
         // Without an answer the connection has gone: then the reader begins anew, and asks again.
         guard isNext ? true : await catchUp(room) else { return }
         take([event])
+        change { $0.plan.heard() }
     }
 
     /// Asks the room for what has not been seen; at first for where to begin. False when it does not answer.
@@ -111,7 +121,7 @@ extension JoinedRoom {
         guard !Task.isCancelled else { return }
         change { contents in
             let (new, missed) = contents.cursor.advance(over: events)
-            contents.plan.heard()
+            contents.plan.answered()
             if missed > 0 { contents.arrived.append(.missed(missed)) }
             contents.arrived += new.map { .event($0) }
         }

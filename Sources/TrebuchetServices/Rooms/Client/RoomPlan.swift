@@ -45,6 +45,8 @@ struct RoomPlan {
     /// After a failure, until `retry()`.
     private var isHeldBack = false
     private var failures = 0
+    /// How often the room was lost in a row, before anything was heard of it.
+    private var losses = 0
     private var hasMoved = false
     private var didJustShow = false
 
@@ -134,7 +136,8 @@ struct RoomPlan {
 
     private mutating func succeeded() {
         failures = 0
-        error = nil
+        // Joining does, and what there is to see is refused: that is what is wrong.
+        if losses < 2 { error = nil }
         if let refused, refused != presence { self.refused = nil }
     }
 
@@ -192,8 +195,9 @@ struct RoomPlan {
     mutating func lost(_ error: any Error) -> Duration {
         isJoined = false
         failures += 1
+        losses += 1
         self.error = error
-        return holdBack(Self.delay(after: failures))
+        return holdBack(Self.delay(after: max(failures, losses)))
     }
 
     /// The room does not know of the connection, which it has not lost: it has moved to another node. That is joined at once, the first
@@ -204,8 +208,15 @@ struct RoomPlan {
         return nil
     }
 
+    /// The room has answered a call.
+    mutating func answered() { hasMoved = false }
+
     /// The room shows who is there, or what was published.
-    mutating func heard() { hasMoved = false }
+    mutating func heard() {
+        hasMoved = false
+        if losses > 1, isJoined { error = nil }
+        losses = 0
+    }
 
     mutating func retry() { isHeldBack = false }
 

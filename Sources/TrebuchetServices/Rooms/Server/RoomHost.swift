@@ -50,6 +50,9 @@ public final class RoomHost: Sendable {
         let host = RoomHost(server, rules, limits)
         let system = server.actorSystem
         server.expose(Room.self, as: "\(name)/*", placement: placement) { try host.makeRoom($0, in: system) }
+        server.authorize(helpers: RoomList.prefix) {
+            ("\(name)/\(RoomList.prefix(ofRoomsIn: $0))", "list(after:limit:)")
+        }
         server.expose(RoomList.self, as: "\(RoomList.prefix)*", idle: limits.grace * 6) {
             RoomList($0, host: host, actorSystem: system)
         }

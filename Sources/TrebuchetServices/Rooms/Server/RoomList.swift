@@ -28,10 +28,13 @@ distributed actor RoomList {
     private let prefix: String
 
     init(_ name: String, host: RoomHost, actorSystem: TrebuchetActorSystem) {
-        prefix = name.dropFirst(bytes: Self.prefix.utf8.count) + "-"
+        prefix = Self.prefix(ofRoomsIn: name)
         self.host = host
         self.actorSystem = actorSystem
     }
+
+    /// What the names of the rooms begin with that a list has, by the list's name.
+    static func prefix(ofRoomsIn name: String) -> String { name.dropFirst(bytes: prefix.utf8.count) + "-" }
 
     /// Rooms that somebody is in, by the bytes of their names.
     ///

@@ -204,7 +204,6 @@ where Element.ID: Codable & Sendable {
             let ticket = try await link.open(query, again: isToReopen)
             let goesOn = contents.withLock { contents in
                 guard contents.account == account else { return false }
-                (contents.failures, contents.error) = (0, nil)
                 if isToReopen { contents.isToReopen = false }
                 if contents.view != ticket.view { contents.position.begin() }
                 contents.number = ticket.number
@@ -214,6 +213,7 @@ where Element.ID: Codable & Sendable {
                 if contents.view == ticket.view, contents.reader != nil {
                     guard contents.result != nil, !contents.isKept, !contents.isLive else { return false }
                     (contents.isLive, contents.lastSyncedAt) = (true, Date())
+                    (contents.failures, contents.error) = (0, nil)
                     return true
                 }
                 contents.reader?.cancel()
@@ -236,11 +236,14 @@ where Element.ID: Codable & Sendable {
 
     /// Until the view goes, or `stop()`.
     private func read(_ name: String, as account: ClientAccount) async {
+        var outcome: StreamOutcome?
         if let view = try? link.client.resolve(CollectionView.self, id: name) {
-            for await result in await view.observeResult() {
+            let results = await view.observeResult()
+            for await result in results {
                 guard !Task.isCancelled else { return }
                 receive(result, as: account)
             }
+            outcome = results.outcome
         }
         guard !Task.isCancelled else { return }
         // The view is gone, or the connection was given up.
@@ -249,7 +252,15 @@ where Element.ID: Codable & Sendable {
             contents.failures += 1
             return contents.failures
         }
-        try? await Task.sleep(for: CollectionLink.delay(after: failures))
+        var delay = CollectionLink.delay(after: failures)
+        // Who may read it has changed, perhaps. Refused again before anything has come it is an error, and is tried less and less often.
+        if failures > 1, case .failed(let error)? = outcome,
+            CollectionLink.delay(for: error, failures, as: account) == nil
+        {
+            fail(error)
+            delay = CollectionLink.delay(afterRefusals: failures)
+        }
+        try? await Task.sleep(for: delay)
         wakes.update(())
     }
 
@@ -260,6 +271,7 @@ where Element.ID: Codable & Sendable {
             guard contents.account == account else { return false }
             contents.uncertain.keep(contents.result, seen: contents.position.seen, pending)
             (contents.result, contents.lastSyncedAt, contents.isKept, contents.isLive) = (result, now, false, true)
+            (contents.failures, contents.error) = (0, nil)
             contents.position.shows(result.revision)
             return true
         }

@@ -1,6 +1,6 @@
 internal import Trebuchet
 
-/// `collection-views/<secret>`: the result of one query, for all who ask for it.
+/// `collection-views/{collections/<name>}/<secret>`: the result of one query, for all who ask for it.
 ///
 /// It lives on the reactor of its collection: what that changes in the result leaves before the answer of the write that did it.
 @Trebuchet
@@ -26,6 +26,13 @@ distributed actor CollectionView {
         self.host = host
         self.actorSystem = actorSystem
         self.result = result
+    }
+
+    /// The actor of the collection whose view has a name; nil for what is no name of a view.
+    static func collection(ofView name: String) -> String? {
+        let rest = name.utf8.dropFirst(prefix.utf8.count)
+        guard rest.first == UInt8(ascii: "{"), let end = rest.firstIndex(of: UInt8(ascii: "}")) else { return nil }
+        return String(rest[..<end].dropFirst())
     }
 
     /// Called on the reactor of both.
