@@ -16,10 +16,10 @@ extension IdentifiedArray {
         for element in elements where insert(element, at: index).inserted { index += 1 }
     }
 
-    /// Replaces the element at an index by one with the same id, and returns the old one. Traps when the id is another.
+    /// Replaces the element at an index, and returns the old one. When the new one has the id of another element, the one in front
+    /// stays and the other is removed.
     @discardableResult
     public mutating func update(_ element: Element, at index: Int) -> Element {
-        precondition(element.id == ids[index], "the element at \(index) has another id: use the subscript")
         let replaced = self[index]
         self[index] = element
         return replaced

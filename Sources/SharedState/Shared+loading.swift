@@ -9,18 +9,18 @@ extension Shared {
         _ key: Key, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
         let value = wrappedValue
-        let new = store.reference(for: key) { value }
+        let (new, outcome) = store.loading(key) { value }
         reference = new
-        try await new.load(isolation: isolation)
+        try await outcome.get()
     }
 
     /// Makes the wrapper and its copies refer to the value of a key that knows what to begin with; see ``load(_:store:isolation:)``.
     public func load<Key: SharedKey<Value>>(
         _ key: SharedKeyDefault<Key>, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
-        let new = store.reference(for: key.base, initialValue: key.makeValue)
+        let (new, outcome) = store.loading(key.base, initialValue: key.makeValue)
         reference = new
-        try await new.load(isolation: isolation)
+        try await outcome.get()
     }
 
     /// Refers to the value of a key once that is loaded. Throws what loading fails with, and ``MissingValue`` when there is none.
@@ -44,18 +44,18 @@ extension SharedReader {
         _ key: Key, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
         let value = wrappedValue
-        let new = store.reference(for: key) { value }
+        let (new, outcome) = store.loading(key) { value }
         reference = new
-        try await new.load(isolation: isolation)
+        try await outcome.get()
     }
 
     /// Makes the wrapper and its copies refer to the value of a key that knows what to begin with; see ``load(_:store:isolation:)``.
     public func load<Key: SharedReaderKey<Value>>(
         _ key: SharedKeyDefault<Key>, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
-        let new = store.reference(for: key.base, initialValue: key.makeValue)
+        let (new, outcome) = store.loading(key.base, initialValue: key.makeValue)
         reference = new
-        try await new.load(isolation: isolation)
+        try await outcome.get()
     }
 
     /// Refers to the value of a key once that is loaded. Throws what loading fails with, and ``MissingValue`` when there is none.

@@ -57,7 +57,7 @@ public struct Shared<Value: Sendable>: Sendable {
     /// Whether the key is loading the value.
     public var isLoading: Bool { reference.isLoading }
 
-    /// What the last load, or the subscription, failed with; nil after the next success.
+    /// What the last load, or the subscription, failed with; nil after the next success, also of a save.
     public var loadError: (any Error)? { reference.loadError }
 
     /// What the last save failed with; nil after the next success.

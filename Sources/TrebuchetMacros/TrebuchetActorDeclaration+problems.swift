@@ -52,6 +52,20 @@ extension TrebuchetActorDeclaration {
         }
     }
 
+    /// Properties without a value, of an actor without an initializer: the compiler would speak of the generated one.
+    var uninitialized: [Diagnostic] {
+        guard !hasInitializer, let first = valueless.first else { return [] }
+        let parameters = valueless.map { "\($0.name.plainText): \($0.type), " }.joined()
+        let count = valueless.count == 1 ? "it" : "each of them"
+        let names = valueless.map { "'\($0.name.plainText)'" }.joined(separator: ", ")
+        return [
+            Problem.error(
+                "initializer", at: first.name,
+                "\(names) \(valueless.count == 1 ? "has" : "have") no value, and '\(name.text)' has no initializer: give \(count) a "
+                    + "value, or add 'init(\(parameters)actorSystem: TrebuchetActorSystem)'")
+        ]
+    }
+
     /// Names that would be declared twice, on the wire or in the actor.
     var collisions: [Diagnostic] { overloads + streamCollisions + ownMemberCollisions }
 

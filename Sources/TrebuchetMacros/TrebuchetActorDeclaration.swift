@@ -22,6 +22,9 @@ struct TrebuchetActorDeclaration {
     private(set) var ownMembers: [Conditional<NamedMember>] = []
     /// `func deactivate()`, for when the actor is let go.
     private(set) var deactivation: Conditional<Deactivation>?
+    /// Stored properties that only an initializer can give a value.
+    private(set) var valueless: [ValuelessProperty] = []
+    private(set) var hasInitializer = false
     /// What is wrong with single members; the others can still be served.
     private(set) var diagnostics: [Diagnostic] = []
 
@@ -37,7 +40,7 @@ struct TrebuchetActorDeclaration {
         access = AccessLevel(actor.modifiers) ?? place.flatMap { AccessLevel($0) } ?? .internal
         executor = try Self.executor(attribute)
         for member in actor.memberBlock.members.flattened() { read(member) }
-        diagnostics += collisions + unpersistable
+        diagnostics += collisions + unpersistable + uninitialized
     }
 
     private mutating func read(_ member: Conditional<DeclSyntax>) {
@@ -50,7 +53,9 @@ struct TrebuchetActorDeclaration {
             case .functionDecl(let function) where function.modifiers.isDistributed:
                 if let warning = Deactivation.warning(about: function) { diagnostics.append(warning) }
                 distributed.append(Conditional(try DistributedMember(function), if: condition))
+            case .initializerDecl: hasInitializer = true
             case .variableDecl(let variable):
+                valueless += ValuelessProperty.properties(in: variable)
                 if let kind = StreamedProperty.kind(of: variable) {
                     // What is wrong with it is reported by its own macro.
                     guard let stream = try? StreamedProperty(variable, kind) else { return }

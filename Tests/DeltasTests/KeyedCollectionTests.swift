@@ -1,4 +1,5 @@
 import Deltas
+import Platform
 import Testing
 
 @Suite("Keyed collections")
@@ -114,24 +115,78 @@ struct KeyedCollectionTests {
         #expect("\(error!)".contains("two elements have the id 1"))
     }
 
-    @Test("a misuse ends the program: an id twice, another id, an index that is none")
-    func traps() async {
-        await #expect(processExitsWith: .failure) {
-            var items: KeyedCollection = [Item(id: 1, title: "a")]
-            items.append(Item(id: 1, title: "b"))
+    @Test("of two elements with one id the first is kept: in an initializer, a literal, and when another is added")
+    func duplicates() {
+        let twice = [Item(id: 1, title: "a"), Item(id: 2, title: "b"), Item(id: 1, title: "c")]
+        #expect(titles(KeyedCollection(twice)) == "ab")
+        #expect(titles([Item(id: 1, title: "a"), Item(id: 1, title: "b")]) == "a")
+        var items = abc
+        let appended = items.append(Item(id: 2, title: "x"))
+        #expect(!appended.inserted && appended.index == 1)
+        let inserted = items.insert(Item(id: 3, title: "x"), at: 0)
+        #expect(!inserted.inserted && inserted.index == 2)
+        #expect(items == abc)
+        #expect(items.takeChanges()?.isEmpty == true)
+        let new = items.append(Item(id: 4, title: "d"))
+        #expect(new.inserted && new.index == 3)
+    }
+
+    @Test("an index that a client made up is the nearest that there is", arguments: [Int.min, -1, 3, 4, Int.max])
+    func indices(index: Int) {
+        var items = abc
+        items.insert(Item(id: 4, title: "d"), at: index)
+        #expect(titles(items) == (index < 0 ? "dabc" : "abcd"))
+        #expect(items.move(id: 2, to: index) == true)
+        #expect(items.index(id: 2) == (index < 0 ? 0 : 3))
+        var none = KeyedCollection<Item>()
+        #expect(none.move(id: 1, to: index) == false)
+    }
+
+    /// An element whose id can be changed.
+    private struct Renamed: Codable, Sendable, Identifiable, Equatable {
+        var id: Int
+        var title = ""
+    }
+
+    @Test("an element that is set by the id of another has its own id from then on")
+    func setByAnotherID() {
+        var items = KeyedCollection([Renamed(id: 1), Renamed(id: 2), Renamed(id: 3)])
+        items[id: 2] = Renamed(id: 5, title: "x")
+        #expect(items.map(\.id) == [1, 5, 3])
+        items[id: 3] = Renamed(id: 1, title: "y")
+        #expect(items.map(\.id) == [1, 5])
+        items[id: 9] = Renamed(id: 5, title: "z")
+        #expect(items.map(\.title) == ["", "x"])
+    }
+
+    @Test("elements that are given other ids in place are found by them, and the whole value tells of it")
+    func renaming() throws {
+        struct Stop: Error {}
+        var random = RandomSource(seed: 11)
+        var items = KeyedCollection((0..<300).map { Renamed(id: $0) })
+        var model = Array(items)
+        let held = items
+        for round in 0..<2_000 {
+            let place = Int.random(in: model.indices, using: &random)
+            let new = Int.random(in: 0..<400, using: &random)
+            let old = model[place].id
+            try? items.update(id: old) {
+                $0 = Renamed(id: new, title: "\(round)")
+                if round % 7 == 0 { throw Stop() }
+            }
+            model[place] = Renamed(id: new, title: "\(round)")
+            if let other = model.indices.first(where: { $0 != place && model[$0].id == new }) {
+                model.remove(at: max(place, other))
+            }
+            let changes = items.takeChanges()
+            #expect((changes == nil) == (old != new))
+            if model.count < 200 {
+                items.append(Renamed(id: 1_000 + round))
+                model.append(Renamed(id: 1_000 + round))
+            }
         }
-        await #expect(processExitsWith: .failure) {
-            struct Other: Codable, Identifiable { var id: Int }
-            var items: KeyedCollection = [Other(id: 1)]
-            items.update(id: 1) { $0.id = 2 }
-        }
-        await #expect(processExitsWith: .failure) {
-            var items: KeyedCollection = [Item(id: 1, title: "a")]
-            items[id: 2] = Item(id: 1, title: "b")
-        }
-        await #expect(processExitsWith: .failure) {
-            var items: KeyedCollection = [Item(id: 1, title: "a")]
-            items.move(id: 1, to: 1)
-        }
+        #expect(Array(items) == model)
+        #expect(model.enumerated().allSatisfy { items.index(id: $1.id) == $0 })
+        #expect(held.map(\.id) == Array(0..<300) && held.index(id: 299) == 299)
     }
 }

@@ -135,6 +135,33 @@ struct SharedLoadingTests {
         #expect($count.loadError == nil)
     }
 
+    @Test("what the work of a key throws is the error of its load or save")
+    func work() async throws {
+        struct Refused: Error {}
+        struct Remote: SharedKey {
+            var id: Int { 0 }
+            let isRefused: Bool
+            private func answer() throws -> Int { if isRefused { throw Refused() } else { 7 } }
+            func load(context: LoadContext<Int>, continuation: LoadContinuation<Int>) {
+                continuation.resume { try answer() }
+            }
+            func subscribe(context: LoadContext<Int>, subscriber: SharedSubscriber<Int>) -> SharedSubscription {
+                SharedSubscription()
+            }
+            func save(_ value: Int, context: SaveContext, continuation: SaveContinuation) {
+                continuation.resume { _ = try answer() }
+            }
+        }
+        @Shared(Remote(isRefused: true), store: store) var count = 0
+        await #expect(throws: Refused.self) { try await $count.load() }
+        #expect($count.loadError is Refused)
+        await #expect(throws: Refused.self) { try await $count.save() }
+        #expect($count.saveError is Refused)
+        let loaded = try await Shared(require: Remote(isRefused: false), store: SharedStore())
+        #expect(loaded.wrappedValue == 7)
+        try await loaded.save()
+    }
+
     @Test("a key that drops its continuation fails the load")
     func abandoned() {
         let backend = Backend<Int>(.later)

@@ -110,6 +110,61 @@ struct SharedPartsTests {
         #expect(reader.wrappedValue == 4)
     }
 
+    @Test("a required value is loaded once: nothing is loading afterwards, and no later load leaves an error")
+    func requiredOnce() async throws {
+        let backend = Backend<Int>(.later)
+        async let waiting = Shared<Int>(require: backend.key, store: store)
+        await eventually("the key is asked") { backend.loads.count == 1 }
+        backend.answer(.error(Nothing()))
+        backend.loads[0].resume(returning: 5)
+        let count = try await waiting
+        #expect(count.wrappedValue == 5)
+        #expect(!count.isLoading && count.loadError == nil)
+        #expect(backend.loads.count == 1)
+        #expect(backend.subscribers.count == 1)
+        // Another wrapper finds it, and asks anew what it requires.
+        await #expect(throws: Nothing.self) { try await Shared<Int>(require: backend.key, store: store) }
+        #expect(backend.loads.count == 2)
+        #expect(store.referenceCount == 1)
+    }
+
+    @Test("a wrapper that goes over to another key loads it once")
+    func loadKeyOnce() async throws {
+        let backend = Backend<Int>(.later)
+        @Shared(value: 1) var count
+        let shared = $count
+        async let loading: Void = shared.load(backend.key, store: store)
+        await eventually("the key is asked") { backend.loads.count == 1 }
+        #expect($count.isLoading)
+        backend.loads[0].resume(returning: 5)
+        try await loading
+        #expect(count == 5)
+        #expect(!$count.isLoading)
+        #expect(backend.loads.count == 1)
+    }
+
+    @Test("a value that was required and could not be loaded leaves nothing behind")
+    func requiredFails() async throws {
+        let backend = Backend<Int>(.initialValue)
+        await #expect(throws: MissingValue.self) { try await SharedReader<Int>(require: backend.key, store: store) }
+        backend.answer(.value(3))
+        let count = try await SharedReader<Int>(require: backend.key, store: store)
+        #expect(count.wrappedValue == 3)
+        #expect(backend.loads.count == 2)
+    }
+
+    @Test("a key with a default for an optional value begins with the default, and one without with nil")
+    func optionalDefault() {
+        @Shared(.nickname, store: store) var nickname
+        #expect(nickname == "Ada")
+        @SharedReader(.nickname, store: store) var same: String?
+        #expect(same == "Ada")
+        @Shared(.inMemory("surname"), store: store) var surname: String?
+        #expect(surname == nil)
+        $nickname.withLock { $0 = nil }
+        #expect(same == nil)
+    }
+
     @Test("a key with a default stands for the same value as the key alone, for whoever asks for it")
     func standIn() async throws {
         func shared<Key: SharedKey<Int>>(_ key: Key) -> Shared<Int> { Shared(wrappedValue: 0, key, store: store) }
@@ -145,6 +200,10 @@ struct SharedPartsTests {
         backend.subscriber.yieldReturningInitialValue()
         #expect(count == 3)
     }
+}
+
+extension SharedReaderKey where Self == InMemoryKey<String?>.Default {
+    fileprivate static var nickname: Self { Self[.inMemory("nickname"), default: "Ada"] }
 }
 
 private enum SharedReaderKeyDefaults {

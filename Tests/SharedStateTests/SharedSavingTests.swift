@@ -68,6 +68,21 @@ struct SharedSavingTests {
         #expect(count == 3)
     }
 
+    @Test("a save that succeeds ends the error of a load before it, and not that of one after it")
+    func loadError() async throws {
+        struct Failure: Error {}
+        let backend = Backend<Int>(.error(Failure()))
+        @Shared(backend.key, store: store) var count = 0
+        #expect($count.loadError is Failure)
+        $count.withLock { $0 = 1 }
+        #expect($count.loadError == nil)
+        backend.holdSaves()
+        $count.withLock { $0 = 2 }
+        backend.subscriber.yield(throwing: Failure())
+        backend.saves[1].continuation.resume()
+        #expect($count.loadError is Failure)
+    }
+
     @Test("a key that drops its continuation fails the save")
     func abandoned() {
         struct Forgetful: SharedKey {

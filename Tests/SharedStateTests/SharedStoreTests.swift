@@ -1,3 +1,4 @@
+import Foundation
 import SharedState
 import Testing
 
@@ -41,6 +42,21 @@ struct SharedStoreTests {
         #expect(counter.count == 1)
         @Shared(.inMemory("SharedStoreTests.count"), store: store) var count = 0
         #expect(count == 1)
+    }
+
+    @Test("in a process that runs tests, code without a store of its own writes no file to the disk")
+    func files() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "SharedStoreTests-\(UUID()).json")
+        @Shared(.fileStorage(file)) var count = 0
+        $count.withLock { $0 = 3 }
+        try await $count.save()
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+        @Shared(.fileStorage(file)) var again = 0
+        #expect(again == 3)
+        defer { try? FileManager.default.removeItem(at: file) }
+        @Shared(.fileStorage(file), store: SharedStore()) var kept = 1
+        try await $kept.save()
+        #expect(FileManager.default.fileExists(atPath: file.path))
     }
 
     @Test("without a store of its own, code shares the one of the process")

@@ -212,7 +212,7 @@ struct EffectTests {
             await play { .run { _ in throw Failure() } }.finish()
             await play { .run { _ in throw CancellationError() } }.finish()
         }
-        #expect(reports == ["An \"Effect.run\" threw an unhandled error: Failure()"])
+        #expect(reports == ["An \"Effect.run\" threw an unhandled error: Failure(). Handle it in 'catch:'."])
     }
 
     @Test("become another's when they are mapped")

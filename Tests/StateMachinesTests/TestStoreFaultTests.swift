@@ -80,7 +80,9 @@ struct TestStoreFaultTests {
             await store.receive(.loaded) { $0.loads = 1 }
             #expect(store.state == Feature.State(count: 1, loads: 1))
         }
-        #expect(reports == ["An action must be received before another action is sent: .loaded"])
+        #expect(reports.count == 1)
+        #expect(
+            reports.first?.hasPrefix("An action must be received before another action is sent: .loaded. ") == true)
     }
 
     @Test("that goes with an effect running says so within a second")
@@ -112,7 +114,8 @@ struct TestStoreFaultTests {
             await store.send(.load)
             end.open()
         }
-        #expect(reports == ["An action must be received but the test has ended: .loaded"])
+        #expect(reports.count == 1)
+        #expect(reports.first?.hasPrefix("An action must be received but the test has ended: .loaded. ") == true)
     }
 
     @Test("reports nothing when it goes with an effect of the main actor that has sent its last action")

@@ -122,13 +122,20 @@ struct TestStoreTests {
             await store.send(.chain)
             await store.send(.nothing)
         }
-        #expect(sent == ["3 actions must be received before another action is sent: .add, .nothing, .add"])
+        #expect(sent.count == 1)
+        #expect(
+            sent.first?.hasPrefix(
+                "3 actions must be received before another action is sent: .add, .nothing, .add. Assert it with")
+                == true)
         let ended = await issues {
             let store = store()
             await store.send(.load).finish()
         }
         #expect(
-            ended == ["An action must be received but the test has ended: .loaded(.items([[0]: \"a\", [1]: \"b\"]))"])
+            ended == [
+                "An action must be received but the test has ended: .loaded(.items([[0]: \"a\", [1]: \"b\"])). Assert it with "
+                    + "'receive', skip it with 'skipReceivedActions', or set 'exhaustivity' to '.off'."
+            ])
         let finished = await issues {
             let store = store()
             await store.send(.load)
@@ -171,8 +178,10 @@ struct TestStoreTests {
         }
         #expect(
             reports == [
-                "Expected to receive \\.add, but no effect runs that could send it.",
-                "Expected to receive \\.loaded.items, but effects run, but none sent it in time: .wait.",
+                "Expected to receive \\.add, but no effect runs that could send it. Send the action before whose effect does, or "
+                    + "leave the 'receive' out.",
+                "Expected to receive \\.loaded.items, but effects run, but none sent it in time: .wait. Advance the clock or end "
+                    + "the work that they wait for, or give 'receive' a longer 'timeout'.",
             ])
     }
 
@@ -227,7 +236,11 @@ struct TestStoreTests {
             await store.skipReceivedActions(strict: false)
             await store.skipInFlightEffects()
         }
-        #expect(reports == ["There were no received actions to skip.", "There were no effects to skip."])
+        #expect(
+            reports == [
+                "There were no received actions to skip. Leave the call out, or give it 'strict: false'.",
+                "There were no effects to skip. Leave the call out, or give it 'strict: false'.",
+            ])
     }
 
     @Test("fails the test that runs")

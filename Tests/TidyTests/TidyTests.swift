@@ -56,6 +56,11 @@ struct TidyTests {
         for file in repository.files { report(TextRules.findings(in: file)) }
     }
 
+    @Test("nothing that comes from outside ends the process: each place where it ends has a reason why not")
+    func traps() {
+        report(TrapRules.findings(in: repository.files))
+    }
+
     @Test("every public declaration has a doc comment")
     func documentation() {
         for file in repository.files { report(DocumentationRules.findings(in: file)) }

@@ -41,6 +41,32 @@ struct DiagnosticsTests {
         #expect(Expansion("@Trebuchet distributed actor A {\n    func deactivate() {}\n}").findings.isEmpty)
     }
 
+    @Test("properties without a value, of an actor without an initializer")
+    func uninitialized() throws {
+        func actor(_ lines: String...) -> Expansion {
+            Expansion("@Trebuchet distributed actor Room {\n\(lines.joined(separator: "\n"))\n}")
+        }
+        let finding = try #require(actor("let name: String").findings.first)
+        #expect(
+            finding.message
+                == "'name' has no value, and 'Room' has no initializer: give it a value, or add "
+                + "'init(name: String, actorSystem: TrebuchetActorSystem)'")
+        #expect(finding.token == "name")
+        let both = actor("let name: String", "var seats: [Int] { didSet {} }").findings
+        #expect(both.count == 1)
+        #expect(
+            both.first?.message
+                == "'name', 'seats' have no value, and 'Room' has no initializer: give each of them a value, or add "
+                + "'init(name: String, seats: [Int], actorSystem: TrebuchetActorSystem)'")
+        #expect(actor("let name: String", "init(actorSystem: TrebuchetActorSystem) {}").findings.isEmpty)
+        for line in [
+            "let name = \"\"", "var name: String?", "var name: String { \"\" }", "static let name: String = \"\"",
+            "lazy var name: String = \"\"", "@Wrapped var name: String",
+        ] {
+            #expect(actor(line).findings.isEmpty, "\(line)")
+        }
+    }
+
     static let properties: [Case] = [
         Case(
             source: "@StreamedState let a: Int = 1",

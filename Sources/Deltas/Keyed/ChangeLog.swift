@@ -83,6 +83,14 @@ package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Eleme
         keepsPlaces = false
     }
 
+    /// The whole value is to be sent.
+    @usableFromInline
+    mutating func forget() {
+        steps = []
+        writes = [:]
+        isFull = true
+    }
+
     @inlinable
     mutating func write(_ id: Element.ID, _ step: Step, _ count: Int) {
         guard !isFull else { return }
@@ -94,9 +102,7 @@ package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Eleme
     @inlinable
     mutating func append(_ step: Step, _ count: Int) {
         guard steps.count < max(64, count / 4) else {
-            steps = []
-            writes = [:]
-            isFull = true
+            forget()
             return
         }
         steps.append(step)

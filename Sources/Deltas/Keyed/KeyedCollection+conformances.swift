@@ -2,7 +2,8 @@ extension KeyedCollection: RandomAccessCollection {
     @inlinable public var startIndex: Int { 0 }
     @inlinable public var endIndex: Int { store.count }
 
-    /// The element at an index, in time that grows with the logarithm of the count. Traps for an index that is none.
+    /// The element at an index, in time that grows with the logarithm of the count. Traps for an index that is none, as that of
+    /// an array does: look into `indices` before you use one that a client sends.
     @inlinable
     public subscript(index: Int) -> Element {
         precondition(indices.contains(index), "there is no element \(index) of \(count)")
@@ -36,7 +37,7 @@ extension KeyedCollection: RandomAccessCollection {
 }
 
 extension KeyedCollection: ExpressibleByArrayLiteral {
-    /// Traps when two elements have one id.
+    /// Keeps the first of several elements with one id.
     public init(arrayLiteral elements: Element...) { self.init(elements) }
 }
 
@@ -63,12 +64,11 @@ extension KeyedCollection: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let elements = try container.decode([Element].self)
-        var repeated: Element.ID?
-        guard let store = ElementStore(elements, repeated: { repeated = $0 }) else {
-            throw DecodingError.dataCorruptedError(
-                in: container, debugDescription: "two elements have the id \(repeated!)")
-        }
-        self.init(store)
+        self.init(
+            try ElementStore(elements) { id in
+                throw DecodingError.dataCorruptedError(
+                    in: container, debugDescription: "two elements have the id \(id)")
+            })
     }
 
     public func encode(to encoder: any Encoder) throws {

@@ -7,7 +7,9 @@
 /// In JSON it is an array of the elements. As a `@StreamedState`, or as a part of one (see ``DeltaState``), a change of an
 /// element is sent as that element alone.
 ///
-/// An element's id may not change in place. It is no `MutableCollection` for that reason.
+/// No element ends the program: of several with one id the first is kept, the one that is there when another is added, and
+/// the one in front when an element is given the id of another. ``updateOrAppend(_:)`` replaces instead. It is no
+/// `MutableCollection`, since setting an element may remove another.
 public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Sendable where Element.ID: Sendable {
     @usableFromInline var store: ElementStore<Element>
     @usableFromInline var log: ChangeLog<Element>
@@ -22,11 +24,9 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
         log = ChangeLog()
     }
 
-    /// Traps when two elements have one id.
+    /// Keeps the first of several elements with one id.
     @inlinable
-    public init(_ elements: some Sequence<Element>) {
-        self.init(ElementStore(elements) { preconditionFailure("two elements have the id \($0)") }!)
-    }
+    public init(_ elements: some Sequence<Element>) { self.init(ElementStore(elements) { _ in }) }
 
     // MARK: Finding
 
@@ -40,8 +40,8 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
 
     /// The element with this id.
     ///
-    /// Setting nil removes it; setting an element whose id is not there appends it. Traps when the element has another
-    /// id than the subscript. To change an element in place, use ``update(id:_:)``.
+    /// Setting nil removes it; setting an element where there is none appends it. What is set has its own id from then on,
+    /// whatever the id is that it was set by. To change an element in place, use ``update(id:_:)``.
     @inlinable
     public subscript(id id: Element.ID) -> Element? {
         get { store[id] }
@@ -50,44 +50,65 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
                 remove(id: id)
                 return
             }
-            precondition(newValue.id == id, "an element with the id \(newValue.id) was set at the id \(id)")
-            updateOrAppend(newValue)
+            if update(id: id, { $0 = newValue }) == nil { append(newValue) }
         }
     }
 
     // MARK: Adding
 
-    /// Adds an element at the end. Traps when its id is there.
+    /// Adds an element at the end, unless one with its id is there; the index is that of the one that is there.
+    @discardableResult
     @inlinable
-    public mutating func append(_ element: Element) { insert(element, at: count) }
+    public mutating func append(_ element: Element) -> (inserted: Bool, index: Int) { insert(element, at: count) }
 
-    /// Adds an element before the one at an index. Traps when its id is there.
+    /// Adds an element before the one at an index, unless one with its id is there; the index is that of the one that is there.
+    ///
+    /// - Parameter index: below 0 it counts as 0, and beyond the end as the end.
+    @discardableResult
     @inlinable
-    public mutating func insert(_ element: Element, at index: Int) {
-        precondition(!contains(id: element.id), "two elements have the id \(element.id)")
-        precondition((0...count).contains(index), "an element was inserted at \(index) of \(count)")
+    public mutating func insert(_ element: Element, at index: Int) -> (inserted: Bool, index: Int) {
+        if let present = store.index(of: element.id) { return (false, present) }
+        let index = Swift.min(Swift.max(index, 0), count)
         store.insert(element, at: index)
         log.added(element.id, index: index, count: count)
+        return (true, index)
     }
 
     // MARK: Changing
 
     /// Changes the element with this id in place and returns what the body does; nil when there is none.
     ///
-    /// Traps when the body changes the element's id.
+    /// When the body gives the element the id of another, the one in front stays and the other is removed. A change of the id is
+    /// sent with the whole value.
     @discardableResult
     @inlinable
     public mutating func update<Result>(
         id: Element.ID, _ body: (inout Element) throws -> Result
     ) rethrows -> Result? {
         let count = store.count
+        var place = 0
+        var hasOtherID = false
         // Also when the body throws: it may have changed something before.
+        defer { if hasOtherID { admit(at: place, insteadOf: id) } }
         return try store.update(id: id) { index in
+            place = index
             log.updated(id, index: index, count: count)
         } _: { element in
-            defer { precondition(element.id == id, "the id \(id) of an element was changed to \(element.id)") }
+            defer { hasOtherID = element.id != id }
             return try body(&element)
         }
+    }
+
+    /// Makes an element that was given another id findable by it.
+    @usableFromInline
+    mutating func admit(at index: Int, insteadOf id: Element.ID) {
+        let element = store.remove(at: index, hash: id.hashValue)
+        log.forget()
+        if let other = store.index(of: element.id) {
+            if other < index { return }
+            _ = store.remove(at: other)
+        }
+        store.insert(element, at: index)
     }
 
     /// Replaces the element with the same id, which is returned, or adds the new one at the end.
@@ -128,12 +149,12 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
 
     /// Takes the element with this id out and puts it in, so that it stands at an index then; false when there is none.
     ///
-    /// Traps when the index is not that of an element.
+    /// - Parameter index: below 0 it counts as 0, and beyond the last element as the last.
     @discardableResult
     @inlinable
     public mutating func move(id: Element.ID, to index: Int) -> Bool {
         guard let present = store.index(of: id) else { return false }
-        precondition(indices.contains(index), "an element was moved to \(index) of \(count)")
+        let index = Swift.min(Swift.max(index, 0), count - 1)
         guard present != index else { return true }
         store.insert(store.remove(at: present), at: index)
         log.moved(from: present, to: index, count: count)

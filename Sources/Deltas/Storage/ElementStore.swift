@@ -10,23 +10,21 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
     @inlinable
     init() { tree = LeafTree(label: LeafTree.firstLabel, leaf: Leaf<Element>([]), count: 0) }
 
-    /// Nil when two elements have one id; `repeated` is called with it.
+    /// Keeps the first of several elements with one id; `repeated` is called with that.
     @inlinable
-    init?(_ elements: some Sequence<Element>, repeated: (Element.ID) -> Void) {
+    init(_ elements: some Sequence<Element>, repeated: (Element.ID) throws -> Void) rethrows {
         self.init()
         var ids = Set<Element.ID>(minimumCapacity: elements.underestimatedCount)
+        var unique: [Element] = []
+        unique.reserveCapacity(elements.underestimatedCount)
+        for element in elements {
+            if ids.insert(element.id).inserted { unique.append(element) } else { try repeated(element.id) }
+        }
         var label = LeafTree.firstLabel
         var nodes: [LeafTree] = []
-        let elements = Array(elements)
-        for range in LeafTree.groups(elements.count, of: LeafTree.mostElements) {
-            for element in elements[range] {
-                guard ids.insert(element.id).inserted else {
-                    repeated(element.id)
-                    return nil
-                }
-                labels.add(label, for: element.id.hashValue)
-            }
-            nodes.append(LeafTree(label: label, leaf: Leaf(Array(elements[range])), count: range.count))
+        for range in LeafTree.groups(unique.count, of: LeafTree.mostElements) {
+            for element in unique[range] { labels.add(label, for: element.id.hashValue) }
+            nodes.append(LeafTree(label: label, leaf: Leaf(Array(unique[range])), count: range.count))
             label += LeafTree.labelDistance
         }
         if let root = LeafTree(joining: nodes) { tree = root }
@@ -78,7 +76,7 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
         tree.insertAtRoot(newcomer, at: index, &labels)
     }
 
-    /// The body must not change the id.
+    /// Where the body changes the id, the element has to be removed with the old one's hash.
     @inlinable
     mutating func update<Result>(_ index: Int, _ body: (inout Element) throws -> Result) rethrows -> Result {
         let (leaf, place) = tree.ownLeaf(holding: index)
@@ -102,9 +100,14 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
 
     @inlinable
     mutating func remove(at index: Int) -> Element {
-        let (leaf, place) = tree.leaf(holding: index)
-        let removed = Self.typed(leaf).elements[place]
-        tree.removeAtRoot(at: index, hash: removed.id.hashValue, &labels) { leaf, place in
+        remove(at: index, hash: self[index].id.hashValue)
+    }
+
+    /// - Parameter hash: that of the id by which the element is found.
+    @inlinable
+    mutating func remove(at index: Int, hash: Int) -> Element {
+        let removed = self[index]
+        tree.removeAtRoot(at: index, hash: hash, &labels) { leaf, place in
             Self.typed(leaf).elements.remove(at: place)
         }
         return removed

@@ -21,9 +21,11 @@ public struct FileStorageError: Error, CustomStringConvertible {
 
     public var description: String {
         switch code {
-        case .damaged: "\(path) does not hold a value of the expected type (\(reason)); repair it and call load()"
-        case .unreadable: "\(path) cannot be read (\(reason)); make it readable and call load()"
-        case .unwritable: "\(path) could not be written (\(reason))"
+        case .damaged:
+            "\(path) does not hold a value of the expected type (\(reason)); repair it and call load(), or replace it with save()"
+        case .unreadable:
+            "\(path) cannot be read (\(reason)); make it readable and call load(), or replace it with save()"
+        case .unwritable: "\(path) could not be written (\(reason)); make it writable and call save()"
         case .notOverwritten:
             "\(path) could not be read and is kept as it is; call load() once it is repaired, or save() to replace it"
         }

@@ -24,7 +24,8 @@ final class KeyOutcome<Told: Sendable>: Sendable {
 /// A key dropped its continuation without resuming it.
 public struct AbandonedContinuation: Error, Hashable, CustomStringConvertible {
     public var description: String {
-        "the key dropped its continuation without an outcome; let its load or save resume it on every path"
+        "the key dropped its continuation without an outcome; let its load or save resume it on every path, "
+            + "with 'resume(throwing:)' for what its work throws"
     }
 }
 
@@ -33,5 +34,7 @@ public struct MissingValue: Error, CustomStringConvertible {
     /// The key, as it describes itself.
     public let key: String
 
-    public var description: String { "\(key) has no value to load, and 'init(require:)' takes no other" }
+    public var description: String {
+        "\(key) has no value to load; save one first, or begin with one: 'Shared(wrappedValue: …, key)'"
+    }
 }

@@ -23,6 +23,13 @@ public struct LoadContinuation<Value: Sendable>: Sendable {
     /// Resumes with a value, with an error, or with nil for the initial value.
     public func resume(with result: Result<Value?, any Error>) { resume(with: Reading(result)) }
 
+    /// Resumes with what asynchronous work returns or throws. The work runs in a task of its own, which nothing cancels.
+    public func resume(from work: @escaping @Sendable () async throws -> Value) {
+        Task {
+            do { resume(returning: try await work()) } catch { resume(throwing: error) }
+        }
+    }
+
     func resume(with reading: Reading<Value>) { outcome.tell(reading) }
 }
 
@@ -44,6 +51,18 @@ public struct SaveContinuation: Sendable {
 
     /// Saving failed: the value stays, and the error is the wrapper's `saveError`.
     public func resume(throwing error: any Error) { outcome.tell(.failure(error)) }
+
+    /// Resumes when asynchronous work has ended, or with what it throws. The work runs in a task of its own, which nothing cancels.
+    public func resume(after work: @escaping @Sendable () async throws -> Void) {
+        Task {
+            do {
+                try await work()
+                resume()
+            } catch {
+                resume(throwing: error)
+            }
+        }
+    }
 
     /// The value was saved, or saving failed.
     public func resume(with result: Result<Void, any Error>) { outcome.tell(result) }

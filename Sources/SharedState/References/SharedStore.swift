@@ -1,3 +1,4 @@
+internal import Relays
 internal import Synchronization
 
 /// Who shares what: for each key the one value that its wrappers refer to.
@@ -8,10 +9,14 @@ internal import Synchronization
 ///         @Shared(.inMemory("count")) var count = 0
 ///     }
 ///
+/// In a process that runs tests the one for the process keeps files in memory: code that a test calls writes nothing to the disk
+/// unless the test takes `SharedStore()`.
+///
 /// As any task-local value it reaches child tasks and `Task {}`, but not `Task.detached`, queues and threads.
 public final class SharedStore: Sendable {
     /// The store of wrappers that are made without one.
-    @TaskLocal public static var current = SharedStore()
+    @TaskLocal public static var current = SharedStore(
+        files: TestProcess.isCurrent ? InMemoryFileStorage() : DiskFileStorage())
 
     private struct State {
         var entries: [SendableKey: WeakEntry] = [:]
@@ -30,7 +35,7 @@ public final class SharedStore: Sendable {
     let files: StoredFiles
     private let state = Mutex(State())
 
-    /// - Parameter files: What file storage keys read and write. Default: the disk.
+    /// - Parameter files: What file storage keys read and write. Default: the disk, also in tests.
     public init(files: any FileStorage = DiskFileStorage()) { self.files = StoredFiles(in: files) }
 
     /// Values that are held by a wrapper.
@@ -40,37 +45,73 @@ public final class SharedStore: Sendable {
     func reference<Key: SharedReaderKey>(
         for key: Key, initialValue: () -> Key.Value
     ) -> StoredReference<Key.Value> {
-        findOrMake(key, initialValue).reference
+        findOrMake(key, initialValue) { $0.load(.initialValue($0.initialValue)) }
     }
 
+    /// The reference of a key, which is being loaded, once, and what that comes to.
+    func loading<Key: SharedReaderKey>(
+        _ key: Key, initialValue: () -> Key.Value
+    ) -> (reference: StoredReference<Key.Value>, outcome: Outcome<Void>) {
+        func load(_ reference: StoredReference<Key.Value>, _ context: LoadContext<Key.Value>) -> Outcome<Void> {
+            let outcome = Outcome<Void>()
+            reference.load(context) { outcome.set($0.result.map { _ in }) }
+            return outcome
+        }
+        var begun: (reference: StoredReference<Key.Value>, outcome: Outcome<Void>)?
+        let reference = findOrMake(key, initialValue) { begun = ($0, load($0, .initialValue($0.initialValue))) }
+        if let begun, begun.reference === reference { return begun }
+        return (reference, load(reference, .userInitiated))
+    }
+
+    /// - Parameter load: begins to load a new one.
     private func findOrMake<Key: SharedReaderKey>(
-        _ key: Key, _ initialValue: () -> Key.Value
-    ) -> (reference: StoredReference<Key.Value>, isNew: Bool) {
-        if let other = key as? any StandInKey<Key.Value> { return findOrMake(other.original, initialValue) }
+        _ key: Key, _ initialValue: () -> Key.Value, load: (StoredReference<Key.Value>) -> Void
+    ) -> StoredReference<Key.Value> {
+        if let other = key as? any StandInKey<Key.Value> { return findOrMake(other.original, initialValue, load: load) }
         let id = SendableKey(key.id, of: Key.self)
-        let (held, entered) = state.withLock { state -> ((any AnyObject & Sendable)?, UInt64) in
+        let (held, entered) = beginMaking(id)
+        if let held = held as? StoredReference<Key.Value> { return held }
+        let candidate = StoredReference(initialValue(), key: key, id: id, store: self)
+        // Before others can see it, and with no lock held: whoever comes second finds it loaded, or loads one too.
+        load(candidate)
+        return enter(candidate, id, unlessAfter: entered) { load(candidate) }
+    }
+
+    /// Who is there; else the caller makes one, and ends that with `enter` or `giveUpMaking`.
+    private func beginMaking(_ id: SendableKey) -> (held: (any AnyObject & Sendable)?, entered: UInt64) {
+        state.withLock { state in
             if let held = state.entries[id]?.object { return (held, 0) }
             state.making[id, default: Making()].count += 1
             return (nil, state.making[id]?.entered ?? 0)
         }
-        if let held = held as? StoredReference<Key.Value> { return (held, false) }
-        let candidate = StoredReference(initialValue(), key: key, id: id, store: self)
-        // Before others can see it, and with no lock held: whoever comes second finds it loaded, or loads one too.
-        candidate.load(.initialValue(candidate.initialValue))
+    }
+
+    private func giveUpMaking(_ id: SendableKey) {
+        state.withLock { state in
+            state.making[id]?.count -= 1
+            if state.making[id]?.count == 0 { state.making[id] = nil }
+        }
+    }
+
+    /// Enters and subscribes what was made, unless another is there by now: then it is that one.
+    ///
+    /// - Parameter loadAgain: called when another has come and gone since `entered`: what it has saved may be newer than what was
+    ///   loaded.
+    private func enter<Value: Sendable>(
+        _ candidate: StoredReference<Value>, _ id: SendableKey, unlessAfter entered: UInt64, loadAgain: () -> Void
+    ) -> StoredReference<Value> {
         var seen = entered
         while true {
             switch enter(candidate, id, unlessAfter: seen) {
             case .entered:
                 candidate.subscribe()
-                return (candidate, true)
+                return candidate
             case .earlier(let earlier):
                 // One of another type is of another key.
-                if let earlier = earlier as? StoredReference<Key.Value> { return (earlier, false) }
-                return (candidate, true)
+                return earlier as? StoredReference<Value> ?? candidate
             case .outdated(let entered):
-                // Another one has come and gone, and what it has saved may be newer than what was loaded.
                 seen = entered
-                candidate.load(.initialValue(candidate.initialValue))
+                loadAgain()
             }
         }
     }
@@ -104,21 +145,39 @@ public final class SharedStore: Sendable {
             return try await required(other.original, isolation: isolation)
         }
         let id = SendableKey(key.id, of: Key.self)
-        let held = state.withLock { $0.entries[id]?.object }
+        let (held, entered) = beginMaking(id)
         if let held = held as? StoredReference<Key.Value> {
             try await held.require(isolation: isolation)
             return held
         }
-        let outcome = Outcome<Key.Value?>()
+        let candidate: StoredReference<Key.Value>
+        do {
+            candidate = try await loaded(key, id, isolation: isolation)
+        } catch {
+            giveUpMaking(id)
+            throw error
+        }
+        // One that has come meanwhile may be older than what was loaded, or newer.
+        var isToLoadAgain = false
+        let reference = enter(candidate, id, unlessAfter: entered) { isToLoadAgain = true }
+        if isToLoadAgain || reference !== candidate { try await reference.require(isolation: isolation) }
+        return reference
+    }
+
+    /// A reference that begins with what the key has loaded, and does not load it a second time.
+    private func loaded<Key: SharedReaderKey>(
+        _ key: Key, _ id: SendableKey, isolation: isolated (any Actor)?
+    ) async throws -> StoredReference<Key.Value> {
+        let outcome = Outcome<Reading<Key.Value>>()
+        let seen = SeenContent()
         Self.$current.withValue(self) {
-            let continuation = LoadContinuation<Key.Value>(seen: SeenContent()) { outcome.set($0.result) }
+            let continuation = LoadContinuation<Key.Value>(seen: seen) { outcome.set(.success($0)) }
             key.load(context: .userInitiated, continuation: continuation)
         }
-        guard let value = try await outcome.get() else { throw MissingValue(key: "\(key)") }
-        let (reference, isNew) = findOrMake(key) { value }
-        // One that has come meanwhile may be older than what was loaded.
-        if !isNew { try await reference.require(isolation: isolation) }
-        return reference
+        let reading = try await outcome.get()
+        guard let value = try reading.result.get() else { throw MissingValue(key: "\(key)") }
+        reading.whenTaken?()
+        return StoredReference(value, key: key, id: id, store: self, seen: seen)
     }
 
     /// Called as a reference goes. By then there may be a new one for the same key.

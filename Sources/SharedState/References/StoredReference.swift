@@ -13,7 +13,11 @@ final class StoredReference<Value: Sendable>: MutableReference {
         var saves = Attempts()
         var saveQueue = SaveQueue()
         var isSubscriptionLoading = false
-        var loadError: (any Error)?
+        var loadError: (any Error)? {
+            didSet { hasFailedSinceSave = loadError != nil }
+        }
+        /// Whether the error came after the newest save began.
+        var hasFailedSinceSave = false
         var saveError: (any Error)?
         var subscription: SharedSubscription?
         /// Loads that have become the value.
@@ -42,11 +46,15 @@ final class StoredReference<Value: Sendable>: MutableReference {
     /// A reference without a key: the value alone.
     convenience init(_ value: Value) { self.init(value, key: nil, id: nil, store: .current) }
 
-    init(_ value: Value, key: (any SharedReaderKey<Value>)?, id: SendableKey?, store: SharedStore) {
+    /// - Parameter seen: what the key has seen of its file when it loaded the value; nil before it has.
+    init(
+        _ value: Value, key: (any SharedReaderKey<Value>)?, id: SendableKey?, store: SharedStore,
+        seen: SeenContent? = nil
+    ) {
         initialValue = value
         self.key = key
         savingKey = key as? any SharedKey<Value>
-        seen = key == nil ? nil : SeenContent()
+        self.seen = key == nil ? nil : seen ?? SeenContent()
         self.id = id
         self.store = store
         newest = StateRelay(value)
@@ -303,6 +311,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
     private func nextSave() -> (SaveQueue.Save, UInt64, Value)? {
         let (next, reading) = contents.withLock { contents in
             let next = contents.saveQueue.next().map { ($0, contents.saves.begin(), newest.currentValue) }
+            if next != nil { contents.hasFailedSinceSave = false }
             return (next, next == nil ? contents.waitingReading.take() : nil)
         }
         reading?()
@@ -313,6 +322,8 @@ final class StoredReference<Value: Sendable>: MutableReference {
         changeProgress { contents in
             guard contents.saves.end(number) else { return }
             contents.saveError = result.failure
+            // What could not be loaded has been replaced.
+            if result.failure == nil, !contents.hasFailedSinceSave { contents.loadError = nil }
         }
     }
 

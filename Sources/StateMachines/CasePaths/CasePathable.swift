@@ -8,6 +8,25 @@ public protocol CasePathable: SendableMetatype {
     static var allCasePaths: AllCasePaths { get }
 }
 
+extension Result: CasePathable {
+    /// `\.success` and `\.failure`, as in `\.loaded.success`.
+    public struct AllCasePaths: Sendable {
+        /// The value.
+        public var success: AnyCasePath<Result, Success> {
+            AnyCasePath(name: "success", embed: { .success($0) }, extract: { try? $0.get() })
+        }
+        /// The error.
+        public var failure: AnyCasePath<Result, Failure> {
+            AnyCasePath(
+                name: "failure", embed: { .failure($0) },
+                extract: { if case .failure(let error) = $0 { error } else { nil } })
+        }
+    }
+
+    /// The paths of both cases.
+    public static var allCasePaths: AllCasePaths { AllCasePaths() }
+}
+
 extension CasePathable {
     /// Whether the value is the case that the key path names.
     public func `is`<Value>(_ path: CaseKeyPath<Self, Value>) -> Bool {

@@ -36,6 +36,9 @@ public final class TestClock: Clock, Sendable {
     private struct Sleeper {
         let deadline: Instant
         let continuation: UnsafeContinuation<Bool, Never>
+        /// Of an effect of a test store.
+        let executor: EffectExecutor?
+        let task: Int
     }
 
     private struct State {
@@ -45,6 +48,9 @@ public final class TestClock: Clock, Sendable {
         var woken: Set<UInt64> = []
         var lastNumber: UInt64 = 0
     }
+
+    /// How long a task that is no effect of a test store may take until it sleeps again.
+    private static let patience = Swift.Duration.milliseconds(20)
 
     private let state: Mutex<State>
 
@@ -64,13 +70,15 @@ public final class TestClock: Clock, Sendable {
             state.lastNumber += 1
             return state.lastNumber
         }
+        let (executor, task) = (EffectExecutor.current, Self.currentTask)
         let isOver = await withTaskCancellationHandler {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
                 let isOver: Bool? = state.withLock { state in
                     // Asked under the lock: either the handler below has run, or it will find the sleeper.
                     if Task.isCancelled { return false }
                     if deadline <= state.now { return true }
-                    state.sleepers[number] = Sleeper(deadline: deadline, continuation: continuation)
+                    state.sleepers[number] = Sleeper(
+                        deadline: deadline, continuation: continuation, executor: executor, task: task)
                     return nil
                 }
                 if let isOver { continuation.resume(returning: isOver) }
@@ -82,23 +90,25 @@ public final class TestClock: Clock, Sendable {
         guard isOver else { throw CancellationError() }
     }
 
-    /// Goes on by a time, from one sleeper to the next: each runs until it waits again before the clock goes on.
+    /// Goes on by a time, from one sleeper to the next.
     ///
-    /// Before and after it lets other tasks run, so that effects which have just begun come to sleep first.
+    /// An effect of a ``TestStore`` runs until it has ended or waits again before the clock goes on, so it misses no moment. Other
+    /// tasks have to sleep again within 20 ms of being woken; one that takes longer finds the clock further on. Before and after
+    /// it lets other tasks run, so that those which have just begun come to sleep first.
     public func advance(by duration: Swift.Duration = .zero) async { await advance(to: now.advanced(by: duration)) }
 
     /// Goes on to a moment, as ``advance(by:)`` does.
     public func advance(to deadline: Instant) async {
-        await letOthersRun()
-        while wakeNext(until: deadline) { await letOthersRun() }
+        await letOthersRun { self.sleeperCount > 0 }
+        while let woken = wakeNext(until: deadline) { await letOthersRun(woken) }
         state.withLock { $0.now = max($0.now, deadline) }
         await letOthersRun()
     }
 
     /// Goes on until nobody sleeps any more. A loop that sleeps again and again makes it go on for ever: cancel that first.
     public func run() async {
-        await letOthersRun()
-        while wakeNext(until: nil) { await letOthersRun() }
+        await letOthersRun { self.sleeperCount > 0 }
+        while let woken = wakeNext(until: nil) { await letOthersRun(woken) }
     }
 
     /// Throws ``StillSleeping`` when somebody sleeps.
@@ -112,7 +122,7 @@ public final class TestClock: Clock, Sendable {
     var sleeperCount: Int { state.withLock { $0.sleepers.count } }
 
     /// Wakes the one whose moment is next, if it is not after the deadline.
-    private func wakeNext(until deadline: Instant?) -> Bool {
+    private func wakeNext(until deadline: Instant?) -> Sleeper? {
         let next: Sleeper? = state.withLock { state in
             guard
                 let (number, sleeper) = state.sleepers.min(by: {
@@ -125,17 +135,43 @@ public final class TestClock: Clock, Sendable {
             return sleeper
         }
         next?.continuation.resume(returning: true)
-        return next != nil
+        return next
     }
 
     /// When those who sleep are to be woken.
     var sleepers: [Swift.Duration] { state.withLock { $0.sleepers.values.map(\.deadline.offset).sorted() } }
 
     /// Lets tasks run that wait for their turn: first those that were woken, those of the background last.
-    private func letOthersRun() async {
+    ///
+    /// - Parameter isDone: whether what it waits for has been seen. It waits no longer than its patience.
+    private func letOthersRun(_ woken: Sleeper? = nil, until isDone: () -> Bool = { true }) async {
         while state.withLock({ !$0.woken.isEmpty }) { await Task.yield() }
-        for _ in 0..<20 { await Task.detached(priority: .background) { await Task.yield() }.value }
+        for executor in executors(with: woken?.executor) { await executor.rest() }
+        let end = ContinuousClock.now + Self.patience
+        var rounds = 0
+        while rounds < 20 || !isDone() && ContinuousClock.now < end {
+            await Task.detached(priority: .background) { await Task.yield() }.value
+            rounds += 1
+        }
     }
+
+    private func letOthersRun(_ woken: Sleeper) async {
+        await letOthersRun(woken) {
+            // Nobody knows of a task that is no effect whether it waits for something else: it has time until it is seen to sleep.
+            woken.executor != nil || state.withLock { $0.sleepers.values.contains { $0.task == woken.task } }
+        }
+    }
+
+    /// Those of the effects that sleep, and another.
+    private func executors(with other: EffectExecutor?) -> [EffectExecutor] {
+        var executors = state.withLock { $0.sleepers.values.compactMap(\.executor) }
+        if let other { executors.append(other) }
+        return executors.reduce(into: []) { found, next in
+            if !found.contains(where: { $0 === next }) { found.append(next) }
+        }
+    }
+
+    private static var currentTask: Int { withUnsafeCurrentTask { $0?.hashValue ?? 0 } }
 }
 
 extension Clock where Self == TestClock {

@@ -3,7 +3,7 @@ public struct Unimplemented: Error, Hashable, CustomStringConvertible {
     /// The name of the function: `APIClient.fetch`.
     public let name: String
 
-    public var description: String { "\(name) is unimplemented" }
+    public var description: String { "\(name) is unimplemented; give it a value with 'withDependencies'" }
 }
 
 /// A function for the test value of a dependency: calling it fails the test, and throws ``Unimplemented``.

@@ -54,7 +54,9 @@ public struct Effect<Action: Sendable>: Sendable {
                             if isCancellation, Task.isCancelled { return }
                             if let handler { return await handler(error, send) }
                             if isCancellation { return }
-                            reportIssue("An \"Effect.run\" threw an unhandled error: \(error)", at: location)
+                            reportIssue(
+                                "An \"Effect.run\" threw an unhandled error: \(error). Handle it in 'catch:'.",
+                                at: location)
                         }
                     }
                 }))

@@ -26,20 +26,24 @@ final class EffectRegistration: Sendable {
     func add(_ mark: CancellationMark) { contents.withLock { $0.marks.append(mark) } }
 
     /// Begins the work, unless it was cancelled while it waited.
-    func start(priority: TaskPriority?, _ work: @escaping @Sendable () async -> Void) -> Task<Void, Never>? {
+    func start(
+        on executor: EffectExecutor?, priority: TaskPriority?, _ work: @escaping @Sendable () async -> Void
+    ) -> Task<Void, Never>? {
         contents.withLock { contents in
             guard case .waiting = contents.state else { return nil }
-            let task = Task(priority: priority) { await work() }
+            let task = startTask(on: executor, priority: priority, work)
             contents.state = .running { task.cancel() }
             return task
         }
     }
 
     /// Begins work that has to run, cancelled or not.
-    func run<Result: Sendable>(_ work: @escaping @Sendable () async -> Result) -> Task<Result, Never> {
+    func run<Result: Sendable>(
+        on executor: EffectExecutor?, _ work: @escaping @Sendable () async -> Result
+    ) -> Task<Result, Never> {
         let (task, isCancelled) = contents.withLock { contents in
             // Under the lock, so that the work finds itself registered.
-            let task = Task(operation: work)
+            let task = startTask(on: executor, work)
             guard case .waiting = contents.state else { return (task, true) }
             contents.state = .running { task.cancel() }
             return (task, false)

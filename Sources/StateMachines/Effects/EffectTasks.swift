@@ -33,8 +33,13 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
     private let contents = Mutex(Contents())
     /// Called after an effect has ended.
     private let onEnd: (@Sendable () -> Void)?
+    /// Where effects run that have no actor; nil for the pool.
+    let executor: EffectExecutor?
 
-    init(onEnd: (@Sendable () -> Void)? = nil) { self.onEnd = onEnd }
+    init(onEnd: (@Sendable () -> Void)? = nil, executor: EffectExecutor? = nil) {
+        self.onEnd = onEnd
+        self.executor = executor
+    }
 
     /// The actions whose effects have not ended, in the order in which these were started.
     var origins: [Action] {
@@ -229,8 +234,8 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
             }
             // Under the lock, so that the entry is there before the work can end.
             let task =
-                registration.map { $0.start(priority: work.priority, body) }
-                ?? Task(priority: work.priority) { await body() }
+                registration.map { $0.start(on: executor, priority: work.priority, body) }
+                ?? startTask(on: executor, priority: work.priority, body)
             guard let task else { return nil }
             contents.running[number] = Running(task: task, marks: marks, origin: origin)
             return (task, group.add(task, marks, number))
@@ -284,7 +289,9 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
             for part in parts { await perform(part, group, deliver) }
         case .cancellable(let part, let registration, let cancelInFlight):
             if cancelInFlight { cancel(registration.id, from: registration.position) }
-            let task = registration.start(priority: part.priority) { await self.perform(part, group, deliver) }
+            let task = registration.start(on: executor, priority: part.priority) {
+                await self.perform(part, group, deliver)
+            }
             guard let task else { return }
             await withTaskCancellationHandler {
                 await task.value

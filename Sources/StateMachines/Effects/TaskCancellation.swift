@@ -5,6 +5,8 @@ protocol EffectRegistry: AnyObject, Sendable {
     func unregister(_ registration: EffectRegistration)
     /// Cancels what was registered before.
     func cancel(_ id: EffectID)
+    /// Where the work runs; nil for the pool.
+    var executor: EffectExecutor? { get }
 }
 
 /// Where tasks are registered that no effect has started.
@@ -28,7 +30,7 @@ public func withTaskCancellation<Success: Sendable, Failure: Error>(
 ) async throws(Failure) -> Success {
     let registry = EffectGroup.current?.registry ?? processRegistry
     let registration = registry.register(EffectID(id), cancelInFlight: cancelInFlight)
-    let task = registration.run { () -> Result<Success, Failure> in
+    let task = registration.run(on: registry.executor) { () -> Result<Success, Failure> in
         do throws(Failure) {
             return .success(try await operation())
         } catch {

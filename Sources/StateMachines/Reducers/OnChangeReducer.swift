@@ -8,21 +8,36 @@ extension Reducer {
     /// - Parameters:
     ///   - value: The part; compared before and after the reducer has run.
     ///   - reducer: What runs then, on what that left, with the same action.
-    public func onChange<Value: Equatable, Then: Reducer>(
+    public func onChange<Value: Equatable & SendableMetatype, Then: Reducer>(
         of value: @escaping @Sendable (State) -> Value,
         @ReducerBuilder<State, Action> _ reducer: @escaping @Sendable (_ old: Value, _ new: Value) -> Then
     ) -> OnChangeReducer<Self, Value, Then> {
-        OnChangeReducer(base: self, value: value, then: reducer)
+        onChange(of: value, removeDuplicates: ==, reducer)
+    }
+
+    /// Runs more reducers when a part of the state has changed, as `isDuplicate` has it.
+    ///
+    /// - Parameters:
+    ///   - value: The part; compared before and after the reducer has run.
+    ///   - isDuplicate: whether nothing has changed.
+    ///   - reducer: What runs then, on what that left, with the same action.
+    public func onChange<Value, Then: Reducer>(
+        of value: @escaping @Sendable (State) -> Value,
+        removeDuplicates isDuplicate: @escaping @Sendable (_ old: Value, _ new: Value) -> Bool,
+        @ReducerBuilder<State, Action> _ reducer: @escaping @Sendable (_ old: Value, _ new: Value) -> Then
+    ) -> OnChangeReducer<Self, Value, Then> {
+        OnChangeReducer(base: self, value: value, isDuplicate: isDuplicate, then: reducer)
     }
 }
 
 /// A reducer, and more for when it has changed a part of the state; made by `onChange`.
-public struct OnChangeReducer<Base: Reducer, Value: Equatable, Then: Reducer>: Reducer
+public struct OnChangeReducer<Base: Reducer, Value, Then: Reducer>: Reducer
 where Then.State == Base.State, Then.Action == Base.Action {
     /// None: ``reduce(into:action:)`` does it all.
     public typealias Body = Never
     let base: Base
     let value: @Sendable (Base.State) -> Value
+    let isDuplicate: @Sendable (Value, Value) -> Bool
     let then: @Sendable (Value, Value) -> Then
 
     /// Runs the reducer, then the others if the part is another.
@@ -30,7 +45,7 @@ where Then.State == Base.State, Then.Action == Base.Action {
         let old = value(state)
         let effect = base.reduce(into: &state, action: action)
         let new = value(state)
-        guard old != new else { return effect }
+        guard !isDuplicate(old, new) else { return effect }
         return effect.merge(with: then(old, new).reduce(into: &state, action: action))
     }
 }

@@ -1,8 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
+internal import Relays
 
 /// Which values dependencies have by default.
 public enum DependencyContext: Sendable, Hashable {
@@ -12,12 +8,5 @@ public enum DependencyContext: Sendable, Hashable {
     case test
 
     /// Whether this process runs tests.
-    static let ofProcess: DependencyContext = {
-        // The names of the programs in which SwiftPM and Xcode run tests.
-        let program = CommandLine.arguments.first.map { $0.split(separator: "/").last ?? "" } ?? ""
-        let isTest =
-            program.hasSuffix(".xctest") || program == "xctest" || program == "swiftpm-testing-helper"
-            || getenv("XCTestConfigurationFilePath") != nil
-        return isTest ? .test : .live
-    }()
+    static let ofProcess: DependencyContext = TestProcess.isCurrent ? .test : .live
 }

@@ -31,11 +31,12 @@ public final class EmbeddedMachine<State, Action: Sendable> {
 
     init(
         dependencies: DependencyValues, onEffectEnd: (@Sendable () -> Void)? = nil,
+        effectsOn executor: EffectExecutor? = nil,
         reduce: @escaping (inout State, Action) -> Effect<Action>
     ) {
         self.reduce = reduce
         self.dependencies = dependencies.forMachine()
-        effects = EffectTasks(onEnd: onEffectEnd)
+        effects = EffectTasks(onEnd: onEffectEnd, executor: executor)
     }
 
     deinit { effects.close() }

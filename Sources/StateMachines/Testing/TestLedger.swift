@@ -68,4 +68,11 @@ final class OpenEntries<Action: Sendable>: Sendable {
     let sending = Mutex<Set<UInt64>>([])
     func isSending(_ number: UInt64) -> Bool { sending.withLock { $0.contains(number) } }
     let exhaustivity = Mutex(Exhaustivity.on)
+    /// Where the test is: what it has left open is reported there.
+    private let place: Mutex<CodeLocation>
+
+    init(at location: CodeLocation) { place = Mutex(location) }
+
+    var location: CodeLocation { place.withLock { $0 } }
+    func reached(_ location: CodeLocation) { place.withLock { $0 = location } }
 }

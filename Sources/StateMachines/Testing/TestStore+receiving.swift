@@ -57,6 +57,7 @@ extension TestStore {
         column: UInt = #column
     ) async {
         let location = CodeLocation(fileID, filePath, line, column)
+        open.reached(location)
         let isFinished = await wait(timeout) { effects.origins.isEmpty }
         if !isFinished { reportIssue(Self.unfinished(effects.origins, "after waiting for them"), at: location) }
         guard !ledger.received.isEmpty else { return }
@@ -75,9 +76,10 @@ extension TestStore {
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
         column: UInt = #column
     ) async {
+        let location = CodeLocation(fileID, filePath, line, column)
+        open.reached(location)
         if strict, ledger.received.isEmpty {
-            let location = CodeLocation(fileID, filePath, line, column)
-            reportIssue("There were no received actions to skip.", at: location)
+            reportIssue("There were no received actions to skip. \(Self.leaveOut)", at: location)
         }
         let last = ledger.received.last
         skipAllReceived()
@@ -93,7 +95,10 @@ extension TestStore {
         column: UInt = #column
     ) async {
         let location = CodeLocation(fileID, filePath, line, column)
-        if strict, effects.origins.isEmpty { reportIssue("There were no effects to skip.", at: location) }
+        open.reached(location)
+        if strict, effects.origins.isEmpty {
+            reportIssue("There were no effects to skip. \(Self.leaveOut)", at: location)
+        }
         effects.cancelAll()
         let isFinished = await wait(nil) { effects.origins.isEmpty }
         if !isFinished { reportIssue(Self.unfinished(effects.origins, "although they were cancelled"), at: location) }
@@ -105,6 +110,7 @@ extension TestStore {
         _ name: String, expected: Action? = nil, _ timeout: Duration?, _ update: ((inout State) throws -> Void)?,
         _ location: CodeLocation, _ isExpected: (Action) -> Bool
     ) async {
+        open.reached(location)
         _ = await wait(timeout) {
             let isThere =
                 exhaustivity == .on
@@ -121,8 +127,10 @@ extension TestStore {
             let running = effects.origins
             let reason =
                 running.isEmpty
-                ? "no effect runs that could send it" : "effects run, but none sent it in time: \(Self.list(running))"
-            return reportIssue("Expected to receive \(name), but \(reason).", at: location)
+                ? "no effect runs that could send it. Send the action before whose effect does, or leave the 'receive' out."
+                : "effects run, but none sent it in time: \(Self.list(running)). Advance the clock or end the work that they "
+                    + "wait for, or give 'receive' a longer 'timeout'."
+            return reportIssue("Expected to receive \(name), but \(reason)", at: location)
         }
         ledger.removeFirst()
         guard isExpected(entry.action) else {
@@ -136,9 +144,10 @@ extension TestStore {
         await settle(entry)
     }
 
-    /// Lets the effect that has sent an action go on: a test that ends now leaves it the main actor no more.
+    /// Lets the effect that has sent an action go on, until it waits: a test that ends now leaves it the main actor no more.
     private func settle(_ entry: TestLedger<State, Action>.Entry) async {
         _ = await wait(.seconds(1)) { !open.isSending(entry.number) }
+        await effects.executor?.rest()
     }
 
     /// Waits until the condition holds; false when it did not in time.
@@ -159,13 +168,16 @@ extension TestStore {
 }
 
 extension TestStore {
+    nonisolated private static var leaveOut: String { "Leave the call out, or give it 'strict: false'." }
+
     nonisolated static func list(_ actions: [Action]) -> String {
         let shown = actions.prefix(10).map { ValueText.summary(of: $0) }.joined(separator: ", ")
         return actions.count > 10 ? "\(shown) and \(actions.count - 10) more" : shown
     }
 
     nonisolated static func unreceived(_ actions: [Action], _ when: String) -> String {
-        "\(actions.count == 1 ? "An action" : "\(actions.count) actions") must be received \(when): \(list(actions))"
+        "\(actions.count == 1 ? "An action" : "\(actions.count) actions") must be received \(when): \(list(actions)). "
+            + "Assert it with 'receive', skip it with 'skipReceivedActions', or set 'exhaustivity' to '.off'."
     }
 
     nonisolated static func unfinished(_ origins: [Action], _ when: String) -> String {

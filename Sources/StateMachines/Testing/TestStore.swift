@@ -51,7 +51,6 @@ public final class TestStore<State, Action: Sendable> {
     private let areEqual: (State, State) -> Bool
     nonisolated let open: OpenEntries<Action>
     nonisolated let effects: EffectTasks<Action>
-    nonisolated private let location: CodeLocation
 
     /// - Parameter prepare: replaces dependencies; those that are not replaced have their test values.
     public init<R: Reducer>(
@@ -65,7 +64,7 @@ public final class TestStore<State, Action: Sendable> {
             prepare(&$0)
         }
         let (state, reducer) = DependencyValues.$current.withValue(values) { (initialState(), reducer()) }
-        let open = OpenEntries<Action>()
+        let open = OpenEntries<Action>(at: CodeLocation(fileID, filePath, line, column))
         let ledger = TestLedger<State, Action>(open)
         let signal = ChangeSignal()
         self.state = state
@@ -74,8 +73,9 @@ public final class TestStore<State, Action: Sendable> {
         self.ledger = ledger
         self.signal = signal
         areEqual = { $0 == $1 }
-        location = CodeLocation(fileID, filePath, line, column)
-        machine = EmbeddedMachine(dependencies: values, onEffectEnd: { signal.fire() }) { state, action in
+        machine = EmbeddedMachine(
+            dependencies: values, onEffectEnd: { signal.fire() }, effectsOn: EffectExecutor()
+        ) { state, action in
             let before = state
             let shared = SharedChanges()
             let effect = shared.note { reducer.reduce(into: &state, action: action) }
@@ -91,6 +91,7 @@ public final class TestStore<State, Action: Sendable> {
         let running = Self.origins(of: effects, within: releaseTimeout)
         // Looked at after the waiting, in which effects may have sent something.
         let actions = open.actions.withLock { $0 }
+        let location = open.location
         if !actions.isEmpty { exhaustivity.report(Self.unreceived(actions, "but the test has ended"), at: location) }
         if !running.isEmpty { exhaustivity.report(Self.unfinished(running, "when the test ended"), at: location) }
     }
@@ -107,6 +108,8 @@ public final class TestStore<State, Action: Sendable> {
 
     /// Sends an action, and checks the change of state that it makes.
     ///
+    /// It returns when each effect has ended or waits for something: what effects send without waiting has been sent by then.
+    ///
     /// - Parameter update: changes the state before the action into the one expected after it; without it the state must
     ///   stay as it is.
     @discardableResult
@@ -121,6 +124,7 @@ public final class TestStore<State, Action: Sendable> {
     func send(
         _ action: Action, assert update: ((inout State) throws -> Void)?, at location: CodeLocation
     ) async -> TestStoreTask {
+        open.reached(location)
         if !ledger.received.isEmpty {
             // Where all is to be received they stay, to be received after this one: one report is enough.
             let actions = ledger.takeUnreported()
@@ -132,8 +136,7 @@ public final class TestStore<State, Action: Sendable> {
         ledger.beginSending()
         let task = machine.send(action, to: &current, in: nil) { deliver }
         if let sent = ledger.sent { check(sent, against: update, at: location) }
-        // Lets effects that have nothing to wait for come first.
-        await Task.yield()
+        await effects.executor?.rest()
         return TestStoreTask(task, timeout)
     }
 
@@ -144,6 +147,7 @@ public final class TestStore<State, Action: Sendable> {
         column: UInt = #column
     ) {
         let location = CodeLocation(fileID, filePath, line, column)
+        open.reached(location)
         var expected = state
         let shared = SharedChanges()
         do { try run(update, &expected, shared) } catch {
@@ -208,7 +212,10 @@ public final class TestStore<State, Action: Sendable> {
     ) {
         let (before, actual) = (entry.before, entry.state)
         defer { moveOn(to: entry) }
-        let summary = { ValueText.summary(of: entry.action) }
+        let summary = {
+            let text = ValueText.summary(of: entry.action)
+            return text == "()" ? "The action" : text
+        }
         guard let update else {
             if exhaustivity != .off, let difference = difference(before, actual, entry.shared.changes) {
                 exhaustivity.report(

@@ -34,7 +34,7 @@ extension LocalActors {
                     let notes = ActorNotes(A.notesNamespace, of: name, by: states)
                     states.notes = notes
                     let values = noted.map { (ActorNotes.name($0, of: name), $1) }
-                    try actor.goOn(from: Dictionary(uniqueKeysWithValues: values), notes)
+                    try actor.goOn(from: Dictionary(values) { first, _ in first }, notes)
                     return states
                 }
             }

@@ -76,6 +76,19 @@ import Testing
         #expect(after.position.earlier?.count == EventPosition.mostEarlier)
     }
 
+    @Test("numbers that no server has ever counted to end no client", arguments: [Int.min, -1, 0, .max - 1, .max])
+    func strangeNumbers(number: Int) {
+        for last in [Int.min, -1, 0, 1, .max] {
+            var cursor = EventCursor()
+            cursor.joined(at: EventPosition(epoch: "e", last: last))
+            let event = RoomEvent(number: number, topic: "t", peer: "p", payload: EncodedJSON(.null))
+            #expect(cursor.continues(with: event) || number > 0)
+            let progress = cursor.advance(over: [event])
+            #expect(progress.missed >= 0)
+            #expect(progress.events.isEmpty || cursor.last == number)
+        }
+    }
+
     @Test("a room that was made anew counts anew: all of its events are news")
     func epoch() {
         var cursor = EventCursor()

@@ -49,7 +49,7 @@ actor SessionNewsReader {
                 let news: TableNews
                 do throws(ClusterEngineError) {
                     news = try await shared.tables.news(
-                        of: SharedAccounts.table, after: last.map { $0.number - 1 }, limit: Self.atOnce)
+                        of: SharedAccounts.table, after: last.map { max(1, $0.number) - 1 }, limit: Self.atOnce)
                 } catch {
                     isClosed = error.code == .closed
                     throw .unavailable

@@ -90,7 +90,7 @@ extension JoinedRoom {
 
     private func heard(_ event: RoomEvent, _ room: Room) async {
         // The stream begins somewhere in the course of events: what lies between is asked for.
-        let isNext = contents.withLock { event.number <= ($0.cursor.last ?? 0) + 1 }
+        let isNext = contents.withLock { $0.cursor.continues(with: event) }
         // Without an answer the connection has gone: then the reader begins anew, and asks again.
         guard isNext ? true : await catchUp(room) else { return }
         take([event])

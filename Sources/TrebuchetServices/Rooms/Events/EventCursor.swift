@@ -26,7 +26,8 @@ struct EventCursor: Equatable {
     /// The room was joined, perhaps again. From the first time on others know of the client, and what they publish is for it too.
     mutating func joined(at position: EventPosition) {
         switch epoch {
-        case nil: last = position.last
+        // Not below 0, whatever a server says: what is counted from it stays within an integer.
+        case nil: last = max(0, position.last)
         case position.epoch: break
         // The room has moved, and may have lost what it had last; or it was made anew, and all of its events are news.
         default: last = min(last ?? 0, position.earlier?.last(where: { $0.epoch == epoch })?.last ?? 0)
@@ -37,7 +38,13 @@ struct EventCursor: Equatable {
     /// The room had been joined before its events were of interest: those up to this one are not.
     mutating func begin(after number: Int, in epoch: String?) {
         guard last == nil else { return }
-        (last, self.epoch) = (number, epoch)
+        (last, self.epoch) = (max(0, number), epoch)
+    }
+
+    /// Whether nothing lies between what was seen and an event.
+    func continues(with event: RoomEvent) -> Bool {
+        let last = last ?? 0
+        return event.number <= last || event.number - 1 == last
     }
 
     /// Of events in their order, those that are new; and how many before them were missed.

@@ -35,11 +35,23 @@ extension Shared {
             onSettled: onSettled, until: publication.outcome)
     }
 
+    /// Begins to publish an event, for code that does not wait; see ``publish(_:onAttempt:onSuccess:onError:onSettled:)``.
+    @MainActor
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func publish<Payload>(_ payload: Payload) -> OperationCall<Void> where Value == TopicChannel<Payload> {
+        publish(payload, onAttempt: nil)
+    }
+
     /// Publishes an event and returns when the server has handed it on. Cancelling the task takes it back, unless it has
     /// been sent.
     @MainActor
     public func publish<Payload>(_ payload: Payload) async throws where Value == TopicChannel<Payload> {
-        try await publish(payload).value
+        try await publish(payload, onAttempt: nil).value
     }
 
     /// Clears the error and makes the status idle. Publishes under way go on and have their callbacks, but write nothing

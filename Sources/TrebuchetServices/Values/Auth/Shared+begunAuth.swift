@@ -1,0 +1,142 @@
+public import SharedState
+
+/// Signing in and out, and the account, without callbacks, for code that does not wait, as that of a button.
+///
+/// In asynchronous code the forms that are awaited have the same names. Without these, top-level code would take the forms with
+/// callbacks even after `try await`, and lose what they are refused with.
+@MainActor
+extension Shared where Value == AuthSession {
+    /// Begins to sign in as a guest; see ``signInAsGuest(onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func signInAsGuest() -> OperationCall<User> {
+        signInAsGuest(onAttempt: nil)
+    }
+
+    /// Begins to have a code sent; see ``sendMagicCode(to:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func sendMagicCode(to email: String) -> OperationCall<SendMagicCodeResponse> {
+        sendMagicCode(to: email, onAttempt: nil)
+    }
+
+    /// Begins to sign in with a code; see ``verifyMagicCode(email:code:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func verifyMagicCode(email: String, code: String) -> OperationCall<User> {
+        verifyMagicCode(email: email, code: code, onAttempt: nil)
+    }
+
+    /// Begins to sign in with an ID token; see ``signIn(idToken:provider:nonce:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func signIn(
+        idToken: String, provider: String, nonce: String? = nil
+    ) -> OperationCall<User> {
+        signIn(idToken: idToken, provider: provider, nonce: nonce, onAttempt: nil)
+    }
+
+    /// Begins to end the session; see ``signOut(onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func signOut() -> OperationCall<Void> {
+        signOut(onAttempt: nil)
+    }
+
+    /// Begins to ask for the sessions; see ``sessions(onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func sessions() -> OperationCall<[SessionInfo]> {
+        sessions(onAttempt: nil)
+    }
+
+    /// Begins to end a session; see ``endSession(_:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func endSession(_ id: SessionInfo.ID) -> OperationCall<Void> {
+        endSession(id, onAttempt: nil)
+    }
+
+    /// Begins to end the other sessions; see ``endOtherSessions(onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func endOtherSessions() -> OperationCall<Int> {
+        endOtherSessions(onAttempt: nil)
+    }
+
+    /// Begins to name this session; see ``labelSession(_:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func labelSession(_ label: String) -> OperationCall<Void> {
+        labelSession(label, onAttempt: nil)
+    }
+
+    /// Begins to have a code sent to a new address; see ``sendAddressCode(to:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func sendAddressCode(to email: String) -> OperationCall<SendMagicCodeResponse> {
+        sendAddressCode(to: email, onAttempt: nil)
+    }
+
+    /// Begins to change the address; see ``changeAddress(to:code:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func changeAddress(to email: String, code: String) -> OperationCall<User> {
+        changeAddress(to: email, code: code, onAttempt: nil)
+    }
+
+    /// Begins to delete the account; see ``deleteAccount(code:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func deleteAccount(code: String? = nil) -> OperationCall<Void> {
+        deleteAccount(code: code, onAttempt: nil)
+    }
+}

@@ -1,0 +1,125 @@
+public import SharedState
+
+/// The commands of a collection without callbacks, for code that does not wait, as that of a button.
+///
+/// In asynchronous code the forms that are awaited have the same names. Without these, top-level code would take the forms with
+/// callbacks even after `try await`, and lose what they are refused with.
+@MainActor
+extension Shared {
+    /// Begins to add a document; see ``create(_:expiresIn:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func create<Element>(
+        _ element: Element, expiresIn: Duration? = nil
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        create(element, expiresIn: expiresIn, onAttempt: nil)
+    }
+
+    /// Begins to change a document; see ``update(_:if:onAttempt:onSuccess:onError:onSettled:_:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func update<Element>(
+        _ id: Element.ID, if condition: WriteCondition? = nil, _ change: (inout Element) -> Void
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        update(id, if: condition, onAttempt: nil, change)
+    }
+
+    /// Begins to remove a document; see ``delete(_:if:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func delete<Element>(
+        _ id: Element.ID, if condition: WriteCondition? = nil
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        delete(id, if: condition, onAttempt: nil)
+    }
+
+    /// Begins to add to the array that a field is; see ``link(_:_:to:in:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func link<Element>(
+        _ id: Element.ID, _ field: String, to target: some Encodable, in collection: String? = nil
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        link(id, field, to: target, in: collection, onAttempt: nil)
+    }
+
+    /// Begins to take out of the array that a field is; see ``unlink(_:_:from:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func unlink<Element>(
+        _ id: Element.ID, _ field: String, from target: some Encodable
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        unlink(id, field, from: target, onAttempt: nil)
+    }
+
+    /// Begins to add to a number; see ``increment(_:_:by:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func increment<Element>(
+        _ id: Element.ID, _ field: String, by amount: some Numeric & Encodable
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        increment(id, field, by: amount, onAttempt: nil)
+    }
+
+    /// Begins to change parts of fields; see ``merge(_:_:if:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func merge<Element>(
+        _ id: Element.ID, _ fields: JSONObject, if condition: WriteCondition? = nil
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        merge(id, fields, if: condition, onAttempt: nil)
+    }
+
+    /// Begins to say how long there is a document; see ``expire(_:in:onAttempt:onSuccess:onError:onSettled:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func expire<Element>(
+        _ id: Element.ID, in duration: Duration?
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        expire(id, in: duration, onAttempt: nil)
+    }
+
+    /// Begins several commands or none; see ``transaction(onAttempt:onSuccess:onError:onSettled:_:)``.
+    @available(
+        *, noasync,
+        message:
+            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+    )
+    @discardableResult
+    public func transaction<Element>(
+        _ body: (inout CollectionTransaction<Element>) throws -> Void
+    ) -> OperationCall<Void> where Value == SyncedCollection<Element> {
+        transaction(onAttempt: nil, body)
+    }
+}

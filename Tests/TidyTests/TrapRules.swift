@@ -1,0 +1,127 @@
+/// Places where the process ends, in modules that what comes from outside can reach: from clients and servers, an engine, a file.
+///
+/// Each is in ``groups``, with the reason why no data leads there, or has a comment `unreachable from data:` with that reason on
+/// the line or within the three lines above. Docs/ThreatModel.md names the tests.
+enum TrapRules {
+    struct Group {
+        let reason: String
+        /// How many there are in each file.
+        let files: [String: Int]
+    }
+
+    static let modules: Set<String> = [
+        "Bytes", "Platform", "Transports", "Relays", "IdentifiedArrays", "Networking", "WebSockets", "TrebuchetWire",
+        "Deltas",
+        "TrebuchetActors", "TrebuchetClient", "Trebuchet", "TrebuchetServices", "TrebuchetCluster", "TrebuchetRedis",
+        "TrebuchetStore", "Outbound", "TrebuchetURLSession",
+    ]
+
+    static let groups = [
+        Group(
+            reason: "the system or a library is out of memory, of threads, or another one than was built for",
+            files: [
+                "Bytes/ByteBuffer.swift": 1, "Bytes/SharedBytes.swift": 1, "Networking/Reactor+gathering.swift": 1,
+                "Networking/Reactor.swift": 2, "Networking/ReactorGroup.swift": 3,
+                "Networking/TLS/TLSConnection.swift": 2,
+                "Platform/OnThread.swift": 1, "Platform/SanitizedMutex.swift": 1, "Relays/SanitizedMutex.swift": 1,
+                "Trebuchet/Access/APIKeys.swift": 2, "Trebuchet/Access/JSONWebToken.swift": 1,
+                "Trebuchet/Pages/MemoryPage.swift": 2, "Trebuchet/Server/SignalReader.swift": 1,
+                "TrebuchetRedis/Client/RedisScript.swift": 2, "WebSockets/Compression/Deflater.swift": 1,
+                "WebSockets/Compression/Inflater.swift": 1, "WebSockets/Frames/MaskingKeys.swift": 2,
+                "WebSockets/HandshakeKey.swift": 2,
+            ]),
+        Group(
+            reason: "a value that the program itself gives, mostly when it starts",
+            files: [
+                "Platform/OnThread.swift": 1, "Relays/EventQueue.swift": 1,
+                "Trebuchet/Inspector/InspectorAddress.swift": 1,
+                "Trebuchet/Limits/RateLimit.swift": 1, "Trebuchet/Server/TrebuchetServer+pages.swift": 1,
+                "Trebuchet/Server/TrebuchetServer.swift": 2, "TrebuchetActors/Telling/Figure.swift": 1,
+                "TrebuchetClient/ClientAddresses.swift": 1, "TrebuchetServices/Auth/Accounts/Accounts.swift": 1,
+                "TrebuchetServices/Auth/Mail/CommandMailer.swift": 1,
+                "TrebuchetServices/Auth/OpenID/OpenIDProvider.swift": 1,
+                "TrebuchetServices/Collections/Client/CollectionLinks.swift": 1, "TrebuchetStore/WorkerThread.swift": 1,
+                "WebSockets/WebSocket+sending.swift": 1,
+            ]),
+        Group(
+            reason: "a method that each subclass overrides, or that is unavailable",
+            files: [
+                "Deltas/Storage/Leaf.swift": 4, "TrebuchetActors/ActorSystem/DispatchTable.swift": 4,
+                "TrebuchetActors/Dispatch/ActorRecord.swift": 4,
+            ]),
+        Group(
+            reason: "code that runs on another thread, or waits for itself",
+            files: [
+                "Networking/Reactor.swift": 1, "Relays/Deadlock.swift": 1, "Transports/DispatchLoop.swift": 1,
+                "TrebuchetActors/ActorSystem/TrebuchetActorID.swift": 1,
+            ]),
+        Group(
+            reason: "a cast to the type that has just been compared",
+            files: ["Relays/SharedChanges.swift": 2, "TrebuchetWire/Coding/ValueCoder.swift": 7]),
+        Group(
+            reason: "texts and whole numbers, which always have a form in JSON",
+            files: [
+                "Trebuchet/Server/Nodes/RelayedClient.swift": 1, "Trebuchet/Server/Nodes/SharedMessage.swift": 1,
+                "TrebuchetActors/Persistence/StoredCall.swift": 1,
+            ]),
+        Group(
+            reason: "what the lines before it have made so",
+            files: [
+                "Bytes/ByteBuffer.swift": 1, "Networking/Reactor.swift": 1, "Platform/WorkQueue.swift": 1,
+                "Trebuchet/Server/Nodes/SharedStreams.swift": 1, "TrebuchetActors/Dispatch/ActorRecord.swift": 1,
+                "TrebuchetActors/Persistence/StateReader.swift": 1,
+                "TrebuchetServices/Collections/Server/Queries/CollectionReader.swift": 1,
+                "TrebuchetServices/Collections/Server/Queries/RowList.swift": 1,
+                "TrebuchetWire/Patch/JSONDraft.swift": 1, "WebSockets/Compression/Deflater.swift": 1,
+                "WebSockets/WebSocket+sending.swift": 1,
+            ]),
+        Group(
+            reason: "an index that the app gives, as to an array",
+            files: ["Deltas/Keyed/KeyedCollection+conformances.swift": 1]),
+    ]
+
+    static var known: [String: Int] {
+        groups.reduce(into: [:]) { known, group in
+            for (file, count) in group.files { known["Sources/" + file, default: 0] += count }
+        }
+    }
+
+    static func findings(in files: [SourceText], known: [String: Int] = known) -> [Finding] {
+        var counts: [String: (count: Int, lines: [Int])] = [:]
+        for file in files where isWatched(file) {
+            let lines = traps(in: file)
+            if !lines.isEmpty { counts[file.path] = (lines.count, lines) }
+        }
+        return Set(counts.keys).union(known.keys).sorted().compactMap { path in
+            let (count, lines) = counts[path] ?? (0, [])
+            let expected = known[path, default: 0]
+            if count == expected { return nil }
+            return Finding(
+                path: path, line: lines.last,
+                message: count > expected
+                    ? "\(count) places where the process ends, and \(expected) are known: throw, or write "
+                        + "'// unreachable from data: …' with the reason at the new one"
+                    : "\(count) places where the process ends, and \(expected) are known: lower the number in TrapRules.swift"
+            )
+        }
+    }
+
+    private static func isWatched(_ file: SourceText) -> Bool {
+        let parts = file.path.split(separator: "/")
+        return parts.count > 2 && parts[0] == "Sources" && modules.contains(String(parts[1]))
+    }
+
+    /// The lines of those that no comment explains, a line once for each.
+    private static func traps(in file: SourceText) -> [Int] {
+        let trap = /\b(?:precondition|preconditionFailure|fatalError)\s*\(|\btry!|\bas!|\buniqueKeysWithValues\b/
+            .wordBoundaryKind(.simple)
+        return file.code.enumerated().flatMap { index, line -> [Int] in
+            let count = line.matches(of: trap).count
+            guard count > 0 else { return [] }
+            let isExplained = file.comments[max(0, index - 3)...index].contains {
+                $0.contains("unreachable from data:")
+            }
+            return isExplained ? [] : Array(repeating: index + 1, count: count)
+        }
+    }
+}

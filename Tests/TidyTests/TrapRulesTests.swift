@@ -1,0 +1,35 @@
+import Testing
+
+struct TrapRulesTests {
+    private func findings(_ text: String, known: Int? = nil, path: String = "Sources/TrebuchetWire/A.swift")
+        -> [Finding]
+    {
+        TrapRules.findings(in: [SourceText(path: path, text)], known: known.map { [path: $0] } ?? [:])
+    }
+
+    @Test(
+        "a place where the process ends is found in modules that data reaches",
+        arguments: [
+            "precondition(a > 0)", "guard b else { fatalError() }", "let a = try! b()", "let a = b as! C",
+            "Dictionary(uniqueKeysWithValues: a)", "preconditionFailure(\"\\(try! a())\")",
+        ])
+    func found(line: String) {
+        #expect(findings("let z = 1\n" + line).first?.line == 2)
+        #expect(findings(line, path: "Sources/StateMachines/A.swift").isEmpty)
+        #expect(findings(line, path: "Tests/ATests/A.swift").isEmpty)
+    }
+
+    @Test("one with its reason near it, one in a text, and those that are known are not")
+    func allowed() {
+        #expect(findings("// unreachable from data: a is counted here\nprecondition(a > 0)").isEmpty)
+        #expect(findings("let a = \"as! fatalError(\" // try! it").isEmpty)
+        #expect(findings("let a = b as? C").isEmpty)
+        #expect(findings("a as! B; c as! D", known: 2).isEmpty)
+    }
+
+    @Test("fewer than are known have to be counted anew")
+    func fewer() {
+        #expect(findings("a as! B", known: 2).count == 1)
+        #expect(findings("", known: 1).count == 1)
+    }
+}
