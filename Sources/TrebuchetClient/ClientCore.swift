@@ -299,13 +299,15 @@ final class ClientCore: @unchecked Sendable {
         holding hold: ClientHold? = nil
     ) -> EncodedStream {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-        let stream = EncodedStream(reading: reading, filter: target.filter, kept: kept, userInfo: userInfo) {
+        let stream = EncodedStream(
+            of: target, reading: reading, kept: kept, userInfo: userInfo, report: options.onUndecodable
+        ) {
             self.restart(number)
         } release: {
             withExtendedLifetime(hold) { self.stopObserving(number) }
         }
         let sink = StreamSink(of: stream)
-        let since: EventBookmark? = if case .events(_, let since) = reading { since } else { nil }
+        let since: EventBookmark? = if case .events(_, let since, _) = reading { since } else { nil }
         loop.run {
             guard self.link != nil || self.connection.isExpected else { return sink.end(.failed(self.notConnected)) }
             self.begin(

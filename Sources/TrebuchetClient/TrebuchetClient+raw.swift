@@ -2,6 +2,9 @@ internal import Relays
 package import TrebuchetWire
 
 extension TrebuchetClient {
+    /// Receives what readers cannot decode.
+    package var onUndecodable: @Sendable (UndecodableValue) -> Void { core.options.onUndecodable }
+
     /// How long a call may wait for its answer.
     package var callTimeout: Duration? { core.options.callTimeout }
 

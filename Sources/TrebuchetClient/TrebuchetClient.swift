@@ -72,6 +72,11 @@ public final class TrebuchetClient: Sendable {
         /// `OTLPExporter` takes it. It must not block. Nil, the default: the caller's span is the parent of those at the server.
         public var spanEnded: (@Sendable (TraceSpan) -> Void)?
 
+        /// Receives each event, and each version of a state, that a reader could not decode, where the reader runs. It must not block.
+        ///
+        /// Default `UndecodableValue.warn`: a line on standard error for the 1st, 2nd, 4th, 8th … of each stream.
+        public var onUndecodable: @Sendable (UndecodableValue) -> Void = UndecodableValue.warn
+
         /// The defaults: each property tells its own.
         public init() {}
 
@@ -141,6 +146,7 @@ public final class TrebuchetClient: Sendable {
         hold = ClientHold(core)
         actorSystem = TrebuchetActorSystem(loops: [loop], locals: core.locals)
         actorSystem.call(hold)
+        actorSystem.reportUndecodable = options.onUndecodable
         core.system = actorSystem
     }
 

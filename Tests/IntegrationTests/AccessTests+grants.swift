@@ -14,12 +14,11 @@ distributed actor Turnstile {
 extension AccessTests {
     @Test("a grant is no one else's who signs in over the same connection")
     func grantsOfOthers() async throws {
-        let server = TrebuchetServer(
-            transport: .webSocket(host: "127.0.0.1", port: 0), access: AccessPolicy(authenticate: Self.keys))
+        var access = AccessPolicy(authenticate: Self.keys)
+        access.authorize = { caller, _, target in target == "become(_:)" || caller?.principal?.id == "ada" }
+        access.keepsGrants = true
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
         await server.expose(Turnstile(actorSystem: server.actorSystem), as: "turnstile")
-        server.authorize(keepsGrants: true) { caller, _, target in
-            target == "become(_:)" || caller?.principal?.id == "ada"
-        }
         let address = try await server.start()
         let client = try await connect(address, token: "ada-key")
         let turnstile = try client.resolve(Turnstile.self, id: "turnstile")
@@ -42,13 +41,15 @@ extension AccessTests {
             }
         }
         let server = Mutex<TrebuchetServer?>(nil)
+        var access = AccessPolicy(authenticate: Self.keys)
+        access.authorize = { caller, actorID, target in
+            asked.withLock { $0.append("\(caller?.principal?.id ?? "") \(actorID) \(target)") }
+            return isLetIn.withLock { $0 }
+        }
+        access.keepsGrants = true
         try await withServer(
-            AccessPolicy(authenticate: Self.keys),
+            access,
             {
-                $0.authorize(keepsGrants: true) { caller, actorID, target in
-                    asked.withLock { $0.append("\(caller?.principal?.id ?? "") \(actorID) \(target)") }
-                    return isLetIn.withLock { $0 }
-                }
                 let own = $0
                 server.withLock { $0 = own }
             }

@@ -208,17 +208,13 @@ distributed actor Mirror {
 
     @Test("calls and streams are authorized one by one")
     func authorization() async throws {
-        let access = AccessPolicy { request in
+        var access = AccessPolicy { request in
             request.headers["X-API-Key"] == nil && request.bearerToken == nil ? nil : try await Self.keys(request)
         }
-        try await withServer(
-            access,
-            { server in
-                server.authorize { caller, actorID, target in
-                    target == "caller()" || actorID == "one" && caller?.principal?.roles.contains("editor") == true
-                }
-            }
-        ) { address in
+        access.authorize = { caller, actorID, target in
+            target == "caller()" || actorID == "one" && caller?.principal?.roles.contains("editor") == true
+        }
+        try await withServer(access) { address in
             let ada = try await connect(address, token: "ada-key")
             let bob = try await connect(address, token: "bob-key")
             let nobody = try await connect(address, token: nil)

@@ -9,10 +9,11 @@ import TrebuchetTesting
     private let clock = TestTime()
 
     private func withServer(
-        limits: ServerLimits = ServerLimits(), prepare: (TrebuchetServer) async -> Void = { _ in },
+        limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
+        prepare: (TrebuchetServer) async -> Void = { _ in },
         _ body: (OldClient, TrebuchetServer) async throws -> Void
     ) async throws {
-        let server = TrebuchetServer(transport: .webSocket(port: 0), clock: clock, limits: limits)
+        let server = TrebuchetServer(transport: .webSocket(port: 0), clock: clock, limits: limits, access: access)
         await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
         await prepare(server)
         let client = OldClient(try await .connect(server.start(), subprotocols: []))
@@ -70,8 +71,8 @@ import TrebuchetTesting
     func limits() async throws {
         var limits = ServerLimits()
         limits.streamsPerConnection = 2
-        try await withServer(limits: limits) { server in
-            server.authorize { _, actor, _ in actor != "secret" }
+        let access = AccessPolicy(authorize: { _, actor, _ in actor != "secret" })
+        try await withServer(limits: limits, access: access) { server in
             await server.expose(Counter(actorSystem: server.actorSystem), as: "secret")
         } _: { client, _ in
             for _ in 0..<2 { #expect(try await client.observe("counter", "observeState").kind == "streamStart") }
@@ -79,6 +80,21 @@ import TrebuchetTesting
             #expect(message.contains("streamsPerConnection"), "\(message)")
             let secret = try await refusal(client, OldClient.invocation("secret", "observeState"))
             #expect(secret.contains("not allowed"), "\(secret)")
+        }
+    }
+
+    @Test("rules that replace others count for its next call, and end its streams")
+    func otherRules() async throws {
+        let access = AccessPolicy(authorize: { _, _, target in target != "reset()" })
+        try await withServer(access: access) { client, server in
+            #expect(try await client.call("counter", "reset()").errorMessage?.contains("not allowed") == true)
+            let start = try await client.observe("counter", "observeState")
+            #expect(start.kind == "streamStart")
+            #expect(try await client.call("counter", "increment()").errorMessage == nil)
+            await server.replaceRules { _, _, _ in false }
+            let end = try await client.next { $0.kind == "streamError" && $0.streamID == start.streamID }
+            #expect(end.errorMessage?.contains("not allowed") == true)
+            #expect(try await client.call("counter", "increment()").errorMessage?.contains("not allowed") == true)
         }
     }
 

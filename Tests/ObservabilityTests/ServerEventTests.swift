@@ -41,10 +41,9 @@ import TrebuchetTesting
     @Test("a call that is refused says why, to those who listen")
     func refused() async throws {
         let listener = Listener(.calls)
-        try await withTestServer { server in
+        try await withTestServer(access: AccessPolicy(authorize: { _, _, target in target != "put(_:)" })) { server in
             server.addListener(listener)
             await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
-            server.authorize { _, _, target in target != "put(_:)" }
         } body: { client, _ async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             await #expect(throws: TrebuchetError.self) { try await shelf.put("a") }

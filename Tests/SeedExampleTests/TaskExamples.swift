@@ -63,12 +63,12 @@ distributed actor Vault {
 }
 
 func serveWithKeys(_ keys: [String: Principal]) async throws -> TrebuchetServer {
-    let access = AccessPolicy(authenticate: AccessPolicy.apiKeys(keys))
-    let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
-    await server.expose(Vault(actorSystem: server.actorSystem), as: "vault")
-    server.authorize { caller, actorID, target in
+    var access = AccessPolicy(authenticate: AccessPolicy.apiKeys(keys))
+    access.authorize = { caller, actorID, target in
         target.hasPrefix("observe") || caller?.principal?.roles.contains("keeper") == true
     }
+    let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
+    await server.expose(Vault(actorSystem: server.actorSystem), as: "vault")
     try await server.start()
     return server
 }

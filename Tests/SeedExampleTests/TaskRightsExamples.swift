@@ -4,11 +4,11 @@ import Synchronization
 import Trebuchet
 
 func serveWithRights(_ access: AccessPolicy, _ rights: Rights) async throws -> TrebuchetServer {
+    var access = access
+    access.authorize = { caller, actorID, target in rights.has(caller?.principal?.id, actorID, target) }
+    access.keepsGrants = true
     let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
     await server.expose(Vault(actorSystem: server.actorSystem), as: "vault")
-    server.authorize(keepsGrants: true) { caller, actorID, target in
-        rights.has(caller?.principal?.id, actorID, target)
-    }
     try await server.start()
     return server
 }

@@ -15,6 +15,8 @@ extension Node {
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
         clock: ManualEngineClock? = nil, isReached: Bool = false, rule: NodeRule? = nil
     ) throws {
+        var access = access
+        if let rule { access.authorize = { rule(name, $0, $2) } }
         try self.init(
             name, engine, through: way, access: access, limits: limits, settings: settings, clock: clock,
             isReached: isReached
@@ -27,7 +29,6 @@ extension Node {
             server.expose(Board.self, as: "boards/*", placement: .cluster) { _ in Board(actorSystem: system) }
             server.expose(Clerk.self, as: "clerks/*", placement: .cluster) { _ in Clerk(actorSystem: system) }
             server.expose(Chime.self, as: "chimes/*", placement: .cluster) { _ in Chime(actorSystem: system) }
-            if let rule { server.authorize { rule(name, $0, $2) } }
         }
     }
 

@@ -13,7 +13,9 @@ import TrebuchetWire
     private func sink(_ stream: EncodedStream) -> StreamSink { StreamSink(of: stream) }
 
     private func stream(_ reading: StreamReading = .latest, filter: StreamFilter? = nil) -> EncodedStream {
-        EncodedStream(reading: reading, filter: filter, userInfo: [:]) {}
+        EncodedStream(
+            of: StreamTarget(actorID: "a", name: "observeState", filter: filter), reading: reading, userInfo: [:]
+        ) {}
     }
 
     private func value(_ stream: EncodedStream) -> String? {

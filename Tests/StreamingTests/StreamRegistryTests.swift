@@ -9,7 +9,7 @@ import TrebuchetWire
 /// Which messages of a stream count, without a connection.
 @Suite struct StreamRegistryTests {
     private var registry = StreamRegistry()
-    private let stream = EncodedStream(filter: nil, userInfo: [:]) {}
+    private let stream = EncodedStream(of: StreamTarget(actorID: "a", name: "observeState"), userInfo: [:]) {}
 
     init() {
         registry.subscribe(
@@ -64,7 +64,7 @@ import TrebuchetWire
         data(3, "[1,2]")
         registry.subscribe(
             callNumber: 2, target: StreamTarget(actorID: "b", name: "observeOther"),
-            sink: StreamSink(of: EncodedStream(filter: nil, userInfo: [:]) {}))
+            sink: StreamSink(of: EncodedStream(of: StreamTarget(actorID: "a", name: "observeState"), userInfo: [:]) {}))
         let beginnings = registry.beginAnew()
         #expect(beginnings.map(\.callNumber) == [1, 2])
         #expect(

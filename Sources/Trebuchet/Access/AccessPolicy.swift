@@ -2,6 +2,15 @@ internal import Bytes
 internal import Platform
 public import WebSockets
 
+/// The rules that a server evaluates before each call and each stream.
+struct AccessRules: Sendable {
+    let mayCall: AccessPolicy.Authorize
+    let keepsGrants: Bool
+
+    /// Permit nothing.
+    static let none = AccessRules(mayCall: { _, _, _ in false }, keepsGrants: false)
+}
+
 /// Why a client may not come in.
 public enum AccessDenied: Error, Sendable, Equatable {
     /// No credentials, or wrong ones: answered 401. The text goes to the client, and stands in its `TransportError`.
@@ -10,13 +19,18 @@ public enum AccessDenied: Error, Sendable, Equatable {
     case forbidden(String)
 }
 
-/// Who may connect to a server.
+/// Who may connect to a server, and what each caller may do there.
 ///
 ///     var access = AccessPolicy(origins: ["https://app.example"])
-///     access.authenticate = AccessPolicy.apiKeys(["k3y": Principal(id: "ada")])
+///     access.authenticate = AccessPolicy.apiKeys(["k3y": Principal(id: "ada", roles: ["editor"])])
+///     access.authorize = { caller, actorID, target in
+///         target.hasPrefix("observe") || caller?.principal?.roles.contains("editor") == true
+///     }
 public struct AccessPolicy: Sendable {
     /// Tells who sends a request; nil lets it in without a principal. `authenticate` says which errors it may throw.
     public typealias Authenticate = @Sendable (_ request: HTTPRequestHead) async throws -> Principal?
+    /// Decides whether a caller may call a method of an actor, or observe a stream of it. `authorize` has the arguments.
+    public typealias Authorize = @Sendable (_ caller: Caller?, _ actorID: String, _ target: String) -> Bool
 
     /// Where web pages may come from, as `https://app.example` or `http://localhost:3000`; those of others are answered
     /// 403, before anything else is looked at. `["*"]` (`anyOrigin`) lets in the pages of everybody.
@@ -40,6 +54,22 @@ public struct AccessPolicy: Sendable {
     /// text, which goes to the server's log. Nil lets anybody in.
     public var authenticate: Authenticate?
 
+    /// Decides each call and each stream, of every connection from the first one on. Nil, the default, permits all.
+    ///
+    /// The arguments are the caller, the name of the actor, and the readable name of the method or stream (`addTodo(title:)`,
+    /// `observeState`). The caller is nil where the policy identifies no callers. A `false` is answered `unauthorized`, or
+    /// `unauthenticated` to a caller without a principal. The closure runs on reactors and must not block. Calls of the server's own
+    /// actors (`Caller.isServer`) are not decided by it.
+    ///
+    /// `TrebuchetServer.replaceRules` replaces it while the server runs.
+    public var authorize: Authorize?
+
+    /// Whether a `true` of `authorize` is kept for its connection, actor and target. Default false.
+    ///
+    /// It is kept until `TrebuchetServer.rulesDidChange()` or `replaceRules`, or until `CallerConnection.principal` is set; the last 16 of
+    /// a connection are. For rules that take long and depend on nothing else than their arguments. A `false` is never kept.
+    public var keepsGrants = false
+
     /// Tells methods who calls them (`Caller.current`) also where anybody may come in. Default false: then it costs nothing.
     public var identifiesCallers = false
 
@@ -50,10 +80,13 @@ public struct AccessPolicy: Sendable {
     /// Why accounts that several nodes share cannot be used any more, for readiness; nil where there are none such.
     package var accountsProblem: (@Sendable () -> String?)?
 
-    /// Lets in everybody but web pages of other origins, unless told otherwise.
-    public init(origins: Set<String>? = nil, authenticate: Authenticate? = nil) {
+    /// Admits every client but web pages of other origins, and permits every call, unless the arguments restrict that.
+    public init(
+        origins: Set<String>? = nil, authenticate: Authenticate? = nil, authorize: Authorize? = nil
+    ) {
         self.origins = origins
         self.authenticate = authenticate
+        self.authorize = authorize
     }
 
     /// For `origins`: web pages may come from anywhere. Then each page that a user of this network looks at can use the
@@ -63,6 +96,10 @@ public struct AccessPolicy: Sendable {
     /// Anybody may come; web pages as `origins` says.
     public static var open: AccessPolicy { AccessPolicy() }
 
+    /// The rules of `authorize`; nil without any.
+    var rules: AccessRules? { authorize.map { AccessRules(mayCall: $0, keepsGrants: keepsGrants) } }
+
+    /// Whether a connection needs no `Caller`. Rules alone need none.
     var isOpen: Bool { authenticate == nil && !identifiesCallers && onConnect == nil }
 
     /// The answer to a request, or who is behind it.

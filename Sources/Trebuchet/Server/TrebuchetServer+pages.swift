@@ -17,7 +17,7 @@ extension TrebuchetServer {
 
     /// The same for a list.
     public func pages(_ sources: [PageSource]) {
-        precondition(address == nil, "name the pages before the server starts")
+        precondition(status == .idle, "name the pages before the server starts")
         pageSources.withLock { $0 += sources }
     }
 

@@ -52,7 +52,8 @@ public final class TrebuchetServer: Sendable {
     ///
     /// - Parameters:
     ///   - reactors: threads that connections and actors live on; as many as the machine has cores by default.
-    ///   - access: who may connect; anybody by default.
+    ///   - access: who may connect, and what callers may do; by default every client may connect and call everything. Its rules
+    ///     (`AccessPolicy.authorize`) apply to every connection, `.local` ones before `start` included.
     ///   - store: keeps the states marked `@StreamedState(persisted: true)` of exposed actors. Without one, the default,
     ///     they live in memory as all others. The server does not close it. One server at a time has a store: while another
     ///     one of this process has it, `start` and calls of actors with such states fail.
@@ -89,6 +90,7 @@ public final class TrebuchetServer: Sendable {
             reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, log: log)
         let system = TrebuchetActorSystem(loops: group.reactors, locals: parts.locals)
         system.serve(parts.directory, as: parts.answers.names.instance)
+        system.reportUndecodable = { [log = parts.log] value in if value.isLogged { log("\(value)") } }
         // What is kept at a cluster's engine is looked at as the cluster is.
         parts.probedStore.withLock { $0 = store }
         let store = store ?? cluster?.store
@@ -116,6 +118,7 @@ public final class TrebuchetServer: Sendable {
             shard.states.server = shard
             shard.principals = principals
             shard.onConnect = access.onConnect
+            shard.rules = access.rules
         }
         let own = OwnClients(shards)
         self.own = own
@@ -154,27 +157,6 @@ public final class TrebuchetServer: Sendable {
     public func register(errors types: any (Error & Decodable).Type...) {
         for type in types { parts.hosting.errors.register(type) }
     }
-
-    /// Asks `mayCall` before each call and each stream: who calls, which actor, and which method or stream
-    /// (`addTodo(title:)`, `observeState`). False is answered `unauthorized`, or `unauthenticated` to a caller without a
-    /// principal. Set it before the server starts; it runs on reactors and must not block.
-    ///
-    /// - Parameter keepsGrants: whether a `true` is kept for its connection, actor and target until `rulesDidChange()`, or until its
-    ///   `CallerConnection.principal` is set; the last 16 of a connection are. For rules that take long and look at nothing else than these. A `false` is never kept.
-    public func authorize(
-        keepsGrants: Bool = false,
-        _ mayCall: @escaping @Sendable (_ caller: Caller?, _ actorID: String, _ target: String) -> Bool
-    ) {
-        precondition(address == nil, "authorize before the server starts")
-        for shard in shards {
-            shard.mayCall = mayCall
-            shard.keepsGrants = keepsGrants
-        }
-    }
-
-    /// Has the closure of `authorize(keepsGrants: true)` asked again for whatever comes from now on. Calls that are under way and streams
-    /// that run go on: to end those, `CallerConnection.revoke` is there. From anywhere; of several nodes, at each.
-    public func rulesDidChange() { parts.rules.add(1, ordering: .releasing) }
 
     // MARK: Actors
 

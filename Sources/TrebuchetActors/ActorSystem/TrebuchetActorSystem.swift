@@ -27,6 +27,9 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     /// Of a server's system: the number that its names begin with. Set once, before the system is handed out; 0 in a client.
     private(set) nonisolated(unsafe) var serverNumber: UInt64 = 0
 
+    /// Receives what readers of streams cannot decode. Set once, before the system is handed out.
+    package nonisolated(unsafe) var reportUndecodable: @Sendable (UndecodableValue) -> Void = UndecodableValue.warn
+
     /// A system whose actors live on these loops.
     ///
     /// - Parameter locals: where they are found.

@@ -200,13 +200,13 @@ enum ServeCommand {
         access.origins = origins
         if asksForCalls {
             access.authenticate = { _ in Principal(id: "bench", roles: ["clerk"]) }
+            access.authorize = { caller, _, _ in caller?.principal?.roles.contains("clerk") == true }
         }
         access.trustedProxies = proxies
         let server = TrebuchetServer(
             transport: transport, reactors: reactors, limits: isTormented ? Torment.limits : ServerLimits(),
             access: access, store: file, cluster: cluster?.0, showsErrorText: arguments.has("--show-errors"),
             log: operators.lines)
-        if asksForCalls { server.authorize { caller, _, _ in caller?.principal?.roles.contains("clerk") == true } }
         if isTormented { await Torment.expose(on: server) }
         let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
         if hostsExamples { await expose(on: server, forBench: arguments.has("--bench")) }

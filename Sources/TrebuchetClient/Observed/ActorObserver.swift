@@ -28,6 +28,8 @@ where A.ActorSystem == TrebuchetActorSystem {
         var stream: StateStream<Value>?
         var shown: UInt64 = 0
         var phase = Phase.idle
+        /// Why the newest version does not decode.
+        var undecodable: TrebuchetError?
         var connectionState = TrebuchetClient.ConnectionState.disconnected(nil)
         /// Grows with each beginning: what an earlier one still tells does not count.
         var run: UInt64 = 0
@@ -106,16 +108,20 @@ where A.ActorSystem == TrebuchetActorSystem {
     /// Whether a value is waited for: the first one, or those that come when a broken connection has been made again.
     ///
     /// False when the observation has failed; then there is an `error`.
-    public var isConnecting: Bool { read { $0.phase == .following && ($0.value == nil || !$0.isConnected) } }
+    public var isConnecting: Bool {
+        read { $0.phase == .following && ($0.value == nil && $0.undecodable == nil || !$0.isConnected) }
+    }
 
     /// Why there are no newer values; nil while they are waited for, and when the server has ended the stream in order.
     ///
     /// `actorNotFound`, for example, lasts until ``retry()``. `unavailable` is there when there is no client, or the client
     /// has given up, because the server is not there or does not let it in (`connectionState` has the details); it goes as
-    /// soon as there is one, or the client is connecting again.
+    /// soon as there is one, or the client is connecting again. A version that does not decode leaves the value before in place, and
+    /// its error lasts until one comes that does.
     public var error: TrebuchetError? {
         read { contents in
             if case .ended(.failed(let error)) = contents.phase { return error }
+            if let undecodable = contents.undecodable { return undecodable }
             guard contents.source == nil else { return nil }
             return TrebuchetError(
                 .unavailable,
@@ -221,14 +227,19 @@ where A.ActorSystem == TrebuchetActorSystem {
                     let stream = await actor[keyPath: path]()
                     self?.follow(stream, run)
                     var values = stream.makeAsyncIterator()
-                    while let value = await values.next(isolation: nil) { await self?.take(value, values.seen, run) }
+                    while let version = await values.nextVersion(isolation: nil) {
+                        switch version {
+                        case .success(let value): await self?.take(value, values.seen, run)
+                        case .failure(let error): await self?.change(run) { $0.undecodable = error }
+                        }
+                    }
                     // None: the task was cancelled.
                     guard let outcome = stream.outcome else { return }
                     end = outcome
                 }
                 await self?.change(run) {
                     $0.phase = .ended(end)
-                    $0.stream = nil
+                    ($0.stream, $0.undecodable) = (nil, nil)
                 }
                 guard case .failed(let error) = end, await states.comesBack(after: error) else { return }
                 await self?.change(run) { $0.phase = .following }
@@ -249,6 +260,7 @@ where A.ActorSystem == TrebuchetActorSystem {
     @MainActor private func take(_ value: Value, _ count: UInt64, _ run: UInt64) {
         let isTaken = change(run) { contents in
             if count > contents.shown { (contents.value, contents.shown) = (value, count) }
+            contents.undecodable = nil
         }
         guard isTaken else { return }
         registrar.withMutation(of: ObservedParts(), keyPath: \.value) {}
@@ -266,7 +278,7 @@ where A.ActorSystem == TrebuchetActorSystem {
             return (old, contents)
         }
         guard let (old, new) = change else { return false }
-        if old.phase != new.phase || old.connectionState != new.connectionState
+        if old.phase != new.phase || old.connectionState != new.connectionState || old.undecodable != new.undecodable
             || (old.value == nil) != (new.value == nil)
         {
             registrar.withMutation(of: ObservedParts(), keyPath: \.progress) {}

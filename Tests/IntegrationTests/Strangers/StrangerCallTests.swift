@@ -14,7 +14,14 @@ import TrebuchetTesting
         _ body: (RawPeer, TrebuchetServer, Journal) async throws -> Void
     ) async throws {
         let journal = Journal()
-        try await withTestServer(reactors: reactors, limits: limits) { server in
+        var access = AccessPolicy.open
+        if let asked {
+            access.authorize = { _, actor, target in
+                asked.note("\(actor) \(target)")
+                return false
+            }
+        }
+        try await withTestServer(reactors: reactors, limits: limits, access: access) { server in
             let system = server.actorSystem
             await server.expose(Lobby(journal: journal, actorSystem: system), as: "lobby")
             server.expose(Lobby.self, as: "lobbies/*") { name in
@@ -25,11 +32,6 @@ import TrebuchetTesting
             server.expose(Lobby.self, as: "broken/*") { name in
                 journal.note("makes \(name)")
                 throw Lobby.Stubborn()
-            }
-            guard let asked else { return }
-            server.authorize { _, actor, target in
-                asked.note("\(actor) \(target)")
-                return false
             }
         } body: { _, server in
             let peer = try await RawPeer.connect(try #require(server.address))

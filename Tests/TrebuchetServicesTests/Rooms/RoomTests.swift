@@ -109,10 +109,13 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a member whose presence is of another type is left out, and so is one that only uses a topic")
+    @Test(
+        "a member whose presence is of another type is left out and reported, and one that only uses a topic is left out"
+    )
     func otherTypes() async throws {
+        let reports = Journal()
         try await RoomWorld.run { world in
-            let ada = world.guest().presence("Ada")
+            let ada = world.guest { reports.note("\($0)") }.presence("Ada")
             let other = world.guest()
             try await other.client.connect()
             _ = try await other.room().join(presence: .object(["x": .integer(1)]), token: nil, attempt: nil)
@@ -123,6 +126,11 @@ import TrebuchetTesting
             await wait(for: bob) { $0.hasPeers }
             #expect(ada.wrappedValue.peersList.map(\.data.name) == ["Bob"])
             #expect(bob.wrappedValue.peersList.map(\.data.name) == ["Ada"])
+            await reports.wait { !$0.isEmpty }
+            #expect(reports.entries.count == 1)
+            let report = reports.entries[0]
+            #expect(report.contains("of room 'chat-lobby' does not decode as ChatPresence"), "\(report)")
+            #expect(report.contains("'name'"), "\(report)")
         }
     }
 }

@@ -66,9 +66,9 @@ struct RoomWorld {
     ) async throws {
         var access = access
         access.identifiesCallers = true
+        access.authorize = mayCall
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: serverLimits, access: access)
-        if let mayCall { server.authorize(mayCall) }
         let host = RoomHost.expose(on: server, rules: rules, limits: limits)
         let address = try await server.start()
         do {
@@ -82,14 +82,20 @@ struct RoomWorld {
 
     /// A client over a WebSocket, which nobody has connected yet.
     ///
-    /// - Parameter token: what it shows when it connects.
-    func guest(through link: FaultyLink? = nil, as token: String? = nil) -> Guest {
+    /// - Parameters:
+    ///   - token: what it shows when it connects.
+    ///   - undecodable: receives what the guest's values cannot decode.
+    func guest(
+        through link: FaultyLink? = nil, as token: String? = nil,
+        undecodable: @escaping @Sendable (UndecodableValue) -> Void = UndecodableValue.warn
+    ) -> Guest {
         let address = link?.address ?? address
         var options = TrebuchetClient.Options()
         // Half of a connection may go on without the other: that is to be noticed long before a test has waited too long.
         options.pingInterval = .seconds(1)
         options.pongTimeout = .seconds(2)
         if let token { options.token = { token } }
+        options.onUndecodable = undecodable
         return Guest(
             TrebuchetClient(transport: .webSocket(host: address.host, port: address.port), options: options))
     }

@@ -58,7 +58,10 @@ import TrebuchetTesting
         try await RoomWorld.run { world in
             let guest = world.guest()
             let ada = guest.presence("Ada")
-            let (emoji, bob) = (guest.emoji(), world.guest().emoji())
+            let reports = Mutex<[UndecodableValue]>([])
+            let (emoji, bob) = (
+                guest.emoji(), world.guest { value in reports.withLock { $0.append(value) } }.emoji()
+            )
             let carol = world.guest()
             let room = try carol.room()
             try await carol.client.connect()
@@ -72,6 +75,10 @@ import TrebuchetTesting
             await wait(for: bob) { $0.hasEvent }
             #expect(bob.wrappedValue.events.map(\.data.name) == ["yes"])
             #expect(bob.wrappedValue.latestEvent?.peerId == stay)
+            let reported = reports.withLock { $0 }
+            #expect(reported.map(\.stream) == ["emoji"] && reported.map(\.kind) == [.event])
+            let text = reported.first?.error.message ?? ""
+            #expect(text.hasPrefix("event of topic 'emoji' of member '\(stay)' of room 'chat-lobby'"), "\(text)")
             try await emoji.publish(Emoji(name: "mine"))
             await wait(for: bob) { $0.events.count == 2 }
             let peer = bob.wrappedValue.latestEvent?.peerId

@@ -258,8 +258,15 @@ final class ConnectionRelays {
     func leave(_ streamID: [UInt8]) { _ = unsubscribe(streamID) }
 
     /// The client takes nothing more from these: its rights were taken away.
-    func endStreams(_ error: TrebuchetError) {
-        for streamID in leaveStreams() { connection.failStream(streamID, error) }
+    func endStreams(_ error: TrebuchetError) { endStreams { _ in error } }
+
+    /// The same for those that are refused.
+    func endStreams(refused: (RelayedStream) -> TrebuchetError?) {
+        for streamID in Array(streams.keys) + resuming.names {
+            guard let stream = streams[streamID] ?? resuming[streamID], let error = refused(stream) else { continue }
+            _ = unsubscribe(streamID)
+            connection.failStream(streamID, error)
+        }
     }
 
     /// Nothing more comes of these: the client goes on elsewhere, for one.

@@ -115,6 +115,7 @@ extension ServerConnection {
         streams[subscription.streamID] = nil
         if !gated.isEmpty { gated[subscription.streamID] = nil }
         if !placed.isEmpty { placed[subscription.streamID] = nil }
+        if !permitted.isEmpty { permitted[subscription.streamID] = nil }
         subscription.broadcaster.remove(subscription)
         giveBackStream(isFiltered: subscription.isFiltered)
     }

@@ -25,22 +25,22 @@ extension ServerConnection {
     func refusal(of target: String, _ actorID: String) -> TrebuchetError? {
         if isServer { return nil }
         if let revocation = revocation(of: actorID) { return revocation }
-        if let mayCall = shard.mayCall {
-            let (actorID, target) = shard.helpers.subject(of: target, actorID)
-            if !isGranted(target, actorID, mayCall) {
-                let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
-                let subject = "'\(target.prefix(bytes: 128))' of actor '\(actorID.prefix(bytes: 128))'"
-                shard.parts.refusedSubjects.note(subject, code, to: caller)
-                return TrebuchetError(code, "\(subject) is not allowed")
-            }
-        }
+        if let refusal = refusalByRules(target, actorID) { return refusal }
         return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
     }
 
-    private func isGranted(
-        _ target: String, _ actorID: String, _ mayCall: (Caller?, String, String) -> Bool
-    ) -> Bool {
-        guard shard.keepsGrants else { return mayCall(caller, actorID, target) }
+    private func refusalByRules(_ target: String, _ actorID: String) -> TrebuchetError? {
+        guard let rules = shard.rules else { return nil }
+        let (actorID, target) = shard.helpers.subject(of: target, actorID)
+        guard !isGranted(target, actorID, rules) else { return nil }
+        let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
+        let subject = "'\(target.prefix(bytes: 128))' of actor '\(actorID.prefix(bytes: 128))'"
+        shard.parts.refusedSubjects.note(subject, code, to: caller)
+        return TrebuchetError(code, "\(subject) is not allowed")
+    }
+
+    private func isGranted(_ target: String, _ actorID: String, _ rules: AccessRules) -> Bool {
+        guard rules.keepsGrants else { return rules.mayCall(caller, actorID, target) }
         // Before it is asked: a grant by rules that change meanwhile is one by those before.
         let basis = KeptGrants.Basis(
             rules: shard.parts.rules.load(ordering: .acquiring),
@@ -49,9 +49,35 @@ extension ServerConnection {
         self.grants = grants
         let actor = ActorName(actorID)
         if grants.contains(actor, target, on: basis) { return true }
-        guard mayCall(caller, actorID, target) else { return false }
+        guard rules.mayCall(caller, actorID, target) else { return false }
         grants.add(actor, target, on: basis)
         return true
+    }
+
+    /// Whether the rules are asked about its streams again when they change, or its caller does.
+    var isUnderRules: Bool { !isServer && shard.rules != nil }
+
+    /// Ends the streams that the rules of now refuse to the caller of now, those too that have not begun.
+    func endRefusedStreams() {
+        guard isOpen, isUnderRules else { return }
+        for (streamID, name) in permitted {
+            guard let refusal = refusalByRules(name.target, name.actor.text), let subscription = streams[streamID]
+            else { continue }
+            endStream(subscription, reason: .error, error: refusal)
+        }
+        for request in beginning.values {
+            if let refusal = refusalByRules(request.name.target, request.name.actor.text) {
+                request.stake.withdraw(refusal)
+            }
+        }
+        for call in Array(running.values) {
+            guard let stream = call.stream, let refusal = refusalByRules(stream.target, stream.actor.text) else {
+                continue
+            }
+            call.cancel()
+            finish(call, .failure(refusal))
+        }
+        relays?.endStreams { refusalByRules($0.target, $0.actor) }
     }
 
     /// Why a message may not come now, at a server with rates; nil when it has been counted.

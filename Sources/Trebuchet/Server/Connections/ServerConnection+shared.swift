@@ -98,6 +98,7 @@ extension ServerConnection {
             tellStart(of: streamID, request, epoch: mirror.epoch, sequence: goesOn ? start : nil)
         }
         placed[streamID] = request.placed
+        if isUnderRules { permitted[streamID] = request.name }
         let label = ServerEvent.Stream(
             actor: request.name.actor.text, type: typeName(of: request.name.actor), target: request.name.target)
         didBegin(label, request.isFirst ? .first : goesOn ? .inPlace : .anew)

@@ -252,6 +252,7 @@ extension ServerConnection {
         defer { if let upstream, request.seen != nil { shard.whenShown(self) { upstream.send(.shown, streamID) } } }
         if record.type.isGated { gated[streamID] = request.name.actor }
         if record.isPlaced { placed[streamID] = request.placed }
+        if isUnderRules { permitted[streamID] = request.name }
         shard.states.subscribe(to: source, as: label) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self, isFiltered: request.stake.isFiltered)

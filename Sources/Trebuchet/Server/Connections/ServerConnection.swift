@@ -39,6 +39,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var streams = ConnectionStreams()
     /// Of these, those of actors that look at who observes them, with the actors' names.
     var gated: [[UInt8]: ActorName] = [:]
+    /// Of its streams, at a server with rules, what each is of.
+    var permitted: [[UInt8]: AskedStream] = [:]
     /// Streams that are being begun, by streamID: the actor may be on another reactor.
     var beginning: [[UInt8]: StreamRequest] = [:]
     /// Whether streams from other reactors were asked for that may have nothing to show yet.
@@ -114,6 +116,10 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         // Held until the connection closes, and then let go.
         caller.connection.endsStreams { self.endStreams(of: $0, $1) }
         caller.connection.followsRights { self.shard.reactor.run { self.rightsDidChange() } }
+        if isUnderRules {
+            // Not where it is set: that may be a call of this connection's.
+            caller.connection.onPrincipalChange { self.shard.reactor.execute { self.endRefusedStreams() } }
+        }
         // One of another node's has been greeted there.
         if upstream == nil, !isServer { shard.onConnect?(caller.connection) }
     }
@@ -351,6 +357,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         if remembers { shard.answers.close(name) }
         let subscriptions = streams.values
         streams = ConnectionStreams()
+        permitted = [:]
         for subscription in subscriptions {
             shard.counts.count(.streamsEnded)
             didEnd(subscription, "connectionClosed")

@@ -39,10 +39,11 @@ final class ServerShard: @unchecked Sendable {
     /// The shards of the same server on all reactors, this one among them, until the server has shut down. Set before it
     /// listens.
     var siblings: [ServerShard] = []
-    /// Set before the server listens, as `principals`.
-    var mayCall: (@Sendable (Caller?, String, String) -> Bool)? { didSet { isGuarded = true } }
-    var keepsGrants = false
+    /// Of `AccessPolicy`, with which the server is made: there before any connection, or never. Others may replace them, on this
+    /// reactor.
+    var rules: AccessRules? { didSet { if rules != nil { isGuarded = true } } }
     var helpers = HelperActors()
+    /// Set before the server listens.
     var principals: SharedBuckets<PrincipalName>?
     var onConnect: (@Sendable (CallerConnection) -> Void)?
     /// Whether calls have to be looked at before they are made.
@@ -140,7 +141,8 @@ final class ServerShard: @unchecked Sendable {
     func takeApart() {
         siblings = []
         states.server = nil
-        mayCall = nil
+        // What is still connected may do nothing any more.
+        if rules != nil { rules = AccessRules.none }
         onConnect = nil
         records = ByteKeyTable()
         held = [:]
@@ -313,7 +315,7 @@ final class ServerParts: Sendable {
     /// Of `AccessPolicy.authenticate`.
     let failedHooks: RefusalLog
     let refusedSubjects: RefusedSubjects
-    /// Of `authorize`; counted up whenever they change.
+    /// Counted up whenever what `AccessPolicy.authorize` decides by has changed.
     let rules = Atomic<UInt64>(0)
     /// Set before the server listens, at one of several nodes.
     var nodes: ServerNodes? { nodesOfServer.withLock { $0 } }

@@ -28,6 +28,7 @@ final class OwnClients: Sendable {
             options.serverMessageSize = shard.limits.messageSize
             options.callTimeout = shard.limits.callTimeout
             options.pingInterval = nil
+            options.onUndecodable = shard.system.reportUndecodable
             let client = TrebuchetClient(transport: OwnTransport(shard: shard), options: options, on: shard.reactor)
             client.connectIfNeeded()
             clients?[index] = client

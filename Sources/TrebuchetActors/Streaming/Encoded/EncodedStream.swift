@@ -8,7 +8,7 @@ package enum StreamReading {
     /// Each value, from the newest on; so many may be unread.
     case every(buffer: Int)
     /// Each event, behind a place or from now on; so many may be unread.
-    case events(buffer: Int, since: EventBookmark? = nil)
+    case events(buffer: Int, since: EventBookmark? = nil, onUndecodable: UndecodableEvents = .skip)
 }
 
 /// How a stream of states ended.
@@ -55,17 +55,22 @@ package final class EncodedStream: Sendable {
     private let reading: StreamReading
     /// Of a state that knows its changes: the value, to which they are applied.
     package let kept: (any KeptState)?
+    /// What could not be decoded of it.
+    let undecodable: UndecodableValues
     private let filter: StreamFilter?
     private let userInfo: [CodingUserInfoKey: any Sendable]
     private let restart: @Sendable () -> Void
     private let release: @Sendable () -> Void
 
     /// - Parameters:
+    ///   - target: what it is a stream of.
+    ///   - report: receives what readers could not decode.
     ///   - restart: asks for a whole value, because changes do not fit the one that is kept.
     ///   - release: called when nobody reads any more.
     package init(
-        relay: StateRelay<State> = StateRelay(State()), reading: StreamReading = .latest, filter: StreamFilter?,
+        of target: StreamTarget, relay: StateRelay<State> = StateRelay(State()), reading: StreamReading = .latest,
         kept: (any KeptState)? = nil, userInfo: [CodingUserInfoKey: any Sendable],
+        report: @escaping @Sendable (UndecodableValue) -> Void = UndecodableValue.warn,
         restart: @escaping @Sendable () -> Void = {},
         release: @escaping @Sendable () -> Void
     ) {
@@ -74,13 +79,14 @@ package final class EncodedStream: Sendable {
         switch reading {
         case .latest: (each, events, place) = (nil, nil, nil)
         case .every: (each, events, place) = (EventRelay(), nil, nil)
-        case .events(let buffer, let since):
+        case .events(let buffer, let since, _):
             let relay = EventRelay<Taken>()
             (each, events) = (relay, relay.subscribe(bufferLimit: buffer, onOverflow: .fail))
             place = EventPlace(since)
         }
         self.kept = kept
-        self.filter = filter
+        undecodable = UndecodableValues(of: target, report)
+        filter = target.filter
         self.userInfo = userInfo
         self.restart = restart
         self.release = release
@@ -101,19 +107,18 @@ package final class EncodedStream: Sendable {
 
     /// The value that `state` tells of, or a newer one, with its count; nil when it is not to be had.
     ///
-    /// A value that does not decode ends the stream; for one whose changes do not fit, the server is asked for a whole one.
+    /// A value that does not decode is reported. Where changes do not fit the value that is kept, or nothing can be applied to it as it does
+    /// not decode, the server is asked for a whole one.
     func value<Value: Decodable>(
         _ type: Value.Type, of state: State, kept: (any KeptState<Value>)?
-    ) -> (value: Value, count: UInt64)? {
-        if let text = state.update { return decode(type, text).map { ($0, state.count) } }
+    ) -> (value: Result<Value, TrebuchetError>, count: UInt64)? {
+        if let text = state.update { return version(type, text, count: state.count).map { ($0, state.count) } }
         do {
-            return try kept?.newest(userInfo: userInfo)
-        } catch is ChangesMisfit {
-            restart()
+            return try kept?.newest(userInfo: userInfo).map { (.success($0.value), $0.count) }
         } catch {
-            fail(type, error)
+            restart()
+            return nil
         }
-        return nil
     }
 
     /// The newest value, if it is one after the first `seen`; nil as well when it is not to be had. Changes nothing.
@@ -127,13 +132,32 @@ package final class EncodedStream: Sendable {
         return found.flatMap { $0.count > seen ? $0 : nil }
     }
 
-    /// Nil for a value that does not decode, which ends the stream, and for a part that does not exist.
-    func decode<Value: Decodable>(_ type: Value.Type, _ text: [UInt8]) -> Value? {
+    /// A version of a state; nil for a part that does not exist.
+    func version<Value: Decodable>(
+        _ type: Value.Type, _ text: [UInt8], count: UInt64
+    ) -> Result<Value, TrebuchetError>? {
         do {
-            return try decoded(type, text)
+            guard let value = try decoded(type, text) else { return nil }
+            undecodable.didDecode(version: count)
+            return .success(value)
         } catch {
-            fail(type, error)
-            return nil
+            return .failure(undecodable.note(error, as: type, version: count))
+        }
+    }
+
+    /// Whether the first event that does not decode is the last.
+    var endsAtUndecodable: Bool { if case .events(_, _, .end) = reading { true } else { false } }
+
+    /// An event. The place of its readers moves behind it, unless it does not decode and ends the stream.
+    func event<Value: Decodable>(_ type: Value.Type, _ taken: Taken) -> Result<Value, TrebuchetError> {
+        do {
+            let value = try taken.text.withUnsafeBytes { try ValueCoder(userInfo: userInfo).decode(type, from: $0) }
+            place?.didRead(taken.bookmark)
+            return .success(value)
+        } catch {
+            let failure = undecodable.note(error, as: type, event: taken.bookmark)
+            if endsAtUndecodable { relay.fail(failure) } else { place?.didRead(taken.bookmark) }
+            return .failure(failure)
         }
     }
 
@@ -143,11 +167,6 @@ package final class EncodedStream: Sendable {
             return nil
         }
         return try text.withUnsafeBytes { try ValueCoder(userInfo: userInfo).decode(type, from: $0) }
-    }
-
-    private func fail(_ type: Any.Type, _ error: any Error) {
-        let what = filter?.path.map { "the part at '\($0)'" } ?? "the state"
-        relay.fail(TrebuchetError(.internal, "\(what) does not decode as \(type): \(describe(error))"))
     }
 }
 

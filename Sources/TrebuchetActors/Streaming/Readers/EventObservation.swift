@@ -28,11 +28,14 @@ where A.ActorSystem == TrebuchetActorSystem {
     /// Begins to observe. The stream gives each event that is sent from when the server has begun it.
     ///
     /// It does not throw: the stream does, when the server ends it or an event is missed.
-    public func callAsFunction() async -> EventStream<Event> {
+    ///
+    /// - Parameter onUndecodable: what becomes of an event that this program cannot decode. By default it is left out and reported. Of an
+    ///   actor in this process nothing has to be decoded.
+    public func callAsFunction(onUndecodable: UndecodableEvents = .skip) async -> EventStream<Event> {
         if let local: EventSubscription<Event> = await LocalStreams.events(of: actor, name, buffer: buffer) {
             return EventStream(.localEvents(local))
         }
-        return EventStream(.remote(actor, name, reading: .events(buffer: buffer)))
+        return EventStream(.remote(actor, name, reading: .events(buffer: buffer, onUndecodable: onUndecodable)))
     }
 
     /// Begins to observe behind an event that was seen before, in another process perhaps. The stream gives each that was sent
@@ -42,12 +45,18 @@ where A.ActorSystem == TrebuchetActorSystem {
     /// found out otherwise, as from a state, and `nil` begins again. Events that are not persisted are kept for as long as their
     /// server runs and somebody observes them, `buffer` at most.
     ///
-    /// - Parameter bookmark: the place, from `EventStream.bookmark`; nil to begin with the next event.
-    public func callAsFunction(since bookmark: EventBookmark?) async -> EventStream<Event> {
-        if let local = await LocalStreams.events(of: actor, name, since: bookmark, buffer: buffer) {
+    /// - Parameters:
+    ///   - bookmark: the place, from `EventStream.bookmark`; nil to begin with the next event.
+    ///   - onUndecodable: what becomes of an event that this program cannot decode. By default it is left out and reported, and the
+    ///     bookmark moves behind it. With `.end` the bookmark stays before it.
+    public func callAsFunction(
+        since bookmark: EventBookmark?, onUndecodable: UndecodableEvents = .skip
+    ) async -> EventStream<Event> {
+        if let local = await LocalStreams.events(of: actor, name, since: bookmark, buffer: buffer, onUndecodable) {
             return EventStream(.encoded(local))
         }
-        return EventStream(.remote(actor, name, reading: .events(buffer: buffer, since: bookmark)))
+        return EventStream(
+            .remote(actor, name, reading: .events(buffer: buffer, since: bookmark, onUndecodable: onUndecodable)))
     }
 }
 

@@ -5,6 +5,7 @@ internal import Relays
 /// All iterators of one stream share its events: each event goes to one of them. For two readers, observe twice. It throws
 /// a `TrebuchetError`: `overflow` when events were missed, because this reader or its connection fell behind by more than
 /// the buffer holds, or because the server was started anew; others when the actor has gone or the stream was refused.
+/// An event that does not decode is left out and reported (``UndecodableValue``), unless the stream was begun with ``UndecodableEvents/end``.
 public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {
     public typealias Element = Event
     public typealias Failure = TrebuchetError
@@ -13,7 +14,7 @@ public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {
 
     init(_ origin: StreamOrigin<Event>) { self.origin = origin }
 
-    /// The place behind the event that an iterator has given last, or where the stream began, to go on from with
+    /// The place behind the event that an iterator has given or left out last, or where the stream began, to go on from with
     /// `observeMoves(since:)`, in another process too.
     ///
     /// Nil until that is known, and of an actor in this process that is observed without `since:`.
@@ -36,7 +37,11 @@ public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {
         /// The next event; nil when the stream ended in order, or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(TrebuchetError) -> Event? {
             do throws(EventOverflow) {
-                if let event = try await reader.next(isolation: actor) { return event }
+                while let event = try await reader.next(isolation: actor) {
+                    if case .success(let event) = event { return event }
+                    // With `UndecodableEvents.end`.
+                    if origin.outcome != nil { break }
+                }
             } catch {
                 throw TrebuchetError(error)
             }

@@ -35,7 +35,8 @@ extension LocalStreams {
 
     /// The same behind a place, by their values in JSON.
     static func events<A: DistributedActor>(
-        of actor: A, _ name: String, since bookmark: EventBookmark?, buffer: Int
+        of actor: A, _ name: String, since bookmark: EventBookmark?, buffer: Int,
+        _ onUndecodable: UndecodableEvents
     ) async -> EncodedStream? where A.ActorSystem == TrebuchetActorSystem {
         guard let stream = find(name, of: actor) else { return nil }
         let found: (StreamHub, StreamPosition, EventBookmark, SystemShard, Bool)? = await stream.perform { parts in
@@ -48,8 +49,9 @@ extension LocalStreams {
         guard let (hub, position, now, loop, goesOn) = found else { return nil }
         let subscriber = LocalSubscriber(on: loop)
         let observed = EncodedStream(
-            relay: subscriber.relay, reading: .events(buffer: buffer, since: bookmark ?? now), filter: nil,
-            userInfo: actor.actorSystem.userInfo
+            of: StreamTarget(actorID: actor.id.id, name: name), relay: subscriber.relay,
+            reading: .events(buffer: buffer, since: bookmark ?? now, onUndecodable: onUndecodable),
+            userInfo: actor.actorSystem.userInfo, report: actor.actorSystem.reportUndecodable
         ) { subscriber.leave() }
         guard goesOn else {
             subscriber.relay.end(
@@ -90,7 +92,8 @@ extension LocalStreams {
             let (filtered, loop) = try found.get()
             let subscriber = LocalSubscriber(on: loop)
             let observed = EncodedStream(
-                relay: subscriber.relay, filter: filter, userInfo: actor.actorSystem.userInfo
+                of: StreamTarget(actorID: actor.id.id, name: name, filter: filter), relay: subscriber.relay,
+                userInfo: actor.actorSystem.userInfo, report: actor.actorSystem.reportUndecodable
             ) { subscriber.leave() }
             let made: Broadcaster? = await loop.reactor.perform {
                 var made: Broadcaster?

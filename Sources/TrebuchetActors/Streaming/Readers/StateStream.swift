@@ -5,7 +5,8 @@ internal import TrebuchetWire
 /// The values of a streamed state, the newest for whoever asks.
 ///
 /// Each iterator gets the current value first and then, each time, the newest one it has not seen: never an older one,
-/// never the same version twice; versions that came while it was busy are skipped. The subscription at the server ends
+/// never the same version twice; versions that came while it was busy are skipped, and so are those that do not decode
+/// (`decodingError`). The subscription at the server ends
 /// when the stream and its iterators are gone.
 public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
@@ -18,10 +19,19 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
     /// Why the stream ended; nil while it goes on.
     public var outcome: StreamOutcome? { origin.outcome }
 
+    /// Why the newest version that an iterator has come to does not decode, while iterators wait for one that does; nil otherwise.
+    ///
+    /// A newer server may send what this program does not know. Each such version is reported to
+    /// `TrebuchetClient.Options.onUndecodable` too.
+    public var decodingError: TrebuchetError? {
+        guard case .encoded(let stream, _) = origin else { return nil }
+        return stream.undecodable.error
+    }
+
     public func makeAsyncIterator() -> Iterator { Iterator(origin) }
 
     /// The newest value of an actor at a server that has come, taken by an iterator or not, if it is one after the first
-    /// `seen`; nil as well for one that does not decode, which ends the stream for those who iterate.
+    /// `seen`; nil as well for one that does not decode.
     package func newest(after seen: UInt64) -> (value: Value, count: UInt64)? {
         guard case .encoded(let stream, let kept) = origin else { return nil }
         return stream.newest(Value.self, after: seen, kept: kept)
@@ -46,6 +56,16 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
 
         /// The newest value that was not returned yet; nil when the stream has ended or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {
+            while let version = await nextVersion(isolation: actor) {
+                if case .success(let value) = version { return value }
+            }
+            return nil
+        }
+
+        /// The same, or why the newest version does not decode.
+        package mutating func nextVersion(
+            isolation actor: isolated (any Actor)?
+        ) async -> Result<Value, TrebuchetError>? {
             do throws(EventOverflow) {
                 return try await reader.next(isolation: actor)
             } catch {

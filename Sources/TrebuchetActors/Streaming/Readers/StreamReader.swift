@@ -97,30 +97,32 @@ struct StreamReader<Value: Codable & Sendable> {
         return true
     }
 
-    /// Nil when there is no more, or the task is cancelled.
-    mutating func next(isolation actor: isolated (any Actor)?) async throws(EventOverflow) -> Value? {
+    /// What comes next, or why it does not decode; nil when there is no more, or the task is cancelled.
+    mutating func next(
+        isolation actor: isolated (any Actor)?
+    ) async throws(EventOverflow) -> Result<Value, TrebuchetError>? {
         switch feed {
         case .newest(let local, var versions):
             defer { feed = .newest(local, versions) }
             while await versions.next(isolation: actor) != nil {
                 guard let newest = await local.read() else { return nil }
                 // The relay may tell of a version that was read with the one before.
-                if isNew(newest.version) { return newest.value }
+                if isNew(newest.version) { return .success(newest.value) }
             }
             return nil
         case .each(let local, var versions):
             defer { feed = .each(local, versions) }
             if seen == 0 {
                 guard let newest = await local.read(), isNew(newest.version) else { return nil }
-                return newest.value
+                return .success(newest.value)
             }
             while let next = try await versions.next(isolation: actor) {
-                if isNew(next.version) { return next.value }
+                if isNew(next.version) { return .success(next.value) }
             }
             return nil
         case .events(var events):
             defer { feed = .events(events) }
-            return try await events.next(isolation: actor)
+            return try await events.next(isolation: actor).map { .success($0) }
         case .newestText(let stream, var states, let kept):
             defer { feed = .newestText(stream, states, kept) }
             while let state = await states.next(isolation: actor) {
@@ -133,13 +135,22 @@ struct StreamReader<Value: Codable & Sendable> {
             }
             return nil
         case .eachText(let stream, var first, var rest):
-            defer { feed = .eachText(stream, first: first, rest) }
-            if let begun = first.take(), isNew(begun.count) { return stream.decode(Value.self, begun.text) }
+            var isOver = false
+            defer { feed = isOver ? .nothing : .eachText(stream, first: first, rest) }
+            if let begun = first.take(), isNew(begun.count),
+                let version = stream.version(Value.self, begun.text, count: begun.count)
+            {
+                return version
+            }
             while let taken = try await rest.next(isolation: actor) {
                 guard isNew(taken.count) else { continue }
-                let value = stream.decode(Value.self, taken.text)
-                if value != nil { stream.place?.didRead(taken.bookmark) }
-                return value
+                guard stream.events != nil else {
+                    if let version = stream.version(Value.self, taken.text, count: taken.count) { return version }
+                    continue
+                }
+                let event = stream.event(Value.self, taken)
+                if case .failure = event { isOver = stream.endsAtUndecodable }
+                return event
             }
             return nil
         case .nothing: return nil

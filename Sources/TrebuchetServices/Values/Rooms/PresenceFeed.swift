@@ -10,9 +10,13 @@ final class PresenceFeed<Presence: Codable & Sendable & Equatable>: RoomFeed {
     }
 
     private let subscriber: SharedSubscriber<RoomPresence<Presence>>
+    private let decoder: RoomDecoder<Presence>
     private let known = Mutex<[String: Known]>([:])
 
-    init(_ subscriber: SharedSubscriber<RoomPresence<Presence>>) { self.subscriber = subscriber }
+    init(_ decoder: RoomDecoder<Presence>, _ subscriber: SharedSubscriber<RoomPresence<Presence>>) {
+        self.decoder = decoder
+        self.subscriber = subscriber
+    }
 
     func show(_ status: RoomStatus) {
         subscriber.update { presence in
@@ -30,9 +34,11 @@ final class PresenceFeed<Presence: Codable & Sendable & Equatable>: RoomFeed {
                 if let before = known[member.id], before.member == member {
                     next[member.id] = before
                 } else {
-                    let peer = (try? member.data.decode(Presence.self)).map {
-                        Peer(id: member.id, data: $0, principal: member.principal)
-                    }
+                    // A member that only uses topics shows nothing.
+                    let data =
+                        member.data == .object([:])
+                        ? try? member.data.decode(Presence.self) : decoder.decode(member.data, from: member.id)
+                    let peer = data.map { Peer(id: member.id, data: $0, principal: member.principal) }
                     next[member.id] = Known(member: member, peer: peer)
                 }
             }

@@ -1,5 +1,6 @@
 internal import Platform
 public import SharedState
+internal import Trebuchet
 
 /// Where a `RoomPresence` comes from; see ``SharedState/SharedReaderKey/trebuchetPresence(_:roomId:initialPresence:)``.
 public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedKey {
@@ -40,7 +41,8 @@ public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedK
             return SharedSubscription()
         }
         let presence = context.initialValue.flatMap { try? JSONValue(encoding: $0.user) } ?? .object([:])
-        let (joined, number) = backend.rooms.add(PresenceFeed(subscriber), presence: presence, to: room)
+        let decoder = RoomDecoder<Presence>(.state, of: "presence", in: room, for: backend.client)
+        let (joined, number) = backend.rooms.add(PresenceFeed(decoder, subscriber), presence: presence, to: room)
         return SharedSubscription { joined.remove(number) }
     }
 

@@ -1,5 +1,6 @@
 internal import Platform
 public import SharedState
+internal import Trebuchet
 
 /// Where a `TopicChannel` comes from; see ``SharedState/SharedReaderKey/trebuchetTopic(_:roomId:)``.
 public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKey {
@@ -47,7 +48,8 @@ public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKe
     /// Joins the room if this client is not in it, and shows what others publish until the subscription ends.
     public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
         guard let backend else { return SharedSubscription() }
-        let (joined, number) = backend.rooms.add(TopicFeed(topic, subscriber), presence: nil, to: room)
+        let decoder = RoomDecoder<Payload>(.event, of: topic, in: room, for: backend.client)
+        let (joined, number) = backend.rooms.add(TopicFeed(topic, decoder, subscriber), presence: nil, to: room)
         return SharedSubscription { joined.remove(number) }
     }
 

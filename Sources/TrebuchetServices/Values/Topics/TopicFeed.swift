@@ -5,11 +5,13 @@ internal import Synchronization
 final class TopicFeed<Payload: Codable & Sendable & Equatable>: RoomFeed {
     let topic: String?
     private let subscriber: SharedSubscriber<TopicChannel<Payload>>
+    private let decoder: RoomDecoder<Payload>
     /// What this feed has shown: errors of publishes are not its own to clear.
     private let shownError = Mutex<(any Error)?>(nil)
 
-    init(_ topic: String, _ subscriber: SharedSubscriber<TopicChannel<Payload>>) {
+    init(_ topic: String, _ decoder: RoomDecoder<Payload>, _ subscriber: SharedSubscriber<TopicChannel<Payload>>) {
         self.topic = topic
+        self.decoder = decoder
         self.subscriber = subscriber
     }
 
@@ -31,9 +33,11 @@ final class TopicFeed<Payload: Codable & Sendable & Equatable>: RoomFeed {
         }
     }
 
-    /// An event of another type is left out.
+    /// An event of another type is left out and reported.
     func receive(_ event: RoomEvent) {
-        guard let data = try? event.payload.value().decode(Payload.self) else { return }
+        guard let payload = try? event.payload.value(), let data = decoder.decode(payload, from: event.peer) else {
+            return
+        }
         let received = TopicEvent(peerId: event.peer, data: data)
         subscriber.update { $0.addEvent(received) }
     }

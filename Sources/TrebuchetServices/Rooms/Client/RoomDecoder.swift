@@ -1,0 +1,35 @@
+internal import Synchronization
+internal import Trebuchet
+
+/// Decodes what the members of a room send as one type, and reports what does not decode as `TrebuchetClient.Options.onUndecodable` says.
+final class RoomDecoder<Value: Codable & Sendable>: Sendable {
+    private let room: String
+    private let stream: String
+    private let kind: UndecodableValue.Kind
+    private let report: @Sendable (UndecodableValue) -> Void
+    private let count = Atomic<Int>(0)
+
+    /// - Parameters:
+    ///   - room: its name, as `chat-lobby`.
+    ///   - stream: the topic, or `presence`.
+    init(_ kind: UndecodableValue.Kind, of stream: String, in room: String, for client: TrebuchetClient) {
+        (self.kind, self.stream, self.room) = (kind, stream, room)
+        report = client.onUndecodable
+    }
+
+    /// Nil for a value of another type.
+    ///
+    /// - Parameter peer: who has sent it.
+    func decode(_ value: JSONValue, from peer: String) -> Value? {
+        if let decoded = try? value.decode(Value.self) { return decoded }
+        let text =
+            "\(kind == .event ? "event of topic '\(stream)'" : "presence") of member '\(peer)' of room '\(room)' does not decode as "
+            + "\(Value.self): \(value.misfit(Value.self))"
+        let count = count.add(1, ordering: .relaxed).newValue
+        report(
+            UndecodableValue(
+                kind: kind, actor: "rooms/\(room)", stream: stream, error: TrebuchetError(.internal, text), count: count
+            ))
+        return nil
+    }
+}

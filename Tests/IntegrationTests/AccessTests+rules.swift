@@ -1,0 +1,182 @@
+import Networking
+import Synchronization
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Rules of a policy: there from the first connection on, and changed for those that exist.
+extension AccessTests {
+    /// How a client comes to its server.
+    enum Way: CaseIterable {
+        case webSocket, local, localBeforeStart
+    }
+
+    private static let everything: AccessPolicy.Authorize = { _, _, _ in true }
+
+    private func begun(_ server: TrebuchetServer, _ count: Int, of actor: String = "one") async -> Bool {
+        await eventually { await server.subscriberCount(of: actor, "observeCount") == count }
+    }
+
+    @Test(
+        "each connection is under the rules from its first call on, and under others as soon as they replace them",
+        arguments: Way.allCases, [false, true])
+    func rules(way: Way, keepsGrants: Bool) async throws {
+        var access = AccessPolicy(authorize: { _, actor, target in actor == "one" && target != "caller()" })
+        access.keepsGrants = keepsGrants
+        let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 2, access: access)
+        for name in ["one", "two"] { await server.expose(Mirror(actorSystem: server.actorSystem), as: name) }
+        let early = TrebuchetClient(transport: .local(server))
+        if way == .localBeforeStart { try await early.connect() }
+        let address = try await server.start()
+        let client =
+            way == .localBeforeStart
+            ? early : TrebuchetClient(transport: way == .local ? .local(server) : .webSocket(port: address.port))
+        try await client.connect()
+        let (one, two) = (try client.resolve(Mirror.self, id: "one"), try client.resolve(Mirror.self, id: "two"))
+
+        func refusal(_ call: () async throws -> Void) async -> TrebuchetError.Code? {
+            await #expect(throws: TrebuchetError.self) { try await call() }?.code
+        }
+        #expect(try await one.bump() == 1)
+        #expect(await refusal { _ = try await one.caller() } == .unauthenticated)
+        #expect(await refusal { _ = try await two.bump() } == .unauthenticated)
+        let counts = await one.observeCount()
+        var values = counts.makeAsyncIterator()
+        #expect(await values.next() == 1)
+        #expect(await begun(server, 1))
+
+        // The other way round: what may be called is refused, and what was refused may be called.
+        await server.replaceRules(keepsGrants: keepsGrants) { _, actor, _ in actor == "two" }
+        #expect(await refusal { _ = try await one.bump() } == .unauthenticated)
+        #expect(try await two.bump() == 1)
+        #expect(try await two.caller() == nil)
+        #expect(await values.next() == nil)
+        guard case .failed(let reason) = counts.outcome else {
+            Issue.record("a stream goes on that the rules refuse")
+            return
+        }
+        #expect(reason.code == .unauthenticated && reason.message.contains("'observeCount' of actor 'one'"))
+        #expect(await begun(server, 0))
+        var refused = await one.observeCount().makeAsyncIterator()
+        #expect(await refused.next() == nil)
+
+        await server.replaceRules(Self.everything)
+        #expect(try await one.bump() == 2)
+        var again = await one.observeCount().makeAsyncIterator()
+        #expect(await again.next() == 2)
+        for client in [client, early] { await client.close() }
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test("streams that the rules refuse end also when what they look at has changed, and others go on")
+    func changedData() async throws {
+        let isOpen = Mutex(true)
+        var access = AccessPolicy(authenticate: Self.keys)
+        access.authorize = { caller, _, target in
+            caller?.principal?.id == "ada" || !target.hasPrefix("observe") || isOpen.withLock { $0 }
+        }
+        access.keepsGrants = true
+        let server = Mutex<TrebuchetServer?>(nil)
+        try await withServer(access, { made in server.withLock { $0 = made } }) { address in
+            let own = try #require(server.withLock { $0 })
+            let clients = [try await connect(address, token: "ada-key"), try await connect(address, token: "bob-key")]
+            // On the connection's reactor and on another one.
+            var streams: [[StateStream<Int>]] = []
+            for client in clients {
+                let one = try client.resolve(Mirror.self, id: "one")
+                let two = try client.resolve(Mirror.self, id: "two")
+                streams.append([await one.observeCount(), await two.observeCount()])
+            }
+            for name in ["one", "two"] { #expect(await begun(own, 2, of: name)) }
+            isOpen.withLock { $0 = false }
+            own.rulesDidChange()
+            for name in ["one", "two"] { #expect(await begun(own, 1, of: name)) }
+            for stream in streams[1] {
+                for await _ in stream {}
+                guard case .failed(let error) = stream.outcome else {
+                    Issue.record("it ended in order")
+                    continue
+                }
+                #expect(error.code == .unauthorized)
+            }
+            #expect(streams[0].allSatisfy { $0.outcome == nil })
+            for client in clients { await client.close() }
+        }
+        server.withLock { $0 = nil }
+    }
+
+    @Test("more connections than are looked at in one go")
+    func manyConnections() async throws {
+        let server = TrebuchetServer(
+            transport: .webSocket(port: 0), reactors: 1, access: AccessPolicy(authorize: Self.everything))
+        await server.expose(Mirror(actorSystem: server.actorSystem), as: "one")
+        var held: [(TrebuchetClient, StateStream<Int>)] = []
+        for _ in 0..<150 {
+            let client = TrebuchetClient(transport: .local(server))
+            try await client.connect()
+            held.append((client, await (try client.resolve(Mirror.self, id: "one")).observeCount()))
+        }
+        #expect(await begun(server, 150))
+        await server.replaceRules { _, _, _ in false }
+        #expect(await begun(server, 0))
+        for (client, _) in held { await client.close() }
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test("a stream that is still being begun when the rules change does not begin")
+    func beginning() async throws {
+        let server = TrebuchetServer(
+            transport: .webSocket(port: 0), reactors: 1, access: AccessPolicy(authorize: Self.everything))
+        let (journal, system) = (Journal(), server.actorSystem)
+        server.expose(Mirror.self, as: "mirrors/*") { _ in
+            journal.note("makes it")
+            await journal.wait(for: "go")
+            return Mirror(actorSystem: system)
+        }
+        let client = TrebuchetClient(transport: .local(server))
+        try await client.connect()
+        let stream = await (try client.resolve(Mirror.self, id: "mirrors/1")).observeCount()
+        await journal.wait(for: "makes it")
+        await server.replaceRules { _, _, _ in false }
+        for await _ in stream { Issue.record("a value without permission") }
+        guard case .failed(let error) = stream.outcome else {
+            Issue.record("it ended in order")
+            return
+        }
+        #expect(error.code == .unauthenticated)
+        journal.note("go")
+        await client.close()
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test("streams end when the caller of their connection becomes one who may not observe them")
+    func otherCaller() async throws {
+        var access = AccessPolicy(authenticate: Self.keys)
+        access.authorize = { caller, _, target in target == "become(_:)" || caller?.principal?.id == "ada" }
+        let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 1, access: access)
+        await server.expose(Turnstile(actorSystem: server.actorSystem), as: "turnstile")
+        await server.expose(Mirror(actorSystem: server.actorSystem), as: "one")
+        let client = try await connect(try await server.start(), token: "ada-key")
+        let stream = await (try client.resolve(Mirror.self, id: "one")).observeCount()
+        var values = stream.makeAsyncIterator()
+        #expect(await values.next() == 0)
+        try await client.resolve(Turnstile.self, id: "turnstile").become("bob")
+        #expect(await values.next() == nil)
+        guard case .failed(let error) = stream.outcome else {
+            Issue.record("it ended in order")
+            return
+        }
+        #expect(error.code == .unauthorized)
+        await client.close()
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test("a server that was made without rules is given none later: its clients would have none until then")
+    func tooLate() async {
+        await #expect(processExitsWith: .failure) {
+            let server = TrebuchetServer(transport: .webSocket(port: 0))
+            await server.replaceRules { _, _, _ in false }
+        }
+    }
+}
