@@ -23,8 +23,7 @@ extension Shared {
     }
 
     /// Refers to the value of a key, nil when there is none to load.
-    // Disfavored: a key with a default for an optional value begins with that.
-    @_disfavoredOverload
+    @_disfavoredOverload  // A key with a default for an optional value begins with that.
     public init<Wrapped, Key: SharedKey<Value>>(_ key: Key, store: SharedStore = .current) where Value == Wrapped? {
         self.init(reference: store.reference(for: key) { nil })
     }
@@ -62,8 +61,7 @@ extension SharedReader {
     }
 
     /// Refers to the value of a key, nil when there is none to load.
-    // Disfavored: a key with a default for an optional value begins with that.
-    @_disfavoredOverload
+    @_disfavoredOverload  // A key with a default for an optional value begins with that.
     public init<Wrapped, Key: SharedReaderKey<Value>>(
         _ key: Key, store: SharedStore = .current
     ) where Value == Wrapped? {

@@ -300,7 +300,7 @@ final class ClientCore: @unchecked Sendable {
     ) -> EncodedStream {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         let stream = EncodedStream(
-            of: target, reading: reading, kept: kept, userInfo: userInfo, report: options.onUndecodable
+            of: target, reading: reading, kept: kept, userInfo: userInfo, report: options.reportUndecodable
         ) {
             self.restart(number)
         } release: {

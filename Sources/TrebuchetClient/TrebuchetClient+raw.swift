@@ -3,7 +3,7 @@ package import TrebuchetWire
 
 extension TrebuchetClient {
     /// Receives what readers cannot decode.
-    package var onUndecodable: @Sendable (UndecodableValue) -> Void { core.options.onUndecodable }
+    package var reportUndecodable: @Sendable (UndecodableValue) -> Void { core.options.reportUndecodable }
 
     /// How long a call may wait for its answer.
     package var callTimeout: Duration? { core.options.callTimeout }

@@ -74,8 +74,9 @@ public final class TrebuchetClient: Sendable {
 
         /// Receives each event, and each version of a state, that a reader could not decode, where the reader runs. It must not block.
         ///
-        /// Default `UndecodableValue.warn`: a line on standard error for the 1st, 2nd, 4th, 8th … of each stream.
-        public var onUndecodable: @Sendable (UndecodableValue) -> Void = UndecodableValue.warn
+        /// Nil, the default, is `UndecodableValue.warn`: a line on standard error for the 1st, 2nd, 4th, 8th … of each stream.
+        public var onUndecodable: (@Sendable (UndecodableValue) -> Void)?
+        var reportUndecodable: @Sendable (UndecodableValue) -> Void { onUndecodable ?? UndecodableValue.warn }
 
         /// The defaults: each property tells its own.
         public init() {}
@@ -146,7 +147,7 @@ public final class TrebuchetClient: Sendable {
         hold = ClientHold(core)
         actorSystem = TrebuchetActorSystem(loops: [loop], locals: core.locals)
         actorSystem.call(hold)
-        actorSystem.reportUndecodable = options.onUndecodable
+        actorSystem.reportUndecodable = options.reportUndecodable
         core.system = actorSystem
     }
 

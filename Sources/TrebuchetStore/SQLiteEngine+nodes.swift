@@ -1,6 +1,8 @@
+internal import Synchronization
+package import Trebuchet
 public import TrebuchetCluster
 
-/// What is this process's alone: who lives, and what is sent.
+/// What is this process's alone: which nodes live, what is sent, and whether the file is where it was.
 extension SQLiteEngine {
     /// A node lives for so long from now; again before that is over.
     public func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
@@ -38,4 +40,12 @@ extension SQLiteEngine {
 
     /// Ends all subscriptions, and all that is asked from now on. The store stays open.
     public func close() async { await live.close() }
+}
+
+extension SQLiteEngine: PlacedEngine {
+    package func checkPlace() async throws(StateStoreError) {
+        _ = try await store.get([StateKey("trebuchet.health", "probe")])
+        if let failure = failedWrite.withLock({ $0 }) { throw failure }
+        try await (store as? any PlacedStore)?.checkPlace()
+    }
 }

@@ -31,7 +31,7 @@ struct StoreGenerations: Sendable {
     /// Begins the next generation, in a transaction.
     static func begin(_ connection: SQLiteConnection) throws(StateStoreError) -> StoreGenerations {
         var all = try read(connection)
-        let next = Generation(number: (all.last?.number ?? 0) + 1, epoch: StreamEpoch.make(digits: 12))
+        let next = Generation(number: (all.last?.number ?? 0) &+ 1, epoch: StreamEpoch.make(digits: 12))
         all = all.suffix(most - 1) + [next]
         let delete = try SQLiteStatement("DELETE FROM generations WHERE number < ?", connection)
         let insert = try SQLiteStatement(

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Docs/WebTutorial.md: its files are those of the examples, and its commands do what it says, in an empty folder and in its order.
-@Suite(.timeLimit(.minutes(2))) struct TutorialTests {
+@Suite(.timeLimit(.minutes(5))) struct TutorialTests {
     private struct Block {
         let language: Substring
         let text: String

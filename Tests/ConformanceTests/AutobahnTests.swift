@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// The 301 cases of the Autobahn suite that need no compression; `kosoku` of PyPI runs them.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct AutobahnTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct AutobahnTests {
     @Test("no case against the server fails")
     func server() async throws {
         let server = try await ServeProcess(command: ["bench", "echo-server"])

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// PyPI's `websockets` against `trebuchet serve`, each in a process of its own.
-@Suite(.timeLimit(.minutes(1))) struct ForeignClientTests {
+@Suite(.timeLimit(.minutes(5))) struct ForeignClientTests {
     @Test("a Python client calls and observes with the JSON of version 3 typed by hand")
     func version3() async throws { try await run("version3", []) }
 

@@ -2,7 +2,7 @@ import Testing
 import Trebuchet
 
 /// A client in Python whose actor a server in this process calls.
-@Suite(.timeLimit(.minutes(1))) struct ForeignHostTests {
+@Suite(.timeLimit(.minutes(5))) struct ForeignHostTests {
     @Test("a Python client hosts an actor: calls, errors, cancels, and the same client over another connection")
     func hosting() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))

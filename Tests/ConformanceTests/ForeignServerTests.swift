@@ -5,7 +5,7 @@ import Transports
 import WebSockets
 
 /// `WebSocketClient` against a server of PyPI's `websockets`, plain and over TLS.
-@Suite(.timeLimit(.minutes(1))) struct ForeignServerTests {
+@Suite(.timeLimit(.minutes(5))) struct ForeignServerTests {
     private enum Event: Equatable, Sendable {
         case text(String)
         case binary([UInt8])

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetServices
 
 /// Docs/ServicesProtocol.md, and a client in Python that was written from it.
-@Suite(.timeLimit(.minutes(2))) struct ServicesPageTests {
+@Suite(.timeLimit(.minutes(5))) struct ServicesPageTests {
     private static let page = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Docs/ServicesProtocol.md")

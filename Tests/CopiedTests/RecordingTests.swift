@@ -12,7 +12,7 @@ import TrebuchetCLI
 import TrebuchetTesting
 
 /// What "Copy as test" of the inspector makes of each example's calls is what stands beside this, where it is compiled and run.
-@Suite(.timeLimit(.minutes(2))) struct RecordingTests {
+@Suite(.timeLimit(.minutes(5))) struct RecordingTests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
 
     /// Stands before what the page writes, so that it stays as it is.
@@ -201,7 +201,7 @@ import TrebuchetTesting
                 renewal.url = URL(string: "\(inspector.url)inspect/actors/\(name)?versions=1")
                 let before = example.looks == .late ? nil : try await shown().data
                 for (number, call) in example.calls.enumerated() {
-                    if number % 25 == 24 { _ = try await URLSession.shared.data(for: renewal) }
+                    if number % 5 == 4 { _ = try await URLSession.shared.data(for: renewal) }
                     _ = try await URLSession.shared.data(for: calls)
                     let arguments = call.arguments.map { Array($0.utf8) }
                     _ = try await client.call(actor: example.name, target: call.method, arguments: arguments)

@@ -4,7 +4,7 @@ import Testing
 import TestSupport
 
 /// The examples without a page, as their READMEs have them run. `BrowserTests` opens those with one.
-@Suite(.timeLimit(.minutes(1))) struct ExampleTests {
+@Suite(.timeLimit(.minutes(5))) struct ExampleTests {
     /// A server of an example, on a free port.
     private struct Server {
         let process: ChildProcess

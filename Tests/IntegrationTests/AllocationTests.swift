@@ -4,7 +4,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// How often the server's thread asks for memory for a call. The numbers only go down; Docs/Performance.md has them.
-@Suite(.enabled(if: allocations_are_counted() != 0), .timeLimit(.minutes(1)), .serialized) struct AllocationTests {
+@Suite(.enabled(if: allocations_are_counted() != 0), .timeLimit(.minutes(5)), .serialized) struct AllocationTests {
     /// Allocations per call on the server's reactor, once everything is warm.
     ///
     /// The actor itself tells the count. All calls of a round come in one read, and they are so few that a connection's share of

@@ -31,7 +31,7 @@ private distributed actor Porter {
 
 private struct NoCaller: Error, Codable {}
 
-@Suite(.timeLimit(.minutes(1))) struct CallerConnectionTests {
+@Suite(.timeLimit(.minutes(5))) struct CallerConnectionTests {
     private let gone = StateRelay<[String]>([])
 
     private func withClients(

@@ -31,7 +31,7 @@ distributed actor Bell {
 }
 
 /// Calls of methods that do not suspend, to an actor of another reactor: they go there together, and are answered together.
-@Suite(.timeLimit(.minutes(1))) struct CallsTogetherTests {
+@Suite(.timeLimit(.minutes(5))) struct CallsTogetherTests {
     private struct Scene {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
         let journal = Journal()

@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// What a client says of itself when it connects, and when it is connected.
-@Suite(.timeLimit(.minutes(1))) struct ClientSettingsTests {
+@Suite(.timeLimit(.minutes(5))) struct ClientSettingsTests {
     @Test("headers of the client come with its connection, beside its token", arguments: TestLink.allCases)
     func headers(link: TestLink) async throws {
         var options = TrebuchetClient.Options()

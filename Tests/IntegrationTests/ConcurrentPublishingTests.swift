@@ -24,7 +24,7 @@ private distributed actor Pool {
 
 private struct Full: Error, Codable {}
 
-@Suite(.timeLimit(.minutes(1))) struct ConcurrentPublishingTests {
+@Suite(.timeLimit(.minutes(5))) struct ConcurrentPublishingTests {
     private func withPool(_ body: (RawPeer, TrebuchetServer) async throws -> Void) async throws {
         try await withTestServer { server in
             await server.expose(Pool(actorSystem: server.actorSystem), as: "pool")

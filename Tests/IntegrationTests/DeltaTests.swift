@@ -3,7 +3,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// States that are sent as differences (RFC 6902).
-@Suite(.timeLimit(.minutes(1))) struct DeltaTests {
+@Suite(.timeLimit(.minutes(5))) struct DeltaTests {
     private static let observe =
         #"{"type":"invocation","payload":{"callID":"o","actorID":"ledger","targetIdentifier":"observeEntries"}}"#
 

@@ -5,7 +5,7 @@ import Testing
 import Trebuchet
 
 /// In a process of its own, whose limit is low.
-@Suite(.timeLimit(.minutes(1))) struct DescriptorExhaustionTests {
+@Suite(.timeLimit(.minutes(5))) struct DescriptorExhaustionTests {
     @Test("without descriptors left a server stops accepting, serves those it has, and goes on when some are free")
     func exhaustion() async throws {
         let server = try ChildProcess(

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// `@Idempotent` calls that are repeated at a server that was started anew over the same store.
-@Suite(.timeLimit(.minutes(1))) struct EarlierCallsTests {
+@Suite(.timeLimit(.minutes(5))) struct EarlierCallsTests {
     let store = MemoryStore()
 
     /// A server over a store, until the body has ended.

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Persisted events over the end of their server, in order or not.
-@Suite(.timeLimit(.minutes(1))) struct EventRestartTests {
+@Suite(.timeLimit(.minutes(5))) struct EventRestartTests {
     enum Ending: CaseIterable { case stopped, killed }
 
     private func withMill(

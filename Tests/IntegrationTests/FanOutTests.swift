@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-@Suite(.timeLimit(.minutes(1)), .serialized) struct FanOutTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct FanOutTests {
     /// Connections that have the first value of a state.
     private func subscribers(_ count: Int, _ address: SocketAddress) async throws -> [RawPeer] {
         try await withThrowingTaskGroup(of: RawPeer.self) { group in

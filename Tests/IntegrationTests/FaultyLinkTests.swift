@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct FaultyLinkTests {
+@Suite(.timeLimit(.minutes(5))) struct FaultyLinkTests {
     private static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) } }
 
     /// A link in front of an echo; nothing of it may be left afterwards.

@@ -44,7 +44,7 @@ private distributed actor Gauge {
     distributed func read(_ value: Double) { reading = value == 0 ? .nan : value }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct FilterTests {
+@Suite(.timeLimit(.minutes(5))) struct FilterTests {
     private func withArena(
         _ link: TestLink, reactors: Int = 2,
         _ body: (Arena, TrebuchetClient, TrebuchetServer) async throws -> Void

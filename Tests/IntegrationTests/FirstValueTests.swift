@@ -14,7 +14,7 @@ private distributed actor PoolBoard {
 }
 
 /// Streams and calls that are asked for in one go: what a call has changed is shown before its answer.
-@Suite(.timeLimit(.minutes(1))) struct FirstValueTests {
+@Suite(.timeLimit(.minutes(5))) struct FirstValueTests {
     private func withBoards(_ body: (TrebuchetServer) async throws -> Void) async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
         let system = server.actorSystem

@@ -3,7 +3,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// What a client is told of its connection when it asks.
-@Suite(.timeLimit(.minutes(1))) struct HelloTests {
+@Suite(.timeLimit(.minutes(5))) struct HelloTests {
     private static let question = #"{"type":"hello","payload":{}}"#
 
     private func withPeer(

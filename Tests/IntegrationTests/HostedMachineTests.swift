@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// A state machine that lives in a distributed actor.
-@Suite(.timeLimit(.minutes(1))) struct HostedMachineTests {
+@Suite(.timeLimit(.minutes(5))) struct HostedMachineTests {
     /// Returns when the stream has given a state that the condition accepts.
     private func wait(
         _ states: inout StateStream<DoorMachine.State>.AsyncIterator, _ condition: (DoorMachine.State) -> Bool

@@ -4,7 +4,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Actors of clients whose connection breaks, or who go.
-@Suite(.timeLimit(.minutes(2))) struct HostingClientTests {
+@Suite(.timeLimit(.minutes(5))) struct HostingClientTests {
     /// A host, a client behind a link that may be cut, and its visitor.
     private struct Scene {
         let server: TrebuchetServer

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// States that know what changed in them: what is sent of a change, and what is encoded for it.
-@Suite(.timeLimit(.minutes(1))) struct KeyedStateTests {
+@Suite(.timeLimit(.minutes(5))) struct KeyedStateTests {
     private static let observe =
         #"{"type":"invocation","payload":{"callID":"o","actorID":"backlog","targetIdentifier":"observeEntries"}}"#
 

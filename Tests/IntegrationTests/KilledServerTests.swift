@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct KilledServerTests {
+@Suite(.timeLimit(.minutes(5))) struct KilledServerTests {
     @Test("when kill() returns, the server's end of every connection is closed, and nobody can connect")
     func sockets() async throws {
         try await withTestServer(reactors: 2) { server in

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Messages that are too large for the other end: what they are for fails, and the connection goes on.
-@Suite(.timeLimit(.minutes(2))) struct MessageSizeTests {
+@Suite(.timeLimit(.minutes(5))) struct MessageSizeTests {
     private struct Scene {
         let server: TrebuchetServer
         let link: FaultyLink

@@ -22,7 +22,7 @@ private distributed actor Counter {
 }
 
 /// What a view shows while the network does what it does.
-@Suite(.timeLimit(.minutes(2))) @MainActor struct ObservedActorTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct ObservedActorTests {
     /// What the observer has to show at one moment, and no more of the errors than their codes.
     private struct Picture: Equatable, Sendable {
         var value: [Int]?

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Refusals as clients of protocols 1 and 2 read them: their streams read the kinds of streams alone.
-@Suite(.timeLimit(.minutes(1))) struct OldClientRefusalTests {
+@Suite(.timeLimit(.minutes(5))) struct OldClientRefusalTests {
     private let clock = TestTime()
 
     private func withServer(

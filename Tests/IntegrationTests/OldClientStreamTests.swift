@@ -25,7 +25,7 @@ private distributed actor Diary {
 }
 
 /// Streams as clients of protocols 1 and 2 get them, beside those of version 3.
-@Suite(.timeLimit(.minutes(1))) struct OldClientStreamTests {
+@Suite(.timeLimit(.minutes(5))) struct OldClientStreamTests {
     private func withDiary(
         limits: ServerLimits = ServerLimits(), _ body: (OldClient, TrebuchetServer) async throws -> Void
     ) async throws {

@@ -42,7 +42,7 @@ private distributed actor PoolTicker {
 }
 
 /// Streams that leave nothing out: events, and states whose delivery is `.every`.
-@Suite(.timeLimit(.minutes(1))) struct OrderedStreamTests {
+@Suite(.timeLimit(.minutes(5))) struct OrderedStreamTests {
     private func withTicker(
         _ link: TestLink, reactors: Int = 2, limits: ServerLimits = ServerLimits(),
         _ body: (Ticker, TrebuchetClient, TrebuchetServer) async throws -> Void

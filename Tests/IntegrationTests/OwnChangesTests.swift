@@ -18,7 +18,7 @@ private distributed actor Steps {
 
 /// What a call has changed is sent to its caller before the answer: also in streams that are just beginning, on whatever reactor the
 /// actor and the connection are.
-@Suite(.timeLimit(.minutes(1))) struct OwnChangesTests {
+@Suite(.timeLimit(.minutes(5))) struct OwnChangesTests {
     private func withSteps(_ body: (TrebuchetServer) async throws -> Void) async throws {
         try await withTestServer(link: .webSocket, reactors: 2) { server in
             await server.expose(Steps(actorSystem: server.actorSystem), as: "steps")

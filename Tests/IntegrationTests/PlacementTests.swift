@@ -6,7 +6,7 @@ import TrebuchetTesting
 @testable import Trebuchet
 
 /// On which reactor an actor lives.
-@Suite(.timeLimit(.minutes(1))) struct PlacementTests {
+@Suite(.timeLimit(.minutes(5))) struct PlacementTests {
     private func peer(_ server: TrebuchetServer, onReactor index: UInt64) async throws -> RawPeer {
         while true {
             let peer = try await RawPeer.connect(#require(server.address))

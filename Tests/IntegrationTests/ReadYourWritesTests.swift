@@ -2,7 +2,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct ReadYourWritesTests {
+@Suite(.timeLimit(.minutes(5))) struct ReadYourWritesTests {
     @Test("an update that a call causes is on the caller's connection before the answer", arguments: [1, 2])
     func updateBeforeAnswer(reactors: Int) async throws {
         try await withTestServer(reactors: reactors) { server in

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// What clients and streams live through: a link that is cut, a server that goes and comes back.
-@Suite(.timeLimit(.minutes(2))) struct ReconnectionTests {
+@Suite(.timeLimit(.minutes(5))) struct ReconnectionTests {
     /// A server behind a link, and a client that comes back at once.
     private struct Scene {
         let server: TrebuchetServer

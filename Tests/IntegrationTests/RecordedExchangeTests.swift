@@ -6,7 +6,7 @@ import Trebuchet
 
 /// What a client of protocol 2 sent to its own server, sent to this one: it gets the same kinds of answers, with the same
 /// identifiers and values.
-@Suite(.timeLimit(.minutes(1))) struct RecordedExchangeTests {
+@Suite(.timeLimit(.minutes(5))) struct RecordedExchangeTests {
     private static let otherID = UUID(uuidString: "0D8A7A46-2C6B-4E3C-9A0E-1B0C2D3E4F50")!
 
     /// Exposes the actors that the exchanges were with.

@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-@Suite(.timeLimit(.minutes(1))) @MainActor struct RemoteLoadingTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct RemoteLoadingTests {
     @Test("a loader around a distributed call shows loading, a further attempt after unavailable, and the value")
     func retryOnUnavailable() async throws {
         try await withTestServer { server in

@@ -6,7 +6,7 @@ import TrebuchetTesting
 import WebSockets
 
 /// Calls of `@Idempotent` methods over connections that break.
-@Suite(.timeLimit(.minutes(2))) struct RepeatedCallsTests {
+@Suite(.timeLimit(.minutes(5))) struct RepeatedCallsTests {
     /// A board on each of two reactors, and a client behind a link.
     private struct Scene {
         let server: TrebuchetServer

@@ -3,7 +3,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Clients that come back to a server that was started anew over the store of the one before.
-@Suite(.timeLimit(.minutes(1))) struct RestartTests {
+@Suite(.timeLimit(.minutes(5))) struct RestartTests {
     /// A stream as a client remembers it.
     private struct Seen {
         let epoch: String

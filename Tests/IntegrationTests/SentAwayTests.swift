@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// What is lost when a server is replaced by another one: nothing.
-@Suite(.timeLimit(.minutes(2))) struct SentAwayTests {
+@Suite(.timeLimit(.minutes(5))) struct SentAwayTests {
     /// Callers that go on until they are told to stop.
     private final class Callers: Sendable {
         private struct State {

@@ -16,7 +16,7 @@ private distributed actor Loiterer {
     distributed func add() { count += 1 }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ServerCountersTests {
+@Suite(.timeLimit(.minutes(5))) struct ServerCountersTests {
     @Test("a server counts what is under way, and nothing once its client has gone")
     func counts() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)

@@ -10,7 +10,7 @@ import TrebuchetTesting
 private protocol Service: Sendable { func run() async throws }
 extension TrebuchetServer: Service {}
 
-@Suite(.timeLimit(.minutes(1))) struct ServerLifeTests {
+@Suite(.timeLimit(.minutes(5))) struct ServerLifeTests {
     private func freeServer(port: Int = 0) -> TrebuchetServer {
         TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port))
     }

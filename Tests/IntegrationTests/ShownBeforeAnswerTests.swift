@@ -3,7 +3,7 @@ import Testing
 import Trebuchet
 
 /// Streams that are taken up again and calls that are repeated over one new connection.
-@Suite(.timeLimit(.minutes(1))) struct ShownBeforeAnswerTests {
+@Suite(.timeLimit(.minutes(5))) struct ShownBeforeAnswerTests {
     private struct Scene {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
         let journal = Journal()

@@ -11,7 +11,7 @@ private let serverSettings = TLSServerSettings(
     certificateChainFile: certificate("server.pem"), privateKeyFile: certificate("server.key"))
 private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
 
-@Suite(.timeLimit(.minutes(1))) struct TLSTests {
+@Suite(.timeLimit(.minutes(5))) struct TLSTests {
     private func withServer(
         _ settings: TLSServerSettings = serverSettings,
         _ body: (TrebuchetServer, SocketAddress) async throws -> Void

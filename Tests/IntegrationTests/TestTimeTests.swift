@@ -37,7 +37,7 @@ private distributed actor Oracle {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct TestTimeTests {
+@Suite(.timeLimit(.minutes(5))) struct TestTimeTests {
     private let clock = TestTime()
     private let journal = Journal()
 

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Whatever a client is refused, who listens is told.
-@Suite(.timeLimit(.minutes(1))) struct ToldRefusalTests {
+@Suite(.timeLimit(.minutes(5))) struct ToldRefusalTests {
     private final class Refusals: ServerListener {
         let kinds: ServerEvent.Kinds = .calls
         let told = Mutex<[String]>([])

@@ -6,7 +6,7 @@ import Trebuchet
 import WebSockets
 
 /// Connections that come from a proxy, which is this machine here, and count for those behind it.
-@Suite(.timeLimit(.minutes(1))) struct TrustedProxyTests {
+@Suite(.timeLimit(.minutes(5))) struct TrustedProxyTests {
     private final class Guests: Sendable {
         private let list = Mutex<[CallerConnection]>([])
         var hosts: [String?] { list.withLock { $0.map { $0.remoteAddress?.host } } }

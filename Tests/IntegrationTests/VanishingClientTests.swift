@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct VanishingClientTests {
+@Suite(.timeLimit(.minutes(5))) struct VanishingClientTests {
     @Test("a client that vanishes mid-call: the call is cancelled, the others go on")
     func midCall() async throws {
         let journal = Journal()

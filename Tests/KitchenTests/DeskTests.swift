@@ -12,7 +12,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Each part of the example as it is tested by itself, and then all of it.
-@Suite(.timeLimit(.minutes(1))) @MainActor struct DeskTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct DeskTests {
     @Test("the machine is a function: one order at a time, and a refusal stays until it is read")
     func machine() {
         let order = Ordering.Input.order(dish: "Soup", table: 2)
@@ -95,7 +95,7 @@ import TrebuchetTesting
 }
 
 /// The example as its README has it run.
-@Suite(.timeLimit(.minutes(1))) struct KitchenProgramTests {
+@Suite(.timeLimit(.minutes(5))) struct KitchenProgramTests {
     private func find(_ wanted: String, in program: ChildProcess) async {
         while let line = await program.nextLine() { if line == wanted { return } }
         Issue.record("the program has ended without the line: \(wanted)")

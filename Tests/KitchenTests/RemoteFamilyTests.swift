@@ -10,7 +10,7 @@ import TrebuchetTesting
 
 /// What begins with the state of an actor in a server: how each part of the family takes an end, an error, a new connection, and a
 /// reader that is slow.
-@Suite(.timeLimit(.minutes(1))) @MainActor struct RemoteFamilyTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct RemoteFamilyTests {
     /// A machine that counts the orders of a remote kitchen, until it is told to stop.
     private struct Watch: Reducer {
         enum Action: Equatable, Sendable { case start, stop, counted(Int) }

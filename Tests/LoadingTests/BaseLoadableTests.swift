@@ -3,7 +3,7 @@ import Testing
 
 @testable import Loading
 
-@Suite(.timeLimit(.minutes(2))) @MainActor struct BaseLoadableTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct BaseLoadableTests {
     private let script = Script()
 
     @Test("a load goes from idle over loading to loaded")

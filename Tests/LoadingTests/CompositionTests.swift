@@ -3,7 +3,7 @@ import Testing
 @testable import Loading
 
 /// Wrappers around wrappers, in several orders.
-@Suite(.timeLimit(.minutes(2))) @MainActor struct CompositionTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct CompositionTests {
     private let script = Script()
     private let clock = ManualClock()
 

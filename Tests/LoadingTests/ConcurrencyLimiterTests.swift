@@ -1,7 +1,7 @@
 import Loading
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ConcurrencyLimiterTests {
+@Suite(.timeLimit(.minutes(5))) struct ConcurrencyLimiterTests {
     @Test("a permit that comes back goes to who has waited longest")
     func order() async throws {
         let limiter = ConcurrencyLimiter(limit: 1)

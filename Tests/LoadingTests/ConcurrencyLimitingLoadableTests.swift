@@ -2,7 +2,7 @@ import Testing
 
 @testable import Loading
 
-@Suite(.timeLimit(.minutes(2))) @MainActor struct ConcurrencyLimitingLoadableTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct ConcurrencyLimitingLoadableTests {
     private let script = Script()
 
     /// Ends the fetches from `range` in their order, as each begins.

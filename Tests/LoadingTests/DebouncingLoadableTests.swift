@@ -2,7 +2,7 @@ import Testing
 
 @testable import Loading
 
-@Suite(.timeLimit(.minutes(2))) @MainActor struct DebouncingLoadableTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct DebouncingLoadableTests {
     private let script = Script()
     private let clock = ManualClock()
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Loading
 
-@Suite(.timeLimit(.minutes(2))) @MainActor struct LoadingPresenterTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct LoadingPresenterTests {
     private let script = Script()
 
     @Test("a view loads when it appears, and one that comes back shows what is there without loading again")

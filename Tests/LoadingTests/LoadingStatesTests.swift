@@ -2,7 +2,7 @@ import Testing
 
 @testable import Loading
 
-@Suite(.timeLimit(.minutes(2))) @MainActor struct LoadingStatesTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct LoadingStatesTests {
     @Test("a reader that is slow still sees every state, and all readers see the same")
     func everyState() async {
         let loader = BlockLoadable { 1 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Loading
 
-@Suite(.timeLimit(.minutes(2))) @MainActor struct RetryableLoaderTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct RetryableLoaderTests {
     private let script = Script()
     private let clock = ManualClock()
 

@@ -44,7 +44,7 @@ private final class Single: Loadable {
     struct Broken: Error, Equatable {}
 }
 
-@Suite("Around a loader with one stored stream", .timeLimit(.minutes(1)))
+@Suite("Around a loader with one stored stream", .timeLimit(.minutes(5)))
 @MainActor
 struct StoredStreamTests {
     @Test("each wrapper loads, as often as it is told to")

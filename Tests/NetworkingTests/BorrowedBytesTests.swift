@@ -5,7 +5,7 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("Bytes that leave from where they were read", .timeLimit(.minutes(1)), .serialized, .apartFromOthers)
+@Suite("Bytes that leave from where they were read", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
 struct BorrowedBytesTests {
     private static let lent = ByteChannel.smallestLent
     /// No two pieces of it are alike.

@@ -7,7 +7,7 @@ import Testing
 import Transports
 
 /// What a delegate does in the middle of a call, and what becomes of it.
-@Suite(.timeLimit(.minutes(1))) struct ChannelCallsTests {
+@Suite(.timeLimit(.minutes(5))) struct ChannelCallsTests {
     /// Two ends of a connection: a channel on a reactor, and a blocking descriptor.
     private func connect(_ reactor: Reactor, _ delegate: @escaping @Sendable () -> any ByteChannelDelegate) async throws
         -> Int32
@@ -141,7 +141,7 @@ import Transports
         }
     }
 
-    @Test("after the end of our side a peer that neither reads nor closes is let go after 5 s", .timeLimit(.minutes(1)))
+    @Test("after the end of our side a peer that neither reads nor closes is let go after 5 s", .timeLimit(.minutes(5)))
     func patience() async throws {
         let reactor = try ReactorGroup.servers().reactors[0]
         let (stream, done) = AsyncStream.makeStream(of: Bool.self)

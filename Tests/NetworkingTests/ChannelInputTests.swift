@@ -6,7 +6,7 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("What a channel reads, and how it ends", .timeLimit(.minutes(1)), .serialized, .apartFromOthers)
+@Suite("What a channel reads, and how it ends", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
 struct ChannelInputTests {
     @Test("no more is read at once than it is told, nor than the reactor's buffer holds")
     func mostRead() async throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("What a channel sends and keeps", .timeLimit(.minutes(1)), .serialized, .apartFromOthers)
+@Suite("What a channel sends and keeps", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
 struct ChannelOutputTests {
     @Test("a channel is writable up to the high mark, and again from the low mark on")
     func marks() async throws {

@@ -8,7 +8,7 @@ import Testing
 import Transports
 
 /// A channel that speaks TLS with a session at the other end of its socket.
-@Suite("A channel with TLS", .timeLimit(.minutes(1)), .serialized, .apartFromOthers)
+@Suite("A channel with TLS", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
 struct ChannelTLSTests {
     /// The client's end; used by the test alone, while the reactor has the server's.
     private final class Client {

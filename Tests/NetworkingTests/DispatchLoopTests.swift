@@ -4,7 +4,7 @@ import Testing
 @testable import Transports
 
 /// The timers of a loop on a Dispatch queue.
-@Suite(.timeLimit(.minutes(1))) struct DispatchLoopTests {
+@Suite(.timeLimit(.minutes(5))) struct DispatchLoopTests {
     /// What timers note; touched on the loop alone.
     private final class Notes: @unchecked Sendable {
         var numbers: [Int] = []

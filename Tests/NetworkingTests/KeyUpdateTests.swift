@@ -8,7 +8,7 @@ import Testing
 import Transports
 
 /// A TLS 1.3 client that asks for new keys without end and reads nothing.
-@Suite(.timeLimit(.minutes(1))) struct KeyUpdateTests {
+@Suite(.timeLimit(.minutes(5))) struct KeyUpdateTests {
     private final class Silent: ByteChannelDelegate, @unchecked Sendable {
         let ended: AsyncStream<TransportError?>.Continuation
         init(_ ended: AsyncStream<TransportError?>.Continuation) { self.ended = ended }

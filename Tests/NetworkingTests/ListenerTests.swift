@@ -5,7 +5,7 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("A listener", .timeLimit(.minutes(1)))
+@Suite("A listener", .timeLimit(.minutes(5)))
 struct ListenerTests {
     /// Another descriptor of the socket that listens on a port, as a process has that is just being made: it closes it a moment later.
     private static func copy(listeningOn port: Int) -> Int32? {

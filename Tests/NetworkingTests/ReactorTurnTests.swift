@@ -6,7 +6,7 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite(.timeLimit(.minutes(1))) struct ReactorTurnTests {
+@Suite(.timeLimit(.minutes(5))) struct ReactorTurnTests {
     /// Notes where in a row of work its first byte came.
     private final class Noter: ByteChannelDelegate, @unchecked Sendable {
         let log: Log

@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("What a reactor does in a turn, and when it rests", .timeLimit(.minutes(1)), .serialized, .apartFromOthers)
+@Suite("What a reactor does in a turn, and when it rests", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
 struct ReactorWorkTests {
     /// Notes what was done, in order.
     private final class Log: Sendable {

@@ -5,7 +5,7 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("What the kernel says of a socket", .timeLimit(.minutes(1)))
+@Suite("What the kernel says of a socket", .timeLimit(.minutes(5)))
 struct SocketTests {
     /// Two ends of a connection.
     private static func pair() throws -> (Socket, Socket) {

@@ -8,7 +8,7 @@ import Testing
 import Transports
 
 /// What a server keeps of sessions that its clients may resume.
-@Suite(.timeLimit(.minutes(1))) struct TLSTicketTests {
+@Suite(.timeLimit(.minutes(5))) struct TLSTicketTests {
     private final class Quiet: ByteChannelDelegate {
         func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {}
         func channelDidBecomeWritable(_ channel: ByteChannel) {}

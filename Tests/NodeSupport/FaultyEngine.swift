@@ -11,14 +11,14 @@ package final class FaultyEngine: ClusterEngine {
         package var failsAppends = false
         /// The engine answers appends with an error, as without memory.
         package var refusesAppends = false
-        /// What is appended is written, and its answer does not come yet.
+        /// Appends are written, and their answers do not come yet.
         package var hangsAnswers = false
         package var failsRenewals = false
         /// What is written is written, and nobody hears of it.
         package var losesAnswers = false
         /// Of so many appends from now on the same is true.
         package var losesNextAnswers = 0
-        /// So many appends from now on are not written, and nobody hears of it.
+        /// The next appends, this many, are not written and get no answer.
         package var losesNextAppends = 0
         /// What is written counts only once it is confirmed.
         package var confirms = false
@@ -58,9 +58,9 @@ package final class FaultyEngine: ClusterEngine {
     package var heldCount: Int { held.withLock { $0 } }
     /// Logs that are being read just now.
     package var readCount: Int { reading.withLock { $0 } }
-    /// Appends that were asked for, whatever became of them.
+    /// How many appends were asked for.
     package var appendCount: Int { asked.withLock { $0 } }
-    /// Called when an append was lost, before its caller hears of it.
+    /// Calls `body` when an append was lost, before its caller gets the error.
     package func afterLostAppend(_ body: @escaping @Sendable () async -> Void) { lostAppend.withLock { $0 = body } }
     /// Appends that are written and have no answer just now.
     package var unansweredCount: Int { unanswered.withLock { $0 } }
@@ -79,7 +79,7 @@ package final class FaultyEngine: ClusterEngine {
         if isFailing { throw ClusterEngineError(.unavailable, "at 10.1.2.3, say") }
     }
 
-    /// What hangs leaves the processor to what it is waited with: many spinning reads took both cores from answers for seconds.
+    /// Waits without spinning: many reads that spin take both cores from the answers under test for seconds.
     private func wait(while hangs: (Faults) -> Bool) async {
         _ = await eventually(within: .seconds(600)) { faults.withLock { !hangs($0) } }
     }

@@ -10,7 +10,7 @@ import TrebuchetTesting
 @testable import Trebuchet
 
 /// The address for operators, and those who are no operators at it.
-@Suite(.timeLimit(.minutes(1))) struct AdminAddressTests {
+@Suite(.timeLimit(.minutes(5))) struct AdminAddressTests {
     private static let token = "a-token-of-twenty-b."
 
     private func withAdmin(

@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetActors
 
 /// What goes on in tasks that a call has begun is no part of it once it is answered.
-@Suite(.timeLimit(.minutes(1))) struct EndedCallTests {
+@Suite(.timeLimit(.minutes(5))) struct EndedCallTests {
     @Test(
         "the trace of a call ends with it: what a task calls that it has begun has no span of it",
         arguments: [true, false])

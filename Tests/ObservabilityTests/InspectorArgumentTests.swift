@@ -6,7 +6,7 @@ import TrebuchetTesting
 @testable import Trebuchet
 
 /// What calls were made with: shown, unless somebody has said that it is not to be; and how much is noted.
-@Suite(.timeLimit(.minutes(1))) struct InspectorArgumentTests {
+@Suite(.timeLimit(.minutes(5))) struct InspectorArgumentTests {
     @Test("arguments are shown, but those of @Redacted methods, of types that are not inspectable, and long ones")
     func arguments() async throws {
         try await InspectorRig.with { server in

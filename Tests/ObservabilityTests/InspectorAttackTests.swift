@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Those who have no business at the inspector, and what they have put into what it shows.
-@Suite(.timeLimit(.minutes(1))) struct InspectorAttackTests {
+@Suite(.timeLimit(.minutes(5))) struct InspectorAttackTests {
     private static let paths = [
         "/inspect/overview", "/inspect/actors", "/inspect/actors/shelf", "/inspect/connections", "/inspect/calls",
         "/inspect/log", "/inspect/store", "/inspect/nodes", "/inspect", "/nothing", "/index.html",

@@ -7,7 +7,7 @@ import TrebuchetClient
 import TrebuchetTesting
 
 /// The actor that pages of the inspector observe.
-@Suite(.timeLimit(.minutes(1))) struct InspectorPageTests {
+@Suite(.timeLimit(.minutes(5))) struct InspectorPageTests {
     /// A window of the inspector.
     private struct Window {
         let client: TrebuchetClient

@@ -33,7 +33,7 @@ distributed actor Slate {
 }
 
 /// What the inspector says of why something is not as somebody had thought.
-@Suite(.timeLimit(.minutes(2))) struct InspectorReasonTests {
+@Suite(.timeLimit(.minutes(5))) struct InspectorReasonTests {
     private static func upgrade(_ protocols: String = "trebuchet.v3") -> String {
         "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             + "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: \(protocols)\r\n\r\n"

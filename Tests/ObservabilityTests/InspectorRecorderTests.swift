@@ -8,7 +8,7 @@ import TrebuchetTesting
 @testable import Trebuchet
 
 /// What is noted while somebody looks, and that it is while somebody looks alone.
-@Suite(.timeLimit(.minutes(1))) struct InspectorRecorderTests {
+@Suite(.timeLimit(.minutes(5))) struct InspectorRecorderTests {
     @Test("calls are noted from the first look on, with who made them and how they ended, and followed by their places")
     func calls() async throws {
         try await InspectorRig.with { client, _, rig async throws in

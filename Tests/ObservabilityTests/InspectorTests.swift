@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// What the inspector shows.
-@Suite(.timeLimit(.minutes(2))) struct InspectorTests {
+@Suite(.timeLimit(.minutes(5))) struct InspectorTests {
     @Test("the overview has what was counted, and who is there")
     func overview() async throws {
         try await InspectorRig.with { client, _, rig async throws in

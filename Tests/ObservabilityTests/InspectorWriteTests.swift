@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// What the inspector changes, where it may, and how long it waits.
-@Suite(.timeLimit(.minutes(1))) struct InspectorWriteTests {
+@Suite(.timeLimit(.minutes(5))) struct InspectorWriteTests {
     private func post(_ path: String, _ rig: InspectorRig, _ fields: String...) async throws -> String {
         let peer = try RawPeer(rig.address)
         let token = "Authorization: Bearer \(rig.inspector.token)"

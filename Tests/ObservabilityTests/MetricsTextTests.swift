@@ -6,7 +6,7 @@ import Testing
 @testable import TrebuchetActors
 
 /// Numbers as Prometheus reads them.
-@Suite(.timeLimit(.minutes(1))) struct MetricsTextTests {
+@Suite(.timeLimit(.minutes(5))) struct MetricsTextTests {
     @Test("numbers, labels and times are written as the format has them")
     func text() {
         var text = MetricsText()

@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetClient
 
 /// What is told and kept of calls that were refused, or that ended otherwise than their methods did.
-@Suite(.timeLimit(.minutes(1))) struct RefusedCallTests {
+@Suite(.timeLimit(.minutes(5))) struct RefusedCallTests {
     /// One character for who counts characters, 80 KB for who stores it.
     private static let long = "x" + String(repeating: "\u{301}", count: 40_000)
 

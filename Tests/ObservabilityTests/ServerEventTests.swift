@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// What a server tells those who listen.
-@Suite(.timeLimit(.minutes(1))) struct ServerEventTests {
+@Suite(.timeLimit(.minutes(5))) struct ServerEventTests {
     private func withShelf(
         _ listener: Listener, access: AccessPolicy = .open, journal: Journal = Journal(),
         store: (any StateStore)? = nil,

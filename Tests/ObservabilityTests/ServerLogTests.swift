@@ -10,7 +10,7 @@ import TrebuchetTesting
 @testable import TrebuchetActors
 
 /// The log of a server, in both formats.
-@Suite(.timeLimit(.minutes(1))) struct ServerLogTests {
+@Suite(.timeLimit(.minutes(5))) struct ServerLogTests {
     private final class Lines: Sendable {
         private let lines = Mutex<[String]>([])
         var all: [String] { lines.withLock { $0 } }

@@ -9,7 +9,7 @@ import TrebuchetTesting
 @testable import TrebuchetActors
 
 /// Spans on their way to a collector, whatever that does.
-@Suite(.timeLimit(.minutes(1))) struct SpanExportTests {
+@Suite(.timeLimit(.minutes(5))) struct SpanExportTests {
     /// What an exporter says, whose times are short.
     private final class Said: Sendable {
         private let texts = Mutex<[String]>([])

@@ -9,7 +9,7 @@ import TrebuchetTesting
 @testable import TrebuchetActors
 
 /// Which traces calls are part of, and what is told of them.
-@Suite(.timeLimit(.minutes(1))) struct TraceTests {
+@Suite(.timeLimit(.minutes(5))) struct TraceTests {
     static let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
     @Test("a traceparent is read and written as the W3C says")

@@ -53,13 +53,34 @@ package struct Trial: Sendable {
     private func write(_ store: SQLiteStore, _ writer: Int, _ batches: Int, _ disk: Disk, _ ledger: Ledger) async {
         for _ in 0..<batches {
             let number = ledger.begin(writer)
-            guard (try? await store.write(plan.batch(writer, number).stateWrites)) != nil else { return }
+            let writes = plan.batch(writer, number).stateWrites
+            guard (try? await store.write(inLife(of: plan.log(writer).key, writes, store))) != nil else { return }
             // Looked at after the answer: what was told before the cut must be there.
             guard !disk.isCut else { return }
             ledger.acknowledge(writer, number)
             // One who reads keeps SQLite from beginning its log anew, for a while.
             if number % 10 == 0 { _ = try? await store.get([Plan.mark(writer), Plan.shared]) }
         }
+    }
+
+    /// Each opening of a store begins a life of its logs, to which the snapshots that are written belong.
+    private func inLife(
+        of key: StateKey, _ writes: [StateWrite], _ store: SQLiteStore
+    ) async throws(StateStoreError) -> [StateWrite] {
+        var changed: [StateWrite] = []
+        for write in writes {
+            guard case .snapshot(let snapshot) = write.operation,
+                let epoch = try await store.log(key)?.snapshot.epoch
+            else {
+                changed.append(write)
+                continue
+            }
+            changed.append(
+                .snapshot(
+                    LogSnapshot(epoch: epoch, number: snapshot.number, parts: snapshot.parts, bytes: snapshot.bytes),
+                    write.key))
+        }
+        return changed
     }
 
     private func judge(_ disk: Disk, _ ledger: [[Ledger.Entry]]) async throws -> Outcome {

@@ -3,7 +3,7 @@ import Relays
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct AsyncBinarySemaphoreTests {
+@Suite(.timeLimit(.minutes(5))) struct AsyncBinarySemaphoreTests {
     /// Changed without any protection but the lock's.
     private final class Counter: @unchecked Sendable {
         // Unchecked: the lock under test is what guards it.

@@ -2,7 +2,7 @@ import QStream
 import Relays
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BridgeTests {
+@Suite(.timeLimit(.minutes(5))) struct BridgeTests {
     @Test("a sequence's elements become the values of a stream, one after another")
     func sequence() async {
         let (elements, continuation) = AsyncStream.makeStream(of: Int.self)

@@ -3,7 +3,7 @@ import Relays
 import Testing
 
 /// Things that are easily got wrong in a push-based design; the number is only for reference.
-@Suite(.timeLimit(.minutes(1))) struct FaultTests {
+@Suite(.timeLimit(.minutes(5))) struct FaultTests {
     #if DEBUG
         @Test("1: a subscriber that sets its own subject stops a debug build with a report")
         func selfDeadlockTraps() async {

@@ -3,7 +3,7 @@ import QStream
 import Testing
 
 /// Where closures run: on the actor of who sends the value.
-@Suite(.timeLimit(.minutes(1))) struct IsolationTests {
+@Suite(.timeLimit(.minutes(5))) struct IsolationTests {
     private let log = Log<String>()
 
     private func note(_ name: String) { log.note(name + (Home.isHere ? "" : " elsewhere")) }

@@ -2,7 +2,7 @@ import QStream
 import Testing
 
 /// How a diamond begins that is built while its source is sending: whole.
-@Suite(.timeLimit(.minutes(1))) struct JoinBeginningTests {
+@Suite(.timeLimit(.minutes(5))) struct JoinBeginningTests {
     /// A source with a value on its way: it has changed the one branch, and not yet the other.
     private struct HalfWay {
         let source = Subject(value: 1)

@@ -2,7 +2,7 @@ import QStream
 import Testing
 
 /// Where streams meet: nothing torn, nothing lost.
-@Suite(.timeLimit(.minutes(1))) struct JoinTests {
+@Suite(.timeLimit(.minutes(5))) struct JoinTests {
     @Test("a diamond never mixes a new value with an old one")
     func diamond() async {
         let source = Subject(value: 1)

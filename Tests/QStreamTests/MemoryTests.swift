@@ -3,7 +3,7 @@ import Relays
 import Testing
 
 /// What is freed when.
-@Suite(.timeLimit(.minutes(1))) struct MemoryTests {
+@Suite(.timeLimit(.minutes(5))) struct MemoryTests {
     private final class Token: Sendable {}
 
     @Test("a chain lives as long as its subscription, and leaves nothing in its source")

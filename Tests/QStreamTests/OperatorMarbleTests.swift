@@ -2,7 +2,7 @@ import QStream
 import Testing
 
 /// Plain operators, tick by tick.
-@Suite(.timeLimit(.minutes(1))) struct OperatorMarbleTests {
+@Suite(.timeLimit(.minutes(5))) struct OperatorMarbleTests {
     @Test("the diagram of an untouched stream is its input")
     func identity() {
         #expect(Stage().play("a--(bc)-d") { relays, _ in relays[0] } == "a--(bc)-d")

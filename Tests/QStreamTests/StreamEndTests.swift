@@ -6,7 +6,7 @@ import Testing
 @testable import QStream
 
 /// Streams at their ends and limits.
-@Suite(.timeLimit(.minutes(2))) struct StreamEndTests {
+@Suite(.timeLimit(.minutes(5))) struct StreamEndTests {
     @Test("where a deadlock is queued, two changes in place are both made")
     func mutatedTwice() async {
         await Deadlock.$policy.withValue(.queue) {

@@ -2,7 +2,7 @@ import QStream
 import Testing
 
 /// What every stream promises: order, the current value, who gets what.
-@Suite(.timeLimit(.minutes(1))) struct StreamTests {
+@Suite(.timeLimit(.minutes(5))) struct StreamTests {
     @Test("tap gives the current value and then the others, in order")
     func tap() async {
         let subject = Subject(value: "initial")

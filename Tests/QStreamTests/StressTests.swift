@@ -7,7 +7,7 @@ import Testing
 /// Eight writers and fifty readers of all kinds that come, go and are cancelled at random, over and over.
 ///
 /// `TREBUCHET_LONG_TESTS=1` runs them for ten seconds too.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct StressTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct StressTests {
     private static let isLong = ProcessInfo.processInfo.environment["TREBUCHET_LONG_TESTS"] == "1"
     private let writers = 8
     private let readers = 50

@@ -2,7 +2,7 @@ import QStream
 import Testing
 
 /// Switching to streams of a source that is sending, above a combineLatest with that source.
-@Suite(.timeLimit(.minutes(1))) struct SwitchingTests {
+@Suite(.timeLimit(.minutes(5))) struct SwitchingTests {
     /// A source with two branches, and a switch that is combined with the second.
     private struct Circuit: Sendable {
         let source = Subject(value: 1)

@@ -2,7 +2,7 @@ import QStream
 import Testing
 
 /// Operators with a clock, tick by tick; a tick is a second.
-@Suite(.timeLimit(.minutes(1))) struct TimedMarbleTests {
+@Suite(.timeLimit(.minutes(5))) struct TimedMarbleTests {
     @Test(
         "debounce sends the last value once it has been quiet",
         arguments: [

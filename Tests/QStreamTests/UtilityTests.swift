@@ -1,7 +1,7 @@
 import QStream
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct UtilityTests {
+@Suite(.timeLimit(.minutes(5))) struct UtilityTests {
     struct Refusal: Error, Equatable {}
 
     @Test("sequences are worked through one after another")

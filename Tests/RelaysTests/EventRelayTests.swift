@@ -1,7 +1,7 @@
 import Relays
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct EventRelayTests {
     @Test("a subscriber gets the events sent since it subscribed, in order, and then the end")
     func order() async throws {

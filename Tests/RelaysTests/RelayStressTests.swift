@@ -7,7 +7,7 @@ import Testing
 /// Eight writers and fifty readers that are cancelled at random, over and over.
 ///
 /// `TREBUCHET_LONG_TESTS=1` runs them for ten seconds each.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct RelayStressTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct RelayStressTests {
     private static let isLong = ProcessInfo.processInfo.environment["TREBUCHET_LONG_TESTS"] == "1"
     private let writers = 8
     private let readers = 50

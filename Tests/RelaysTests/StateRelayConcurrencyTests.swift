@@ -1,7 +1,7 @@
 import Relays
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct StateRelayConcurrencyTests {
     @Test("with many writers no reader goes back, none sees a value twice, and all see the last")
     func manyWriters() async {

@@ -1,7 +1,7 @@
 import Relays
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct StateRelayMemoryTests {
     private final class Box: Sendable {}
 

@@ -104,7 +104,7 @@ struct StateRelayTests {
         #expect(seen == [1])
     }
 
-    @Test("an actor's reader stays on the actor", .timeLimit(.minutes(2)))
+    @Test("an actor's reader stays on the actor", .timeLimit(.minutes(5)))
     func isolatedReader() async {
         let relay = StateRelay(0)
         let owner = Owner()

@@ -79,7 +79,7 @@ private final class SignInScreen {
 }
 
 @MainActor
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct AuthExamples {
     @Test("the examples of signing in do what they say")
     func screen() async throws {

@@ -86,7 +86,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
 
 @MainActor private func print(_ line: String) { Terminal.current?.print(line) }
 
-@Suite(.timeLimit(.minutes(1))) @MainActor struct ChatExample {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct ChatExample {
     @Test("two of the chats that Docs/Services.md shows see each other, publish, write and sign in")
     func chats() async throws {
         let codes = AsyncStream<String>.makeStream()

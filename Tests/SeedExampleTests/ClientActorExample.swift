@@ -86,7 +86,7 @@ struct ChatMemberApp {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ClientActorExample {
+@Suite(.timeLimit(.minutes(5))) struct ClientActorExample {
     @Test(
         "the members of the chat that Docs/ClientActors.md shows hear what is said, and one who has gone is forgotten")
     func chat() async throws {

@@ -7,7 +7,7 @@ import Testing
 
 /// What the table "Coming from elsewhere" of `Docs/StateFamily.md` says is there, as one writes it who comes from there.
 @MainActor
-@Suite(.timeLimit(.minutes(1))) struct ComingFromTests {
+@Suite(.timeLimit(.minutes(5))) struct ComingFromTests {
     @Test("from Combine: subjects, sinks, operators, and where closures run")
     func combine() async {
         let current = StateRelay(1)

@@ -129,7 +129,7 @@ private protocol AnyStateRelay<Value> {
 extension Guide.StateRelay: AnyStateRelay {}
 extension StateRelay: AnyStateRelay {}
 
-@Suite(.timeLimit(.minutes(1))) @MainActor struct LoadingExamples {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct LoadingExamples {
     private func use(_ relay: some AnyStateRelay<Int>) async -> [Int] {
         var seen: [Int] = []
         var first = relay.stream.makeAsyncIterator()

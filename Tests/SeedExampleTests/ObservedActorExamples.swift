@@ -31,7 +31,7 @@ import Trebuchet
 }
 
 /// The guide's property wrapper, outside of views.
-@Suite(.timeLimit(.minutes(1))) @MainActor struct ObservedActorExamples {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct ObservedActorExamples {
     private func withGame(_ body: (TrebuchetClient) async throws -> Void) async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "localhost", port: 0))
         await server.expose(GameServer(actorSystem: server.actorSystem), as: "game")

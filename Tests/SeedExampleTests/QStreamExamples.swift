@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// The examples of QStream's guide, as written there; what the guide leaves out stands at the end.
-@Suite(.timeLimit(.minutes(1))) struct QStreamExamples {
+@Suite(.timeLimit(.minutes(5))) struct QStreamExamples {
     @Test("a quick look")
     func quickLook() async {
         let printed = Lines()

@@ -65,7 +65,7 @@ private final class ChatScreen {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) @MainActor struct RoomExamples {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct RoomExamples {
     @Test("the examples of topics and presence compile, and two screens see each other")
     func screens() async throws {
         var access = AccessPolicy.open

@@ -23,7 +23,7 @@ extension Schema {
 
 /// The public names that the guides list and use in none of their examples, with the signatures that they give them.
 @MainActor
-@Suite(.timeLimit(.minutes(1))) struct SeedNamesTests {
+@Suite(.timeLimit(.minutes(5))) struct SeedNamesTests {
     /// What was called, in its order.
     @MainActor
     private final class Calls {

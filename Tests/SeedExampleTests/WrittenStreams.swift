@@ -183,7 +183,7 @@ private func reentrant() async {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct WrittenStreams {
+@Suite(.timeLimit(.minutes(5))) struct WrittenStreams {
     @Test("the blocks of the guide compile and end as they are written")
     func blocks() async throws {
         await core()

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetCluster
 
 /// Actors of one node that call and observe those of others.
-@Suite(.timeLimit(.minutes(1))) struct ActorsOfNodesTests {
+@Suite(.timeLimit(.minutes(5))) struct ActorsOfNodesTests {
     private static let tallies = (0..<24).map { "tallies/\($0)" }
 
     @Test("an actor calls others by name, wherever they live", arguments: [false, true])

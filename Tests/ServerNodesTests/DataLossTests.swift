@@ -7,7 +7,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// Nodes whose engine has lost what it kept, or takes nothing, and what they say of whether they can serve.
-@Suite(.timeLimit(.minutes(1))) struct DataLossTests {
+@Suite(.timeLimit(.minutes(5))) struct DataLossTests {
     private func problem(_ server: TrebuchetServer) async -> String? {
         await server.readiness().first { $0.name == "cluster" }?.problem
     }
@@ -85,12 +85,13 @@ import TrebuchetCluster
         try await node.start()
         await ownAll([node])
         #expect(await eventually { await problem(node.server) == nil })
-        #expect(try await node.server.metricList().now.isReady)
+        // Metrics throw while other tests of this process hold a reactor.
+        #expect(await eventually { (try? await node.server.metricList().now.isReady) == true })
         faulty.set { $0.isAway = true }
         #expect(await eventually { node.member.slotCount == 0 })
         #expect(await problem(node.server)?.hasSuffix("at 10.1.2.3, say") == true)
-        let list = try await node.server.metricList().now
-        #expect(list.isReady == false && list.cluster?.isEngineThere == false)
+        #expect(await eventually { (try? await node.server.metricList().now.isReady) == false })
+        #expect(await eventually { (try? await node.server.metricList().now.cluster?.isEngineThere) == false })
         await lines.wait { $0.contains { $0.contains("node a cannot serve") } }
         faulty.set { $0.isAway = false }
         #expect(await eventually { await problem(node.server) == nil })

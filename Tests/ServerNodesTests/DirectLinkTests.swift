@@ -9,7 +9,7 @@ import WebSockets
 @testable import Trebuchet
 
 /// Nodes that reach each other without their engine.
-@Suite(.timeLimit(.minutes(1))) struct DirectLinkTests {
+@Suite(.timeLimit(.minutes(5))) struct DirectLinkTests {
     @Test("what nodes send each other goes over links between them, as soon as there are any")
     func direct() async throws {
         let engine = MemoryEngine()

@@ -8,7 +8,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// Strangers at the address where nodes reach each other, who prove nothing.
-@Suite(.timeLimit(.minutes(2))) struct DirectStrangersTests {
+@Suite(.timeLimit(.minutes(5))) struct DirectStrangersTests {
     /// A stranger's connection: a handshake, and most of one message.
     private static func halfMessage(to port: Int, bytes: Int) -> Int32 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

@@ -5,12 +5,12 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// What clients send over a connection to a node that is stopped in order, and that has sent them away.
-@Suite(.timeLimit(.minutes(1))) struct DrainedNodeTests {
-    /// Longer than any machine takes here: clients may go on for a part of it.
+/// Calls and streams over a connection that a stopping node drains.
+@Suite(.timeLimit(.minutes(5))) struct DrainedNodeTests {
+    /// Long enough for busy machines: calls are made for a fifth of it.
     private static let drain = Duration.seconds(200)
 
-    /// Runs `body` with a client whose node has sent it away, and has its pong, and does not close its connection yet.
+    /// Runs `body` with a client that has answered the ping of its draining node, which does not close the connection yet.
     private func withDrained(_ body: (_ client: TextClient, _ nodes: [Node]) async throws -> Void) async throws {
         try await withNodes(["a", "b"]) { nodes in
             let client = try await nodes[0].textClient()
@@ -53,7 +53,7 @@ import TrebuchetCluster
             #expect(Set(client.starts.map(\.callID)) == ["1", "2", "3"])
             #expect(Set(ends().map(\.streamID)) == Set(client.starts.map(\.streamID) + ["s9"]))
             #expect(client.messages.allSatisfy { $0.error.isEmpty })
-            // What happens meanwhile comes with the next connection.
+            // Events in between arrive over the next connection.
             let next = try await nodes[1].textClient()
             for number in 1...2 { next.call("\(number)", name, "add(_:)", [1]) }
             #expect(await eventually { next.answers("2").count == 1 })
@@ -66,7 +66,7 @@ import TrebuchetCluster
 }
 
 extension Node {
-    /// Whether the pong has come of each client that was sent away.
+    /// A Boolean value that indicates whether the pong of a draining connection has arrived.
     fileprivate var hasHeard: Bool {
         get async {
             for shard in server.shards where await shard.reactor.perform({ shard.lastLateMessage > 0 }) { return true }

@@ -6,7 +6,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// Streams that come back to an actor whose log was folded meanwhile.
-@Suite(.timeLimit(.minutes(2))) struct FoldedLogTests {
+@Suite(.timeLimit(.minutes(5))) struct FoldedLogTests {
     private func sign(_ name: String, _ count: Int, through client: TextClient, from first: Int) async {
         // Not more at once than may be under way.
         for start in stride(from: 0, to: count, by: 500) {

@@ -7,7 +7,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// Answers that wait for streams: how many, how long, whose.
-@Suite(.timeLimit(.minutes(1))) struct HeldAnswersTests {
+@Suite(.timeLimit(.minutes(5))) struct HeldAnswersTests {
     /// A client of the first node observes some of the second one's, and none of that comes any more.
     private func withSilent(_ body: (_ client: TextClient, _ names: [String], _ nodes: [Node]) async throws -> Void)
         async throws

@@ -8,7 +8,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// Actors of a cluster whose states are larger than an entry of their engine.
-@Suite(.timeLimit(.minutes(1))) struct LargeActorTests {
+@Suite(.timeLimit(.minutes(5))) struct LargeActorTests {
     @Test("a state may grow beyond what an engine takes at once, and its next owner has all of it")
     func grows() async throws {
         try await withNodes(["a", "b"]) { nodes in

@@ -8,7 +8,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// Nodes that lose what they have for each other: both hear of it, and go on.
-@Suite(.timeLimit(.minutes(2))) struct LostLinesTests {
+@Suite(.timeLimit(.minutes(5))) struct LostLinesTests {
     /// - Parameter index: of the node that uses the engine through `way`. The second one owns `name`.
     private func withTwo(
         faultyAt index: Int, _ body: (_ nodes: [Node], _ way: FaultyEngine, _ name: String) async throws -> Void

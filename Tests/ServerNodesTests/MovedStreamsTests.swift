@@ -6,7 +6,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// Streams whose actors go to another node.
-@Suite(.timeLimit(.minutes(1))) struct MovedStreamsTests {
+@Suite(.timeLimit(.minutes(5))) struct MovedStreamsTests {
     @Test("a stream that its client took up again through another node goes on with each version when its owner dies")
     func resumed() async throws {
         try await withNodes(["a", "b"]) { nodes in

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetCluster
 
 /// Actors of several nodes in one process, with an engine in memory.
-@Suite(.timeLimit(.minutes(1))) struct NodeCallsTests {
+@Suite(.timeLimit(.minutes(5))) struct NodeCallsTests {
     @Test("calls through one node reach actors of all")
     func calls() async throws {
         try await withNodes(["a", "b", "c"]) { nodes in

@@ -8,7 +8,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// What waits for another node.
-@Suite(.timeLimit(.minutes(1))) struct NodeExchangeTests {
+@Suite(.timeLimit(.minutes(5))) struct NodeExchangeTests {
     @Test("when too much waits for a node those lines end for which the most does, and the others go on")
     func overflow() async throws {
         let gate = FaultyEngine(MemoryEngine())

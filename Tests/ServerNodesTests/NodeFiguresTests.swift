@@ -8,7 +8,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// What each of several nodes counts, and shows of whose their slots are.
-@Suite(.timeLimit(.minutes(1))) struct NodeFiguresTests {
+@Suite(.timeLimit(.minutes(5))) struct NodeFiguresTests {
     @Test("a client counts at its node alone, and what it is sent counts once, wherever the actors are")
     func counts() async throws {
         try await withNodes(["a", "b"]) { nodes in

@@ -8,7 +8,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// What clients can make a node hold.
-@Suite(.timeLimit(.minutes(1))) struct NodeLimitsTests {
+@Suite(.timeLimit(.minutes(5))) struct NodeLimitsTests {
     @Test("nothing is kept of a name that is longer than one may be, and it is not said again")
     func longNames() async throws {
         try await withNodes(["a", "b"]) { nodes in

@@ -8,7 +8,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 /// Nodes that come, go and die while clients call.
-@Suite(.timeLimit(.minutes(1))) struct NodeLossTests {
+@Suite(.timeLimit(.minutes(5))) struct NodeLossTests {
     @Test("streams go on at the next owner when a node dies, and calls wait for it")
     func killed() async throws {
         try await withNodes(["a", "b"]) { nodes in

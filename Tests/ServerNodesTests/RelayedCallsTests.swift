@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetCluster
 
 /// Calls that one node carries to another, whatever their client calls them.
-@Suite(.timeLimit(.minutes(1))) struct RelayedCallsTests {
+@Suite(.timeLimit(.minutes(5))) struct RelayedCallsTests {
     @Test("a call under the callID of one that was cancelled gets its own answer", arguments: [0, 1])
     func callIDAgain(node: Int) async throws {
         try await withNodes(["a", "b"]) { nodes in

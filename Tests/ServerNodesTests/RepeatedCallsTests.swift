@@ -8,7 +8,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// `@Idempotent` calls that are asked for again, of actors whose owner lives.
-@Suite(.timeLimit(.minutes(1))) struct RepeatedCallsTests {
+@Suite(.timeLimit(.minutes(5))) struct RepeatedCallsTests {
     private static var shortMemory: ServerLimits {
         var limits = ServerLimits()
         limits.answerTime = .milliseconds(100)

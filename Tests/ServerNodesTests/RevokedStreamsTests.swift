@@ -8,7 +8,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// Connections whose rights are taken away while what they ask of other nodes is under way.
-@Suite(.timeLimit(.minutes(1))) struct RevokedStreamsTests {
+@Suite(.timeLimit(.minutes(5))) struct RevokedStreamsTests {
     /// With three nodes: the client is at the first, the second uses the engine through `way`.
     private func withRevoked(
         _ body: (_ client: TextClient, _ nodes: [Node], _ way: FaultyEngine, _ revoke: () -> Void) async throws -> Void

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetCluster
 
 /// Rules of nodes: what a client asks of an actor that lives elsewhere is under those of both.
-@Suite(.timeLimit(.minutes(1))) struct RulesOfNodesTests {
+@Suite(.timeLimit(.minutes(5))) struct RulesOfNodesTests {
     private static let allowed = ""
     private static let refused = "unauthenticated"
 

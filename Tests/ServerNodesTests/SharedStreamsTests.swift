@@ -7,7 +7,7 @@ import TrebuchetCluster
 @testable import Trebuchet
 
 /// Streams that a node takes once for all of its clients. One after the other: each node of a test has work as long as it is there.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct SharedStreamsTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct SharedStreamsTests {
     private static let streams = ["observeSteps", "observeCells", "observeMarks"]
 
     /// Changes what a stream shows.

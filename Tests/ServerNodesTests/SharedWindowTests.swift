@@ -9,7 +9,7 @@ import TrebuchetCluster
 
 /// How much of shared streams is on its way to a node, and what waits for that. One after the other: each node of a test has work as
 /// long as it is there.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct SharedWindowTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct SharedWindowTests {
     /// Runs `body` with a node that owns all, one of its boards, which is there, a client of its own, and one that takes streams from it.
     private func withTaker(
         _ body: (_ owner: Node, _ taker: Taker, _ name: String, _ own: TextClient) async throws -> Void

@@ -6,7 +6,7 @@ import Testing
 @testable import TrebuchetActors
 
 /// What is written for actors that have a log each.
-@Suite(.timeLimit(.minutes(1))) struct StateWriterTests {
+@Suite(.timeLimit(.minutes(5))) struct StateWriterTests {
     /// Takes what it is given, once it may.
     private final class Logs: PartitionedStore {
         private let contents = Mutex<(isOpen: Bool, writes: [[StateWrite]])>((false, []))

@@ -9,7 +9,7 @@ import TrebuchetCluster
 @testable import TrebuchetActors
 
 /// Calls that are part of a trace, as their messages say it, and over several nodes.
-@Suite(.timeLimit(.minutes(1))) struct TracedCallsTests {
+@Suite(.timeLimit(.minutes(5))) struct TracedCallsTests {
     private static let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 

@@ -10,7 +10,7 @@ import TrebuchetCluster
 @testable import TrebuchetServices
 
 /// Collections of several nodes in one process, with an engine in memory.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct CollectionNodesTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionNodesTests {
     @Test("what is written through two nodes all see, in one order, whichever node has the collection")
     func throughBoth() async throws {
         try await withServices(["a", "b"]) { nodes in
@@ -94,10 +94,10 @@ import TrebuchetCluster
             }
             let shared = try #require(first.wrappedValue.document("shared"))
             #expect(shared.fields["count"] == .integer(Int64(all.count)))
-            // A write is a create or an increment; each has a number of its own.
-            #expect(shared.revision <= 1 + 2 * all.count)
+            // Each write has a number of its own, and the next owner continues behind the last one.
             let page = try await App(nodes[0]).collection(collection).get(CollectionQuery())
-            #expect(page.documents.map(\.revision).max() == 1 + 2 * all.count)
+            let revisions = page.documents.map(\.revision)
+            #expect(Set(revisions).count == revisions.count && revisions.max() == shared.revision)
             let owner = try #require(nodes[..<2].first { $0.node.owns("collections/\(collection)") })
             #expect(owner.collections.collectionCount == 1 && nodes[2].collections.collectionCount == 0)
         }
@@ -183,7 +183,7 @@ import TrebuchetCluster
             let second = try await collection.commit([.add("2")], from: secrets[2], at: 1)
             let first = try await collection.commit([.add("1")], from: secrets[1], at: 1)
             #expect(first.map(\.error) == [nil] && second.map(\.error) == [nil])
-            #expect(first.map(\.revision) == [2] && second.map(\.revision) == [3])
+            #expect(first.map(\.revision) == [2] && second[0].revision > 2)
             #expect(try await collection.get(CollectionQuery()).documents.map(\.id) == ["0", "1", "2"])
         }
     }
@@ -221,8 +221,8 @@ import TrebuchetCluster
             let outcomes = try await collection.commit(
                 [.add("1"), .add("2")], from: "a client of ada's, \(name)", at: 1)
             #expect(outcomes.map(\.error) == [nil, nil], "\(name)")
-            // The owner that could not keep a number does not give it again, the next one does.
-            #expect([[1, 2], [1, 3]].contains(outcomes.map(\.revision)), "\(name)")
+            // Neither the owner that could not keep a number gives it again nor the next one.
+            #expect(outcomes[0].revision == 1 && outcomes[1].revision > 2, "\(name)")
         }
         #expect(second.collections.collectionCount > 0)
         try await second.node.kill()

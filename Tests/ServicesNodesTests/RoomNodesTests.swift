@@ -10,7 +10,7 @@ import TrebuchetCluster
 @testable import TrebuchetServices
 
 /// Rooms and topics of several nodes in one process, with an engine in memory.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct RoomNodesTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct RoomNodesTests {
     @Test("clients of two nodes see each other and what each changes, whichever node has the room")
     func presence() async throws {
         try await withServices(["a", "b"]) { nodes in

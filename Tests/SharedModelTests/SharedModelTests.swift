@@ -17,7 +17,7 @@ private struct Elsewhere: ClientTransport {
 }
 
 /// The module `SharedModel` was compiled against the client's module alone.
-@Suite(.timeLimit(.minutes(1))) struct SharedModelTests {
+@Suite(.timeLimit(.minutes(5))) struct SharedModelTests {
     private func withAuction(_ body: (TrebuchetClient, Auction) async throws -> Void) async throws {
         let server = TrebuchetServer(transport: .webSocket(port: 0))
         await server.expose(Auction(actorSystem: server.actorSystem), as: "auction")

@@ -4,7 +4,7 @@ import Testing
 @testable import SharedState
 
 /// Files that others write to at bad moments.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ContestedFileTests {
     private let file = URL(fileURLWithPath: "/contested/count.json")
 

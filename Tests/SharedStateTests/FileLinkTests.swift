@@ -4,7 +4,7 @@ import Testing
 @testable import SharedState
 
 /// Files behind links, in folders that become others, and with long names.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FileLinkTests {
     private let manager = FileManager.default
 

@@ -2,7 +2,7 @@ import Foundation
 import SharedState
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FileStorageTests {
     private struct Settings: Codable, Equatable, Sendable {
         var name = "Blob"

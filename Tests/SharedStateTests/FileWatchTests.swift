@@ -3,7 +3,7 @@ import SharedState
 import Testing
 
 /// Files that others write to while their values are shared.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FileWatchTests {
     private let file = FileManager.default.temporaryDirectory
         .appendingPathComponent("FileWatchTests-\(UUID())")

@@ -8,7 +8,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite(.timeLimit(.minutes(1))) struct FolderLockTests {
+@Suite(.timeLimit(.minutes(5))) struct FolderLockTests {
     private let folder = NSTemporaryDirectory() + "folder-lock-\(UUID())"
 
     @Test("a folder has one owner at a time, also within a process; it is made, and its lock is its user's alone")

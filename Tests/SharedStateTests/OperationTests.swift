@@ -35,7 +35,7 @@ final class Work: Sendable {
 }
 
 @MainActor
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct OperationTests {
     private let account = Shared(value: Account())
     private let events = Note<String>()

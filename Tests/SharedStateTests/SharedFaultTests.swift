@@ -3,7 +3,7 @@ import Observation
 import SharedState
 import Testing
 
-@Suite("Shared values, at their edges", .timeLimit(.minutes(1)))
+@Suite("Shared values, at their edges", .timeLimit(.minutes(5)))
 struct SharedFaultTests {
     private let store = SharedStore()
 

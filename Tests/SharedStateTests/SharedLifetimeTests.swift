@@ -3,7 +3,7 @@ import Testing
 
 @testable import SharedState
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SharedLifetimeTests {
     private struct Pair: Sendable {
         var left = 0

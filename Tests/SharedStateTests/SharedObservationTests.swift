@@ -2,7 +2,7 @@ import Observation
 import SharedState
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SharedObservationTests {
     private let store = SharedStore()
 

@@ -2,7 +2,7 @@ import Foundation
 import SharedState
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SharedStoreTests {
     /// Code of an app that knows nothing of stores.
     private struct Counter: Sendable {

@@ -5,7 +5,7 @@ extension SharedReaderKey where Self == InMemoryKey<Int>.Default {
     fileprivate static var count: Self { Self[.inMemory("count"), default: 7] }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SharedTests {
     private struct Profile: Equatable, Sendable {
         var name = "Blob"

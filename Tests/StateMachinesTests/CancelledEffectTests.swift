@@ -4,7 +4,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("An effect that is cancelled", .timeLimit(.minutes(2)))
+@Suite("An effect that is cancelled", .timeLimit(.minutes(5)))
 struct CancelledEffectTests {
     /// Sees what an effect sends, when that is on its way to the main actor already.
     private final class Passage: Sendable {

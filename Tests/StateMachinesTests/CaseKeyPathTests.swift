@@ -36,6 +36,17 @@ struct CaseKeyPathTests {
         #expect(Shape.nested(.nothing).is(\.nested.nothing))
     }
 
+    @Test("lead into a result, and to its error")
+    func result() {
+        struct Failure: Error, Equatable {}
+        typealias Answer = Result<Int, Failure>
+        let path = AnyCasePath<Answer, Int>(\.success)
+        #expect(path.extract(.success(1)) == 1 && path.extract(.failure(Failure())) == nil)
+        #expect(path.embed(2) == .success(2))
+        #expect(Answer.failure(Failure())[case: \.failure] == Failure())
+        #expect(Answer.success(1).is(\.success))
+    }
+
     @Test("tell an optional payload that is nil from another case")
     func optionalPayload() {
         let value = Maybe<Int>.number(nil)

@@ -3,7 +3,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("Machines that are composed", .timeLimit(.minutes(2)))
+@Suite("Machines that are composed", .timeLimit(.minutes(5)))
 struct ComposedMachineTests {
     private func screen() -> TestStoreOf<TallyScreen> {
         TestStore(initialState: TallyScreen.State()) {

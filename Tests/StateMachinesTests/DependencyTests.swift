@@ -33,7 +33,7 @@ extension DependencyValues {
 }
 
 @MainActor
-@Suite("Dependencies", .timeLimit(.minutes(2)))
+@Suite("Dependencies", .timeLimit(.minutes(5)))
 struct DependencyTests {
     struct Feature: Reducer {
         @Dependency(\.clock) var clock

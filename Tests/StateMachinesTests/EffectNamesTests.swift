@@ -4,7 +4,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("Effects by the names that users know", .timeLimit(.minutes(2)))
+@Suite("Effects by the names that users know", .timeLimit(.minutes(5)))
 struct EffectNamesTests {
     private func store(
         _ clock: TestClock, _ effect: @escaping @Sendable (Effect<Int>) -> Effect<Int>

@@ -3,7 +3,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("A part of an effect", .timeLimit(.minutes(2)))
+@Suite("A part of an effect", .timeLimit(.minutes(5)))
 struct EffectPartTests {
     /// An effect that leaves a task behind, which runs a part.
     private func leaving(_ log: Recorder, after gate: Latch) -> StoreOf<Reduce<Int, Int>> {

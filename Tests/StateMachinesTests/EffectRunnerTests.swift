@@ -1,7 +1,7 @@
 import StateMachines
 import Testing
 
-@Suite("The methods that run effects", .timeLimit(.minutes(2)))
+@Suite("The methods that run effects", .timeLimit(.minutes(5)))
 struct EffectRunnerTests {
     private func results(of effect: Scripted.IOEffect) async -> [String] {
         let host = MachineHost(initialState: Scripted.State()) { Scripted() }

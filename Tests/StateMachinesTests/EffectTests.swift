@@ -2,7 +2,7 @@ import Testing
 
 @testable import StateMachines
 
-@Suite("Effects", .timeLimit(.minutes(2)))
+@Suite("Effects", .timeLimit(.minutes(5)))
 struct EffectTests {
     struct Failure: Error {}
 

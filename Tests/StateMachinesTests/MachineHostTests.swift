@@ -2,7 +2,7 @@ import Testing
 
 @testable import StateMachines
 
-@Suite("A host", .timeLimit(.minutes(2)))
+@Suite("A host", .timeLimit(.minutes(5)))
 struct MachineHostTests {
     struct Feature: Reducer {
         struct State: Equatable { var count = 0 }

@@ -86,7 +86,7 @@ struct Table: Reducer {
 }
 
 @MainActor
-@Suite("Reducers by the names that users know", .timeLimit(.minutes(2)))
+@Suite("Reducers by the names that users know", .timeLimit(.minutes(5)))
 struct ReducerNamesTests {
     @Test("a child that is a case of the state runs while it is there, and its effects end with it")
     func ifCaseLet() async {
@@ -193,6 +193,27 @@ struct ReducerNamesTests {
         #expect(store.state == 3)
     }
 
+    @Test("a part that cannot be compared has changed when a closure says so")
+    func removeDuplicates() {
+        struct Reading { var value: Double }
+        let changes = Recorder()
+        let store = Store(initialState: 0) {
+            Reduce<Int, Int> { state, action in
+                state = action
+                return .none
+            }
+            .onChange(of: { Reading(value: Double($0)) }, removeDuplicates: { abs($0.value - $1.value) < 2 }) {
+                old, new in
+                Reduce { _, _ in
+                    changes.note("\(old.value) \(new.value)")
+                    return .none
+                }
+            }
+        }
+        for number in [1, 3, 4, 9] { store.send(number) }
+        #expect(changes.entries == ["1.0 3.0", "4.0 9.0"])
+    }
+
     @Test("a builder takes loops, and reducers whose type is not known")
     func builder() {
         let store = Store(initialState: 1) { Adders() }
@@ -221,7 +242,7 @@ private struct Adders: Reducer {
 }
 
 @MainActor
-@Suite("A test store by the names that users know", .timeLimit(.minutes(2)))
+@Suite("A test store by the names that users know", .timeLimit(.minutes(5)))
 struct TestStoreNamesTests {
     typealias Feature = TestStoreTests.Feature
 

@@ -3,7 +3,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("Reducers", .timeLimit(.minutes(2)))
+@Suite("Reducers", .timeLimit(.minutes(5)))
 struct ReducerTests {
     @Reducer
     struct Counter {

@@ -4,7 +4,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("Dependencies that most features have", .timeLimit(.minutes(2)))
+@Suite("Dependencies that most features have", .timeLimit(.minutes(5)))
 struct StandardDependencyTests {
     private struct Feature: Reducer {
         @Dependency(\.date) var date
@@ -119,7 +119,7 @@ struct StandardDependencyTests {
     }
 }
 
-@Suite("Clocks for tests", .timeLimit(.minutes(2)))
+@Suite("Clocks for tests", .timeLimit(.minutes(5)))
 struct ClockTests {
     @Test("a test clock wakes those whose time has come, in the order of their times")
     func order() async {

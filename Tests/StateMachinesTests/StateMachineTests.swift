@@ -55,7 +55,7 @@ struct Search: StateMachine {
     }
 }
 
-@Suite("A state machine", .timeLimit(.minutes(2)))
+@Suite("A state machine", .timeLimit(.minutes(5)))
 struct StateMachineTests {
     @Test(
         "is a table of pure transitions",

@@ -5,7 +5,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("The task of an action", .timeLimit(.minutes(2)))
+@Suite("The task of an action", .timeLimit(.minutes(5)))
 struct StoreTaskTests {
     private typealias Lists = StoreOf<Reduce<[Int], Int>>
 

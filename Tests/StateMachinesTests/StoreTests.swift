@@ -5,7 +5,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("A store", .timeLimit(.minutes(2)))
+@Suite("A store", .timeLimit(.minutes(5)))
 struct StoreTests {
     @Reducer
     struct Feature {

@@ -3,7 +3,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("A test store, at its edges", .timeLimit(.minutes(2)))
+@Suite("A test store, at its edges", .timeLimit(.minutes(5)))
 struct TestStoreFaultTests {
     struct Feature: Reducer {
         struct State: Equatable {
@@ -95,6 +95,31 @@ struct TestStoreFaultTests {
         }
         #expect(reports.count == 1)
         #expect(time < .seconds(1))
+    }
+
+    @Test("names an action that has no name")
+    func unnamedAction() async {
+        let reports = await issues {
+            let store = TestStore(initialState: 0) {
+                Reduce<Int, Void> { state, _ in
+                    state += 1
+                    return .none
+                }
+            }
+            await store.send(()) { $0 = 2 }
+        }
+        #expect(reports.first?.hasPrefix("The action did not change the state as expected:") == true)
+    }
+
+    @Test("reports what the test has left open where the test ended, and not where the store was made")
+    func place() async {
+        let last = #line + 3
+        await withKnownIssue {
+            let store = store()
+            await store.send(.load)
+        } matching: { issue in
+            issue.sourceLocation?.line == last
+        }
     }
 
     @Test("reports an action that an effect sends while it goes")

@@ -3,7 +3,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("A test store", .timeLimit(.minutes(2)))
+@Suite("A test store", .timeLimit(.minutes(5)))
 struct TestStoreTests {
     struct Feature: Reducer {
         struct Item: Equatable {

@@ -26,7 +26,7 @@ final class StoreInXCTest: XCTestCase {
     }
 }
 
-@Suite("A test store inside of an XCTestCase", .timeLimit(.minutes(2)))
+@Suite("A test store inside of an XCTestCase", .timeLimit(.minutes(5)))
 struct XCTestReportTests {
     private func runInXCTest(expecting count: Int) async throws -> ChildProcess.Outcome {
         let test = "StateMachinesTests.StoreInXCTest/testCounter"

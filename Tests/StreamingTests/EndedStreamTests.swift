@@ -10,7 +10,7 @@ import WebSockets
 @testable import TrebuchetClient
 
 /// Streams that end while others of their connection are looked at, and updates from more than one thread.
-@Suite(.timeLimit(.minutes(1)), .serialized) struct EndedStreamTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct EndedStreamTests {
     private static let reactor = FanOutRig.newReactor()
     private var reactor: Reactor { Self.reactor }
 

@@ -8,7 +8,7 @@ import TrebuchetTesting
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-@Suite(.timeLimit(.minutes(1)), .serialized) struct FanOutSliceTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct FanOutSliceTests {
     /// Many subscribers who take their time, and somebody else who comes in each turn.
     ///
     /// `@unchecked Sendable`: made and used on its reactor alone.

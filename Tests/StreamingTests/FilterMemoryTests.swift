@@ -10,7 +10,7 @@ import TrebuchetWire
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-@Suite(.timeLimit(.minutes(1)), .serialized) struct FilterMemoryTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct FilterMemoryTests {
     private static let reactor = FanOutRig.newReactor()
     private var reactor: Reactor { Self.reactor }
 

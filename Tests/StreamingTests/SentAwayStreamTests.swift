@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetClient
 
 /// Streams of a client that is sent away just when it has come.
-@Suite(.timeLimit(.minutes(1))) struct SentAwayStreamTests {
+@Suite(.timeLimit(.minutes(5))) struct SentAwayStreamTests {
     /// What a server says that goes, to a client that takes up its stream before it knows.
     private static let farewell = #"{"type":"goAway","payload":{"reason":"draining","reconnectAfterMilliseconds":0}}"#
     private static let refusal =

@@ -7,7 +7,7 @@ import TrebuchetWire
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-@Suite(.timeLimit(.minutes(1))) struct StateSourceTests {
+@Suite(.timeLimit(.minutes(5))) struct StateSourceTests {
     @Test("a broadcaster whose last subscriber has gone is not attached any more, also when it was detached first")
     func lateAttach() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]

@@ -6,7 +6,7 @@ import Testing
 @testable import TrebuchetActors
 
 /// What those are told and what is counted of versions on their way.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ToldDeliveriesTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct ToldDeliveriesTests {
     private static let reactor = FanOutRig.newReactor()
 
     private final class Listener: ServerListener {

@@ -6,7 +6,7 @@ import Testing
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-@Suite(.timeLimit(.minutes(1))) struct VersionMemoryTests {
+@Suite(.timeLimit(.minutes(5))) struct VersionMemoryTests {
     private static let reactor = FanOutRig.newReactor()
     private var reactor: Reactor { Self.reactor }
 

@@ -2,7 +2,7 @@
 ///
 /// - Returns: false when it did not hold within `limit`.
 package func eventually(
-    within limit: Duration = .seconds(40), isolation: isolated (any Actor)? = #isolation,
+    within limit: Duration = .seconds(120), isolation: isolated (any Actor)? = #isolation,
     _ condition: () async throws -> Bool
 ) async rethrows -> Bool {
     let deadline = ContinuousClock.now + limit

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The manifest as it is where our sockets do not compile, read as SwiftPM does.
-@Suite(.timeLimit(.minutes(2))) struct PortableManifestTests {
+@Suite(.timeLimit(.minutes(5))) struct PortableManifestTests {
     /// As much of `swift package dump-package` as is asked for.
     private struct Dump: Decodable {
         struct Target: Decodable {

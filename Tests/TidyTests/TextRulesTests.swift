@@ -100,7 +100,7 @@ struct TextRulesTests {
         "a test needs a sentence for a name",
         arguments: [
             ("@Test func a() {}", true),
-            ("@Test(.timeLimit(.minutes(1))) func a() {}", true),
+            ("@Test(.timeLimit(.minutes(5))) func a() {}", true),
             ("@Test(\"word\") func a() {}", true),
             ("@Test(\"\") func a() {}", true),
             ("@Test(\"one thing holds\") func a() {}", false),

@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetCLI
 
 /// `trebuchet admin` as a user runs it, with a server in a process of its own.
-@Suite(.timeLimit(.minutes(1))) struct AdminCommandTests {
+@Suite(.timeLimit(.minutes(5))) struct AdminCommandTests {
     /// A server with its data in a folder of the test.
     private final class Bench {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID())").path

@@ -7,7 +7,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// The actor that `trebuchet bench transfers` calls, and what that command prints.
-@Suite(.timeLimit(.minutes(2))) struct BankTests {
+@Suite(.timeLimit(.minutes(5))) struct BankTests {
     private func withBank(_ body: (Bank) async throws -> Void) async throws {
         try await withTestServer { server in
             await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")

@@ -4,7 +4,7 @@ import Testing
 import TrebuchetTesting
 
 /// What Docs/Services.md has its reader type, in its order and by its words: a shell reads each line.
-@Suite(.timeLimit(.minutes(2))) struct ChatPageTests {
+@Suite(.timeLimit(.minutes(5))) struct ChatPageTests {
     /// The lines of the part that begins with one heading and ends at another, each with what the page says that comes of it.
     private static func commands() throws -> [(line: String, comment: String)] {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -4,7 +4,7 @@ import Testing
 import TrebuchetTesting
 
 /// The commands of collections, as processes of their own.
-@Suite(.timeLimit(.minutes(1))) struct CollectionCommandTests {
+@Suite(.timeLimit(.minutes(5))) struct CollectionCommandTests {
     private func run(_ server: ServeProcess, _ command: String, _ arguments: [String]) async throws -> (
         status: Int32, output: String
     ) {

@@ -12,7 +12,7 @@ private final class Deaf: WebSocketHandler {
 }
 
 /// The executable as a user runs it.
-@Suite(.timeLimit(.minutes(1))) struct CommandTests {
+@Suite(.timeLimit(.minutes(5))) struct CommandTests {
     private func trebuchet(_ arguments: String...) async throws -> ChildProcess.Outcome {
         try await ChildProcess(ServeProcess.tool, arguments, error: .captured).finish()
     }
@@ -74,9 +74,10 @@ private final class Deaf: WebSocketHandler {
             error: .captured)
         #expect(await observer.nextLine() == #"{"count":0}"#)
         // The first of these may come before `head` has gone.
+        let url = server.url
         let changes = Task {
             while !Task.isCancelled {
-                _ = try await trebuchet("call", "--url", server.url, "counter", "increment()")
+                _ = try await trebuchet("call", "--url", url, "counter", "increment()")
             }
         }
         let outcome = await observer.finish()

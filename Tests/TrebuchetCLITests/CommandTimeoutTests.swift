@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetServices
 
 /// Every command that asks a server ends, with status 1 and a reason, when the server says nothing or no.
-@Suite(.timeLimit(.minutes(2))) struct CommandTimeoutTests {
+@Suite(.timeLimit(.minutes(5))) struct CommandTimeoutTests {
     /// Takes connections, and never says anything: the system completes them, and nothing accepts.
     private final class SilentListener: Sendable {
         let address: String
@@ -21,7 +21,8 @@ import TrebuchetServices
                 try Self.bind(descriptor, &name)
                 address = path
             } else {
-                descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+                let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+                self.descriptor = descriptor
                 var name = sockaddr_in()
                 name.sin_family = sa_family_t(AF_INET)
                 name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -111,13 +112,11 @@ import TrebuchetServices
     func refused(command: [String]) async throws {
         var access = AccessPolicy.open
         access.identifiesCallers = true
+        access.authorize = { _, _, _ in false }
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access, log: { _ in })
-        server.authorize { _, _, _ in false }
         let address = try await server.start()
         let done = try await run(command + ["--url", "ws://\(address)", "--timeout", "3"])
         await server.shutdown(drain: .zero)
-        // Nobody is signed in there, as without a server.
-        if command == ["sign-out"] { return #expect(done.status == 0) }
         #expect(done.status == 1 && !done.error.isEmpty, "\(done)")
     }
 }

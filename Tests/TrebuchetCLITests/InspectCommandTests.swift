@@ -7,7 +7,7 @@ import Testing
 @testable import TrebuchetCLI
 
 /// `serve --inspector`, and `inspect` and `top` that ask it.
-@Suite(.timeLimit(.minutes(2))) struct InspectCommandTests {
+@Suite(.timeLimit(.minutes(5))) struct InspectCommandTests {
     private struct DidNotStart: Error {}
 
     /// A server, and the links that it has printed.

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A server as its operators see it: its log, its numbers, how it ends.
-@Suite(.timeLimit(.minutes(2))) struct OperatorTests {
+@Suite(.timeLimit(.minutes(5))) struct OperatorTests {
     /// `serve` with an address for operators, whose output and log come together.
     private final class Server {
         struct DidNotStart: Error {}

@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// The actor that `trebuchet bench rpc --call` calls.
-@Suite(.timeLimit(.minutes(2))) struct OrdersTests {
+@Suite(.timeLimit(.minutes(5))) struct OrdersTests {
     @Test("an order is added up, with @Wire and without it alike")
     func orders() async throws {
         try await withTestServer { server in

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What `trebuchet serve` serves over HTTP, asked for by a client that is none of ours.
-@Suite(.timeLimit(.minutes(2))) struct PageCommandTests {
+@Suite(.timeLimit(.minutes(5))) struct PageCommandTests {
     /// Answers of one server to several requests over one connection: status, type and size of each, or what `-w` says.
     private func curl(_ url: String, _ paths: [String], _ more: [String] = []) async throws -> [String] {
         let site = url.replacing("ws", with: "http", maxReplacements: 1)

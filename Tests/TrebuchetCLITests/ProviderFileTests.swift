@@ -6,7 +6,7 @@ import TrebuchetServices
 @testable import TrebuchetCLI
 
 /// The file of `serve --oidc`.
-@Suite(.timeLimit(.minutes(1))) struct ProviderFileTests {
+@Suite(.timeLimit(.minutes(5))) struct ProviderFileTests {
     @Test("a file names providers that are known, and others by their parts")
     func good() throws {
         let text = """

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The commands of rooms and topics, as processes of their own.
-@Suite(.timeLimit(.minutes(1))) struct RoomCommandTests {
+@Suite(.timeLimit(.minutes(5))) struct RoomCommandTests {
     @Test("two processes see each other come and go, and one receives what a third publishes")
     func rooms() async throws {
         let server = try await ServeProcess(arguments: ["--services", "rooms"])

@@ -4,7 +4,7 @@ import Testing
 import TrebuchetServices
 
 /// Rules from a file, with the executable as a user runs it.
-@Suite(.timeLimit(.minutes(1))) struct RulesCommandTests {
+@Suite(.timeLimit(.minutes(5))) struct RulesCommandTests {
     private final class Folder {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID())").path
 

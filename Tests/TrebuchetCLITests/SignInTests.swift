@@ -5,7 +5,7 @@ import Testing
 @testable import TrebuchetCLI
 
 /// `sign-in` as a user runs it, with a server and clients in processes of their own.
-@Suite(.timeLimit(.minutes(1))) struct SignInTests {
+@Suite(.timeLimit(.minutes(5))) struct SignInTests {
     /// Runs the tool with a folder for its state.
     private func trebuchet(_ folder: String, _ arguments: String...) async throws -> ChildProcess.Outcome {
         try await ChildProcess(

@@ -13,7 +13,7 @@ distributed actor Doorman {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct TokenTests {
+@Suite(.timeLimit(.minutes(5))) struct TokenTests {
     private func run(_ environment: [String] = [], _ arguments: String...) async throws -> ChildProcess.Outcome {
         try await ChildProcess(
             "/usr/bin/env", ["-u", "TREBUCHET_TOKEN"] + environment + [ServeProcess.tool] + arguments, error: .captured

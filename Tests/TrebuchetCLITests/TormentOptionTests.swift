@@ -3,7 +3,7 @@ import Testing
 import TrebuchetTesting
 
 /// What `scripts/torment` needs of `serve`.
-@Suite(.timeLimit(.minutes(1))) struct TormentOptionTests {
+@Suite(.timeLimit(.minutes(5))) struct TormentOptionTests {
     @Test("serve --torment refuses to listen where strangers are")
     func otherHosts() async throws {
         for host in ["0.0.0.0", "::", "192.0.2.1"] {

@@ -10,7 +10,7 @@ import TrebuchetTesting
 @testable import TrebuchetCLI
 
 /// All services together: a server and its clients in processes of their own, with a bad line between them.
-@Suite(.timeLimit(.minutes(2))) struct TwoClientsTests {
+@Suite(.timeLimit(.minutes(5))) struct TwoClientsTests {
     private static let seeds: ClosedRange<UInt64> =
         ProcessInfo.processInfo.environment["TREBUCHET_LONG_TESTS"] == "1" ? 1...20 : 1...2
 

@@ -5,7 +5,7 @@ import Testing
 @testable import TrebuchetCluster
 
 /// Who waits for the owner of a slot.
-@Suite(.timeLimit(.minutes(1))) struct SlotDirectoryTests {
+@Suite(.timeLimit(.minutes(5))) struct SlotDirectoryTests {
     @Test("who waits hears at once that it is this node")
     func own() async throws {
         let world = MemberWorld()

@@ -1,5 +1,4 @@
 import Glibc
-import Platform
 import Synchronization
 import TestSupport
 import Testing
@@ -61,7 +60,8 @@ struct RedisMemberTests {
         }
     }
 
-    @Test("of a node that is killed the other has all slots within lease and margin, and a directory finds them there")
+    // How soon is shown at a clock that is turned on by hand: ClusterMemberTests.dying.
+    @Test("of a node that is killed the other has all slots when its leases are over, and a directory finds them there")
     func killed() async throws {
         let server = try await RedisServer()
         let (one, two) = (try start("a", server), try start("b", server))
@@ -71,11 +71,8 @@ struct RedisMemberTests {
         #expect(try await two.directory.owner(of: lease.slot) == two.member.node)
 
         await two.kill()
-        let killed = MonotonicClock.now
         #expect(two.member.lease(of: lease.slot) == nil && two.owned.slots.withLock { $0.isEmpty })
         #expect(await eventually { one.member.slotCount == ClusterSlot.count })
-        let passed = Duration.nanoseconds(Int64(MonotonicClock.now - killed))
-        #expect(passed <= Self.settings.leaseDuration + Self.settings.leaseMargin, "\(passed)")
         // It was said to own it until somebody says otherwise.
         #expect(try await one.directory.owner(of: lease.slot) == one.member.node)
         let third = SlotDirectory(try RedisEngine(url: server.url))

@@ -15,7 +15,7 @@ distributed actor Lines {
 
 /// The sessions of an account, its address, and its end.
 @MainActor
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct AccountTests {
     private func withServer(
         limits: AuthLimits = AuthLimits(), _ body: (AuthServer) async throws -> Void

@@ -7,7 +7,7 @@ import TrebuchetServices
 import TrebuchetTesting
 
 /// The example of the guide to an app's tests that signs in and writes documents, and what the guide to the services says of both.
-@Suite(.timeLimit(.minutes(1))) struct AppTestExample {
+@Suite(.timeLimit(.minutes(5))) struct AppTestExample {
     private struct Todo: Codable, Identifiable, Equatable, Sendable { var id: String; var title: String }
 
     private let todoKey = CollectionKey<Todo>("todos")

@@ -6,7 +6,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 /// What somebody might try who is not who he says, or has too much time: each is refused with its own error.
-@Suite(.timeLimit(.minutes(1))) struct AuthAbuseTests {
+@Suite(.timeLimit(.minutes(5))) struct AuthAbuseTests {
     private func withServer(
         limits: AuthLimits = AuthLimits(), _ body: (AuthServer) async throws -> Void
     ) async throws {

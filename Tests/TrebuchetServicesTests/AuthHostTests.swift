@@ -7,7 +7,7 @@ import Testing
 import TrebuchetTesting
 
 /// What somebody can do from his own hosts to those who sign in from others: nothing.
-@Suite(.timeLimit(.minutes(1))) struct AuthHostTests {
+@Suite(.timeLimit(.minutes(5))) struct AuthHostTests {
     private static let owner = "203.0.113.5"
     private static let stranger = "198.51.100.7"
 

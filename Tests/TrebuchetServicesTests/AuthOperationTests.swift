@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 @MainActor
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct AuthOperationTests {
     enum Method: CaseIterable, Sendable { case signInAsGuest, sendMagicCode, verifyMagicCode, signOut }
 

@@ -9,7 +9,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 @MainActor
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct AuthServiceTests {
     private func withServer(
         limits: AuthLimits = AuthLimits(), _ body: (AuthServer) async throws -> Void

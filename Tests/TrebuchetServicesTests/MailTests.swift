@@ -9,7 +9,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-@Suite(.timeLimit(.minutes(1))) struct MailTests {
+@Suite(.timeLimit(.minutes(5))) struct MailTests {
     @Test(
         "addresses are taken, in lower case",
         arguments: [

@@ -8,7 +8,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 /// What the services are called with that gives a right to whoever has it is shown to nobody who looks inside.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct SecretArgumentTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct SecretArgumentTests {
     private static let secret = "a-secret-of-28-bytes-4711-xy"
 
     private final class Calls: ServerListener {

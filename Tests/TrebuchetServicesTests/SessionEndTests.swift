@@ -8,7 +8,7 @@ import TrebuchetTesting
 
 /// What becomes of connections and clients whose session has ended elsewhere.
 @MainActor
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SessionEndTests {
     private func withServer(
         limits: AuthLimits = AuthLimits(), _ body: (AuthServer) async throws -> Void

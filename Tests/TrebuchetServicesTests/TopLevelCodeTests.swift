@@ -37,7 +37,7 @@ import Testing
         ])
     func refused(line: String) async throws {
         let output = try await output(line)
-        #expect(output.contains("error: ") && output.contains("call that in an async function"), "\(output)")
+        #expect(output.contains("error: ") && output.contains("call it in an async function"), "\(output)")
     }
 
     @Test(
@@ -45,7 +45,7 @@ import Testing
         arguments: [
             #"func add() async throws { try await notes.create(Note(id: "1")); try await auth.signOut() }; try await add()"#,
             #"notes.create(Note(id: "1"), onError: { print($0) })"#,
-            #"func tap() { notes.create(Note(id: "1")); auth.signInAsGuest(); channel.publish(Note(id: "1")) }; tap()"#,
+            #"@MainActor func tap() { notes.create(Note(id: "1")); auth.signInAsGuest(); channel.publish(Note(id: "1")) }; tap()"#,
             #"try await notes.create(Note(id: "1"), onAttempt: nil).value"#,
         ])
     func allowed(line: String) async throws {

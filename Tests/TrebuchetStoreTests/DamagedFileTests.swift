@@ -7,7 +7,7 @@ import Trebuchet
 @testable import TrebuchetStore
 
 /// A file that is not as it was left is refused, with an error that names it; it is never taken for an empty one.
-@Suite(.timeLimit(.minutes(1))) struct DamagedFileTests {
+@Suite(.timeLimit(.minutes(5))) struct DamagedFileTests {
     /// A store of 200 entries, closed.
     private func fill(_ path: String) async throws {
         let store = try SQLiteStore(path: path)
@@ -119,10 +119,10 @@ import Trebuchet
         #expect(other.message.contains("another program"))
 
         try await fill(folder.file())
-        try change(folder.file(), "UPDATE schema SET version = 3")
+        try change(folder.file(), "UPDATE schema SET version = 4")
         let newer = try #require(error(opening: folder.file()))
         #expect(newer.code == .newerSchema)
-        #expect(newer.message.contains("schema 3"))
+        #expect(newer.message.contains("schema 4"))
 
         try change(folder.file(), "DROP TABLE schema")
         #expect(error(opening: folder.file())?.code == .damaged)

@@ -25,7 +25,7 @@ private final class Titles: Sendable {
 }
 
 /// A real server is killed with `SIGKILL` while many write.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct KillTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct KillTests {
     @Test("kill -9 under load loses nothing that was acknowledged", arguments: 1...3 as ClosedRange<UInt64>)
     func kill(seed: UInt64) async throws {
         let folder = try TemporaryFolder()

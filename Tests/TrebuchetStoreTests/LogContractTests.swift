@@ -3,7 +3,7 @@ import Trebuchet
 import TrebuchetStore
 
 /// What every store promises of logs.
-@Suite(.timeLimit(.minutes(1))) struct LogContractTests {
+@Suite(.timeLimit(.minutes(5))) struct LogContractTests {
     typealias Kind = StoreContractTests.Kind
 
     private let key = StateKey("n", "a")

@@ -7,7 +7,7 @@ import Trebuchet
 @testable import TrebuchetStore
 
 /// What becomes of logs in the file: older files, damage, and what is let go of.
-@Suite(.timeLimit(.minutes(1))) struct LogFileTests {
+@Suite(.timeLimit(.minutes(5))) struct LogFileTests {
     private let key = StateKey("n", "a")
 
     private func change(_ path: String, _ sql: String) throws {

@@ -4,7 +4,7 @@ import Testing
 import TrebuchetStore
 
 /// Some of the seeds of `scripts/power-cuts`, which has hundreds.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct PowerCutTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct PowerCutTests {
     @Test(
         "after a power cut every batch is whole and in order, and what was acknowledged is there as the store promises",
         arguments: SQLiteStore.Durability.allCases)

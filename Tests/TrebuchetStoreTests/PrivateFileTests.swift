@@ -8,7 +8,7 @@ import TrebuchetCluster
 @testable import TrebuchetStore
 
 /// The files of a store are their owner's alone.
-@Suite(.timeLimit(.minutes(1))) struct PrivateFileTests {
+@Suite(.timeLimit(.minutes(5))) struct PrivateFileTests {
     private func mode(_ path: String) -> mode_t? {
         var status = stat()
         return stat(path, &status) == 0 ? status.st_mode & 0o777 : nil

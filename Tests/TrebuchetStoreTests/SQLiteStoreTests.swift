@@ -7,7 +7,7 @@ import Trebuchet
 
 @testable import TrebuchetStore
 
-@Suite(.timeLimit(.minutes(1))) struct SQLiteStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct SQLiteStoreTests {
     @Test("what was written is there when the file is opened again", arguments: SQLiteStore.Durability.allCases)
     func reopening(durability: SQLiteStore.Durability) async throws {
         let folder = try TemporaryFolder()

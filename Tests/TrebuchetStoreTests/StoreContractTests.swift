@@ -3,7 +3,7 @@ import Trebuchet
 import TrebuchetStore
 
 /// What every store promises.
-@Suite(.timeLimit(.minutes(1))) struct StoreContractTests {
+@Suite(.timeLimit(.minutes(5))) struct StoreContractTests {
     enum Kind: CaseIterable, CustomTestStringConvertible {
         case memory, sqlite
         var testDescription: String { self == .memory ? "MemoryStore" : "SQLiteStore" }

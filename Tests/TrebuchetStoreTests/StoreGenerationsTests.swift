@@ -6,7 +6,7 @@ import TrebuchetActors
 @testable import TrebuchetStore
 
 /// The lives of logs in a file that is opened again, restored, copied or cut off.
-@Suite(.timeLimit(.minutes(1))) struct StoreGenerationsTests {
+@Suite(.timeLimit(.minutes(5))) struct StoreGenerationsTests {
     /// How a file is put back. Nobody has to remove its lock, which is in the wrong in most of these cases.
     enum Restoring: CaseIterable {
         case withLockOfLater, withItsOwnLock, withoutLock, withoutItsLog, overTheFile

@@ -8,7 +8,7 @@ import Trebuchet
 @testable import TrebuchetStore
 
 /// The parts of a store, each by itself.
-@Suite(.timeLimit(.minutes(1))) struct StorePartsTests {
+@Suite(.timeLimit(.minutes(5))) struct StorePartsTests {
     @Test(
         "a checksum is the CRC-32 of namespace, name and value in a row",
         arguments: [

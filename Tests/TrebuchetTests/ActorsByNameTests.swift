@@ -27,7 +27,7 @@ private distributed actor Porter {
 }
 
 /// Actors of a server that call and observe others by name.
-@Suite(.timeLimit(.minutes(1))) struct ActorsByNameTests {
+@Suite(.timeLimit(.minutes(5))) struct ActorsByNameTests {
     private let journal = Journal()
 
     private func expose(_ server: TrebuchetServer) async {

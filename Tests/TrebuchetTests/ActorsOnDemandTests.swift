@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct ActorsOnDemandTests {
+@Suite(.timeLimit(.minutes(5))) struct ActorsOnDemandTests {
     @Test("first calls of many clients at once make one actor", arguments: TestLink.allCases)
     func oneActor(link: TestLink) async throws {
         let journal = Journal()

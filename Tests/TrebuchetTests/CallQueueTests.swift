@@ -37,7 +37,7 @@ distributed actor Onlooker {
 }
 
 /// Calls of methods that may suspend share tasks, and notice nothing of it.
-@Suite(.timeLimit(.minutes(1))) struct CallQueueTests {
+@Suite(.timeLimit(.minutes(5))) struct CallQueueTests {
     private func calls<Result: Sendable>(
         _ count: Int, _ call: @escaping @Sendable (Int) async throws -> Result
     ) async throws -> [Result] {

@@ -2,7 +2,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct CallTests {
+@Suite(.timeLimit(.minutes(5))) struct CallTests {
     /// A calculator, a bank and a plain actor.
     private func withActors(
         _ link: TestLink, _ body: (TrebuchetClient) async throws -> Void

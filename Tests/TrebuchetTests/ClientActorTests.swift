@@ -4,7 +4,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Actors that live in a client and are called by its server.
-@Suite(.timeLimit(.minutes(1))) struct ClientActorTests {
+@Suite(.timeLimit(.minutes(5))) struct ClientActorTests {
     private func withHost(
         _ link: TestLink, limits: ServerLimits = ServerLimits(), options: TrebuchetClient.Options = .init(),
         _ body: (Host, TrebuchetClient, TrebuchetServer) async throws -> Void

@@ -11,7 +11,7 @@ import TrebuchetWire
 @testable import TrebuchetClient
 
 /// The calls and streams of a client over links that note what is sent, by a clock that the test turns.
-@Suite(.timeLimit(.minutes(1)), .serialized) struct ClientCoreTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct ClientCoreTests {
     /// Notes what is sent.
     final class Link: ClientLink, Sendable {
         let session: String?

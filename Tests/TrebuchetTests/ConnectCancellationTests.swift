@@ -33,7 +33,7 @@ private final class EndlessLink: ClientLink {
     func close() {}
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ConnectCancellationTests {
+@Suite(.timeLimit(.minutes(5))) struct ConnectCancellationTests {
     private let journal = Journal()
 
     private func client(_ kind: StuckTransport.Kind) -> TrebuchetClient {

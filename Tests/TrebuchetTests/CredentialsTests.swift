@@ -173,7 +173,8 @@ import WebSockets
             ("128.0.0.1", false),
             ("127.0.0", false), ("127.0.0.0.1", false), ("127.0.0.x", false), ("127..0.1", false),
             ("127.0.0.0001", false),
-            ("[::1]", true), ("[::2]", false), ("[0:0:0:0:0:0:0:1]", false), ("1127.0.0.1", false),
+            ("[::1]", true), ("[::2]", false), ("[0:0:0:0:0:0:0:1]", true), ("1127.0.0.1", false),
+            ("[::ffff:127.0.0.1]", true), ("[::ffff:192.0.2.1]", false), ("[::ffff]", false),
         ])
     func loopback(host: String, isLoopback: Bool) throws {
         #expect(try #require(HostAndPort(host)).isLoopback == isLoopback)

@@ -5,7 +5,7 @@ import Testing
 @testable import TrebuchetClient
 
 /// Answers of calls that ended on another reactor than that of their connection.
-@Suite(.timeLimit(.minutes(1))) struct CrossingAnswersTests {
+@Suite(.timeLimit(.minutes(5))) struct CrossingAnswersTests {
     @Test(
         "come also from a reactor whose server is taken apart, before the call ends or in the same turn",
         arguments: [true, false])

@@ -7,7 +7,7 @@ import Testing
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-@Suite(.timeLimit(.minutes(1))) struct CrossingCallsTests {
+@Suite(.timeLimit(.minutes(5))) struct CrossingCallsTests {
     private final class Log: Sendable {
         let entries = Mutex<[String]>([])
         func note(_ entry: String) { entries.withLock { $0.append(entry) } }

@@ -3,7 +3,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct DeadlineTests {
+@Suite(.timeLimit(.minutes(5))) struct DeadlineTests {
     private func withWaiter(
         _ link: TestLink, limits: ServerLimits = ServerLimits(), options: TrebuchetClient.Options = .init(),
         _ body: (Waiter, TrebuchetClient, Journal) async throws -> Void

@@ -33,7 +33,7 @@ private distributed actor Player {
 }
 
 /// `deactivate()` when the server ends.
-@Suite(.timeLimit(.minutes(1))) struct EndOfActorsTests {
+@Suite(.timeLimit(.minutes(5))) struct EndOfActorsTests {
     private let journal = Journal()
     private let log = Journal()
     private let store = GatedStore()

@@ -3,7 +3,7 @@ import Testing
 import Trebuchet
 
 /// Errors that are not `Codable`: their text is for the server's log.
-@Suite(.timeLimit(.minutes(1))) struct ErrorDisclosureTests {
+@Suite(.timeLimit(.minutes(5))) struct ErrorDisclosureTests {
     private struct LeakyError: Error, CustomStringConvertible {
         let description = "password hunter2\nerror 00000000: forged"
     }

@@ -7,7 +7,7 @@ extension Calculator {
     distributed func triple(_ number: Int) -> Int { number * 3 }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ExtensionMethodTests {
+@Suite(.timeLimit(.minutes(5))) struct ExtensionMethodTests {
     @Test("a distributed method in an extension can be called too", arguments: TestLink.allCases)
     func extensionMethod(link: TestLink) async throws {
         try await withTestServer(link: link) { server in

@@ -87,7 +87,7 @@ private final class RelayedTransport: ClientTransport {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ForeignTransportTests {
+@Suite(.timeLimit(.minutes(5))) struct ForeignTransportTests {
     private func withClient(_ body: (TrebuchetClient, Journal) async throws -> Void) async throws {
         let server = TrebuchetServer(transport: .webSocket(port: 0))
         let journal = Journal()

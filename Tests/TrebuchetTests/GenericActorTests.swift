@@ -25,7 +25,7 @@ distributed actor Box<Value: Codable & Sendable> {
     distributed func beside<Other: Codable & Sendable>(_ other: Other) -> [Other] { contents.values.map { _ in other } }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct GenericActorTests {
+@Suite(.timeLimit(.minutes(5))) struct GenericActorTests {
     @Test("a generic actor is called and observed as any other, with its own types", arguments: TestLink.allCases)
     func box(link: TestLink) async throws {
         try await withTestServer(link: link) { server in

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Persisted states whose types are other than those that wrote them.
-@Suite(.timeLimit(.minutes(1))) struct GrowingStateTests {
+@Suite(.timeLimit(.minutes(5))) struct GrowingStateTests {
     let store = GatedStore()
 
     /// A server that runs one version of the program.

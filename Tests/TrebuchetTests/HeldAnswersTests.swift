@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetActors
 
 /// Answers of calls that ran in place, and wait until what they changed is written.
-@Suite(.timeLimit(.minutes(1))) struct HeldAnswersTests {
+@Suite(.timeLimit(.minutes(5))) struct HeldAnswersTests {
     private final class Notes: CallAnswerer {
         var lines: [String] = []
         /// Called with each line.

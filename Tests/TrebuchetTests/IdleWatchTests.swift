@@ -35,7 +35,7 @@ import TrebuchetTesting
         #expect(watch.count == 0)
     }
 
-    @Test("an actor is looked after once, from wherever it was asked for first", .timeLimit(.minutes(1)))
+    @Test("an actor is looked after once, from wherever it was asked for first", .timeLimit(.minutes(5)))
     func once() async throws {
         try await withTestServer(reactors: 2) { server in
             let system = server.actorSystem

@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetClient
 
 /// A connection that the server has sent away, beside the one that has taken its place.
-@Suite(.timeLimit(.minutes(1))) struct LeavingConnectionTests {
+@Suite(.timeLimit(.minutes(5))) struct LeavingConnectionTests {
     @Test("a client hears of it when its server is cut off, also in the same process", arguments: TestLink.allCases)
     func cut(link: TestLink) async throws {
         let journal = Journal()

@@ -5,23 +5,23 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Where states that were stored are decoded: the reactor serves others meanwhile.
-@Suite(.timeLimit(.minutes(1))) struct LoadingThreadTests {
+@Suite(.timeLimit(.minutes(5))) struct LoadingThreadTests {
     @Test("a large state is decoded off the reactor of its actor, whether it knows its changes or not")
     func offReactor() async throws {
         let store = MemoryStore()
         try await withTestServer(reactors: 1, store: store) { server in
-            await server.expose(LargeActor(actorSystem: server.actorSystem), as: "large")
+            await server.expose(LargeActor(actorSystem: server.actorSystem), as: "large/a")
         } body: { client, _ in
-            let large = try client.resolve(LargeActor.self, id: "large")
+            let large = try client.resolve(LargeActor.self, id: "large/a")
             try await large.fill(5_000)
             for number in 0..<20 { try await large.change(number) }
         }
         try await withTestServer(reactors: 1, store: store) { server in
             let system = server.actorSystem
-            server.expose(LargeActor.self, as: "large") { _ in LargeActor(actorSystem: system) }
+            server.expose(LargeActor.self, as: "large/*") { _ in LargeActor(actorSystem: system) }
         } body: { client, _ in
             Watched.threads.withLock { $0 = [] }
-            let large = try client.resolve(LargeActor.self, id: "large")
+            let large = try client.resolve(LargeActor.self, id: "large/a")
             let reactor = try await large.thread()
             #expect(try await large.count() == [5_000, 5_000])
             let threads = Watched.threads.withLock { $0 }

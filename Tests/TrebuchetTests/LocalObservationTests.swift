@@ -2,7 +2,7 @@ import Testing
 import Trebuchet
 
 /// Observing an actor in the process it lives in.
-@Suite(.timeLimit(.minutes(1))) struct LocalObservationTests {
+@Suite(.timeLimit(.minutes(5))) struct LocalObservationTests {
     @Test("the value of now first, then each newer one, without a client")
     func values() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))

@@ -9,7 +9,7 @@ import Transports
 @testable import TrebuchetClient
 
 /// A client whose link does what no honest server and no careful transport does: it answers, and ends, inside of what it is told to do.
-@Suite(.timeLimit(.minutes(1))) struct LyingLinkTests {
+@Suite(.timeLimit(.minutes(5))) struct LyingLinkTests {
     private struct Sent: Decodable {
         struct Payload: Decodable {
             let callID: String?

@@ -19,7 +19,7 @@ import TrebuchetTesting
     var count: Int? { state?.items.count }
 }
 
-@Suite(.timeLimit(.minutes(1))) @MainActor struct ObservedActorTests {
+@Suite(.timeLimit(.minutes(5))) @MainActor struct ObservedActorTests {
     private func withList(
         _ link: TestLink = .webSocket, _ body: (TodoList, TrebuchetClient, TrebuchetServer) async throws -> Void
     ) async throws {

@@ -3,7 +3,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct OrderTests {
+@Suite(.timeLimit(.minutes(5))) struct OrderTests {
     @Test(
         "calls from one connection to one actor start in order, sync and async mixed", arguments: TestLink.allCases,
         [1, 2, 3])

@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetActors
 
 /// Calls that were answered before their methods returned: who asks and does not wait must not have any number of them run.
-@Suite(.timeLimit(.minutes(1))) struct OutlivedCallsTests {
+@Suite(.timeLimit(.minutes(5))) struct OutlivedCallsTests {
     private func insist(_ rig: ServerConnectionTests.Rig, _ number: Int, _ more: String = "") async -> [String] {
         await rig.call(number, "waiter", "insist(_:)", "\"\(number)\"", more)
     }

@@ -38,7 +38,7 @@ distributed actor Herald {
 }
 
 /// `@StreamedEvents(persisted: true)` at a server whose store the test holds in its hand.
-@Suite(.timeLimit(.minutes(1))) struct PersistedEventsTests {
+@Suite(.timeLimit(.minutes(5))) struct PersistedEventsTests {
     let store = GatedStore()
 
     func withHerald(

@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// What a store is given of states that change.
-@Suite(.timeLimit(.minutes(2))) struct PersistedLogTests {
+@Suite(.timeLimit(.minutes(5))) struct PersistedLogTests {
     let store = GatedStore()
 
     private func withVault(_ body: (Vault, TrebuchetClient, TrebuchetServer) async throws -> Void) async throws {

@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// `@StreamedState(persisted: true)` at a server whose store the test holds in its hand.
-@Suite(.timeLimit(.minutes(1))) struct PersistedStateTests {
+@Suite(.timeLimit(.minutes(5))) struct PersistedStateTests {
     let store = GatedStore()
 
     func withDiary(

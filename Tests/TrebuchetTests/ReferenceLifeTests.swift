@@ -4,7 +4,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// What a reference needs: a client that is there, and somebody at the other end to whom it means something.
-@Suite(.timeLimit(.minutes(1))) struct ReferenceLifeTests {
+@Suite(.timeLimit(.minutes(5))) struct ReferenceLifeTests {
     /// A server for clients that come and go.
     private struct Scene {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))

@@ -2,7 +2,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct ReferenceTests {
+@Suite(.timeLimit(.minutes(5))) struct ReferenceTests {
     @Test("an actor that a call returns can be called, observed and passed back", arguments: TestLink.allCases)
     func returned(link: TestLink) async throws {
         try await withTestServer(link: link) { server in

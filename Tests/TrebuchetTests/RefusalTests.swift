@@ -3,7 +3,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Calls that cannot be made: each gets a clear error, and the connection goes on working.
-@Suite(.timeLimit(.minutes(1))) struct RefusalTests {
+@Suite(.timeLimit(.minutes(5))) struct RefusalTests {
     struct Refused: Sendable, CustomTestStringConvertible {
         let actor: String
         let target: String

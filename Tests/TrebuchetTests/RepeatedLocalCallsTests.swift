@@ -37,7 +37,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
     distributed func pay(_ name: String) async -> Int
 }
 
-@Suite(.timeLimit(.minutes(1))) struct RepeatedLocalCallsTests {
+@Suite(.timeLimit(.minutes(5))) struct RepeatedLocalCallsTests {
     private func cut(_ client: TrebuchetClient, _ number: Int) async {
         let core = client.core
         await core.loop.perform { core.connection.abandon(number: number, TransportError(.closed, "cut")) }

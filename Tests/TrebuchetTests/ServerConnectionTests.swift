@@ -11,7 +11,7 @@ import WebSockets
 @testable import TrebuchetClient
 
 /// What a server answers over a connection that notes it, by a clock that the test turns.
-@Suite(.timeLimit(.minutes(1)), .serialized) struct ServerConnectionTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct ServerConnectionTests {
     /// Notes what is sent.
     ///
     /// `@unchecked Sendable`: used on the connection's reactor alone.

@@ -4,7 +4,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Two servers of one process and one store.
-@Suite(.timeLimit(.minutes(1))) struct StoreClaimTests {
+@Suite(.timeLimit(.minutes(5))) struct StoreClaimTests {
     let store = GatedStore()
 
     private func server(_ port: Int = 0) async -> (TrebuchetServer, Diary) {

@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-@Suite(.timeLimit(.minutes(1))) struct TestServerTests {
+@Suite(.timeLimit(.minutes(5))) struct TestServerTests {
     private func withDiary(
         journal: Journal = Journal(), _ body: (TestServer, Diary, Waiter, TrebuchetClient) async throws -> Void
     ) async throws {

@@ -4,7 +4,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// A client that has more to ask for than its server takes at once.
-@Suite(.timeLimit(.minutes(1))) struct WaitingCallsTests {
+@Suite(.timeLimit(.minutes(5))) struct WaitingCallsTests {
     /// A server that takes one call at a time, and a call that takes its place.
     private func withBusyServer(
         _ link: TestLink, _ body: (Waiter, Journal, Task<String, any Error>) async throws -> Void

@@ -21,7 +21,7 @@ private struct SocketTransport: ClientTransport {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct URLSessionLinkTests {
+@Suite(.timeLimit(.minutes(5))) struct URLSessionLinkTests {
     private func withServer(
         limits: ServerLimits = ServerLimits(), access: AccessPolicy? = nil, _ body: (String) async throws -> Void
     ) async throws {

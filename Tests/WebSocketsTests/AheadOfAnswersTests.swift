@@ -9,7 +9,7 @@ import Transports
 @testable import WebSockets
 
 /// A client that sends much and reads late, so that the server's answers wait while its messages come.
-@Suite("A client that is ahead of its answers", .timeLimit(.minutes(2)))
+@Suite("A client that is ahead of its answers", .timeLimit(.minutes(5)))
 struct AheadOfAnswersTests {
     private static let count = 60_000
 

@@ -6,7 +6,7 @@ import Testing
 import Transports
 @testable import WebSockets
 
-@Suite("Connections that have much to say, beside others", .ownThreads, .timeLimit(.minutes(1)))
+@Suite("Connections that have much to say, beside others", .ownThreads, .timeLimit(.minutes(5)))
 struct FairnessTests {
     /// What was handled, in its order: numbers of the flood, and -1 for the other's message.
     private final class Log: Sendable {

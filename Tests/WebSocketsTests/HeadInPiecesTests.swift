@@ -7,7 +7,7 @@ import Transports
 @testable import WebSockets
 
 /// What lies behind a head that comes in pieces is still there when the memory of the pieces has gone.
-@Suite("heads in pieces, and what lies behind them", .serialized, .ownThreads, .timeLimit(.minutes(1)))
+@Suite("heads in pieces, and what lies behind them", .serialized, .ownThreads, .timeLimit(.minutes(5)))
 struct HeadInPiecesTests {
     /// More than the allocator keeps as it is when it is freed.
     private static let padding = "X-Padding: " + String(repeating: "p", count: 3_000) + "\r\n"

@@ -6,7 +6,7 @@ import Testing
 import Transports
 @testable import WebSockets
 
-@Suite("Memory held for peers", .ownThreads, .timeLimit(.minutes(1)))
+@Suite("Memory held for peers", .ownThreads, .timeLimit(.minutes(5)))
 struct HeldMemoryTests {
     /// Whole in no time: the first part of a message of `count` bytes.
     private func begun(_ count: Int) -> [UInt8] { frame(2, [UInt8](repeating: 1, count: count), fin: false) }
@@ -181,7 +181,7 @@ struct HeldMemoryTests {
     }
 }
 
-@Suite("Readers of large versions", .ownThreads, .timeLimit(.minutes(1)))
+@Suite("Readers of large versions", .ownThreads, .timeLimit(.minutes(5)))
 struct SlowReaderTests {
     /// Sends large shared bytes when a connection opens.
     private final class Publisher: WebSocketHandler {

@@ -8,7 +8,7 @@ import Transports
 
 /// The connection is lost by the write of a close frame: what is gathered is a few bytes short of what leaves at once, and the
 /// peer has reset the connection before.
-@Suite("A connection that a write finds lost", .ownThreads, .timeLimit(.minutes(1)))
+@Suite("A connection that a write finds lost", .ownThreads, .timeLimit(.minutes(5)))
 struct LostWhileWritingTests {
     /// At its first message it lets the peer reset, gathers nearly all that a turn may, and does what it is told.
     private final class Gatherer: WebSocketHandler, Sendable {

@@ -10,7 +10,7 @@ import Transports
 
 /// Pages over real sockets: one request after the other, answers that are larger than what is kept of them, and peers that take
 /// little or ask for much.
-@Suite("pages beside WebSockets", .ownThreads, .timeLimit(.minutes(1)))
+@Suite("pages beside WebSockets", .ownThreads, .timeLimit(.minutes(5)))
 struct PlainPagesTests {
     /// `/small`, `/large` from memory, `/file` by pieces that are read elsewhere, `/short` that ends too early.
     private struct Site: Sendable {

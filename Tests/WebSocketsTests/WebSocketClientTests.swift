@@ -204,7 +204,7 @@ struct WebSocketClientTests {
         let port = server.port
         await server.server.shutdown()
         #expect(await error("ws://127.0.0.1:\(port)/")?.code == .refused)
-        #expect(await error("http://127.0.0.1/")?.code == .addressInvalid)
+        #expect(await error("ftp://127.0.0.1/")?.code == .addressInvalid)
 
         // A listener that keeps connections and never answers.
         let kept = Mutex<[ByteChannel]>([])

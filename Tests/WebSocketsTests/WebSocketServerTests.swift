@@ -171,7 +171,7 @@ struct WebSocketServerTests {
         #expect(String(decoding: try peer.receiveToEnd(), as: UTF8.self) == body)
     }
 
-    @Test("a head without end is answered 431, read on for a little, then the connection ends", .timeLimit(.minutes(1)))
+    @Test("a head without end is answered 431, read on for a little, then the connection ends", .timeLimit(.minutes(5)))
     func endlessHead() throws {
         let server = try EchoServer()
         let peer = try RawPeer(port: server.port)

@@ -7,9 +7,9 @@
 /// In JSON it is an array of the elements. As a `@StreamedState`, or as a part of one (see ``DeltaState``), a change of an
 /// element is sent as that element alone.
 ///
-/// No element ends the program: of several with one id the first is kept, the one that is there when another is added, and
-/// the one in front when an element is given the id of another. ``updateOrAppend(_:)`` replaces instead. It is no
-/// `MutableCollection`, since setting an element may remove another.
+/// It keeps one element for each id, and never traps for an id. An element whose id is present is not added. When an element
+/// gets the id of another, the first of the two stays. ``updateOrAppend(_:)`` replaces instead. It is no `MutableCollection`,
+/// since setting an element may remove another.
 public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Sendable where Element.ID: Sendable {
     @usableFromInline var store: ElementStore<Element>
     @usableFromInline var log: ChangeLog<Element>
@@ -40,8 +40,8 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
 
     /// The element with this id.
     ///
-    /// Setting nil removes it; setting an element where there is none appends it. What is set has its own id from then on,
-    /// whatever the id is that it was set by. To change an element in place, use ``update(id:_:)``.
+    /// Setting nil removes it; setting an element where there is none appends it. The new element keeps its own id, also when
+    /// that differs from the subscript. To change an element in place, use ``update(id:_:)``.
     @inlinable
     public subscript(id id: Element.ID) -> Element? {
         get { store[id] }
@@ -63,7 +63,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
 
     /// Adds an element before the one at an index, unless one with its id is there; the index is that of the one that is there.
     ///
-    /// - Parameter index: below 0 it counts as 0, and beyond the end as the end.
+    /// - Parameter index: clamped to `0...count`.
     @discardableResult
     @inlinable
     public mutating func insert(_ element: Element, at index: Int) -> (inserted: Bool, index: Int) {
@@ -99,7 +99,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
         }
     }
 
-    /// Makes an element that was given another id findable by it.
+    /// Indexes an element whose id was changed in place by its new id.
     @usableFromInline
     mutating func admit(at index: Int, insteadOf id: Element.ID) {
         let element = store.remove(at: index, hash: id.hashValue)
@@ -149,7 +149,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
 
     /// Takes the element with this id out and puts it in, so that it stands at an index then; false when there is none.
     ///
-    /// - Parameter index: below 0 it counts as 0, and beyond the last element as the last.
+    /// - Parameter index: clamped to the indices of the elements.
     @discardableResult
     @inlinable
     public mutating func move(id: Element.ID, to index: Int) -> Bool {

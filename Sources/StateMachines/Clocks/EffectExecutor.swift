@@ -1,9 +1,10 @@
 internal import Platform
 internal import Relays
 
-/// Runs the effects of a test store one at a time, in the order in which they become ready, and knows when none of them can go on.
+/// A serial task executor for the effects of a test store. It reports when no effect can continue.
 ///
-/// It runs them in a thread of the process, and not on the main actor: a test that blocks that holds up no effect.
+/// Jobs run in the order in which they become ready. They run on a thread of the process, so a test that blocks the main actor
+/// blocks no effect.
 final class EffectExecutor: TaskExecutor {
     private struct State: Sendable {
         var jobs: [UnownedJob] = []
@@ -13,9 +14,9 @@ final class EffectExecutor: TaskExecutor {
         var done: UInt64 = 0
     }
 
-    /// What effects may do before they are taken for some that never wait.
+    /// The number of jobs after which `rest()` returns although effects still run.
     private static let mostJobs: UInt64 = 10_000
-    /// How long one of them may hold the thread.
+    /// The time after which `rest()` returns although an effect blocks the thread.
     private static let patience = Duration.seconds(1)
 
     private let state = Monitor(State())
@@ -50,9 +51,9 @@ final class EffectExecutor: TaskExecutor {
         return job
     }
 
-    /// Returns once each effect has ended or waits for something that no effect and no work of the main actor brings about.
+    /// Returns when each effect has ended or is suspended, and the main actor has no work from effects.
     ///
-    /// It waits no longer for effects that go on and on without waiting, or that hold their thread for a second.
+    /// Returns earlier when the task is cancelled, after 10,000 jobs, and after one second.
     func rest() async {
         let limit = state.withLock { $0.done } + Self.mostJobs
         let deadline = ContinuousClock.now + Self.patience
@@ -77,7 +78,7 @@ final class EffectExecutor: TaskExecutor {
         return await state.wait { look(&$0) }
     }
 
-    /// Returns when the main actor has done what was put to it before.
+    /// Returns when the main actor has run the jobs that were enqueued before.
     @MainActor private static func letMainActorRun() async { await Task.yield() }
 }
 

@@ -36,7 +36,7 @@ public final class TestClock: Clock, Sendable {
     private struct Sleeper {
         let deadline: Instant
         let continuation: UnsafeContinuation<Bool, Never>
-        /// Of an effect of a test store.
+        /// The executor of the effect; nil for a task outside of a test store.
         let executor: EffectExecutor?
         let task: Int
     }
@@ -49,7 +49,7 @@ public final class TestClock: Clock, Sendable {
         var lastNumber: UInt64 = 0
     }
 
-    /// How long a task that is no effect of a test store may take until it sleeps again.
+    /// The time that a task outside of a test store has until it sleeps again.
     private static let patience = Swift.Duration.milliseconds(20)
 
     private let state: Mutex<State>
@@ -90,11 +90,11 @@ public final class TestClock: Clock, Sendable {
         guard isOver else { throw CancellationError() }
     }
 
-    /// Goes on by a time, from one sleeper to the next.
+    /// Advances the time, and wakes one sleeper after the other.
     ///
-    /// An effect of a ``TestStore`` runs until it has ended or waits again before the clock goes on, so it misses no moment. Other
-    /// tasks have to sleep again within 20 ms of being woken; one that takes longer finds the clock further on. Before and after
-    /// it lets other tasks run, so that those which have just begun come to sleep first.
+    /// Before the clock advances further, an effect of a ``TestStore`` runs until it has ended or is suspended: it misses no tick.
+    /// Another task has 20 ms to sleep again; a slower one misses the ticks in between. Other tasks run before and after, so
+    /// that a task which has just begun can sleep first.
     public func advance(by duration: Swift.Duration = .zero) async { await advance(to: now.advanced(by: duration)) }
 
     /// Goes on to a moment, as ``advance(by:)`` does.
@@ -143,7 +143,7 @@ public final class TestClock: Clock, Sendable {
 
     /// Lets tasks run that wait for their turn: first those that were woken, those of the background last.
     ///
-    /// - Parameter isDone: whether what it waits for has been seen. It waits no longer than its patience.
+    /// - Parameter isDone: whether to stop waiting. It waits 20 ms at most.
     private func letOthersRun(_ woken: Sleeper? = nil, until isDone: () -> Bool = { true }) async {
         while state.withLock({ !$0.woken.isEmpty }) { await Task.yield() }
         for executor in executors(with: woken?.executor) { await executor.rest() }
@@ -157,12 +157,12 @@ public final class TestClock: Clock, Sendable {
 
     private func letOthersRun(_ woken: Sleeper) async {
         await letOthersRun(woken) {
-            // Nobody knows of a task that is no effect whether it waits for something else: it has time until it is seen to sleep.
+            // The state of another task is not known: it may be suspended elsewhere, or have ended.
             woken.executor != nil || state.withLock { $0.sleepers.values.contains { $0.task == woken.task } }
         }
     }
 
-    /// Those of the effects that sleep, and another.
+    /// The executors of the effects that sleep, and another one.
     private func executors(with other: EffectExecutor?) -> [EffectExecutor] {
         var executors = state.withLock { $0.sleepers.values.compactMap(\.executor) }
         if let other { executors.append(other) }

@@ -1,3 +1,5 @@
+internal import Relays
+
 #if canImport(Darwin)
     import Darwin
 #else
@@ -28,4 +30,15 @@ enum TestLibrary {
     private struct Failing {
         let call: @Sendable (String, StaticString, UInt) -> Void
     }
+}
+
+/// Which values dependencies have by default.
+public enum DependencyContext: Sendable, Hashable {
+    /// Those of the running program.
+    case live
+    /// Those for tests; one without a value for tests fails the test that uses it.
+    case test
+
+    /// Whether this process runs tests.
+    static let ofProcess: DependencyContext = TestProcess.isCurrent ? .test : .live
 }

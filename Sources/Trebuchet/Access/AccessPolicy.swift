@@ -59,7 +59,8 @@ public struct AccessPolicy: Sendable {
     /// The arguments are the caller, the name of the actor, and the readable name of the method or stream (`addTodo(title:)`,
     /// `observeState`). The caller is nil where the policy identifies no callers. A `false` is answered `unauthorized`, or
     /// `unauthenticated` to a caller without a principal. The closure runs on reactors and must not block. Calls of the server's own
-    /// actors (`Caller.isServer`) are not decided by it.
+    /// actors (`Caller.isServer`) are not decided by it. Helpers of services, such as results of queries, need the permission for their owner.
+    /// The log has a line for each pair of an actor and a method that is refused, once an hour.
     ///
     /// `TrebuchetServer.replaceRules` replaces it while the server runs.
     public var authorize: Authorize?

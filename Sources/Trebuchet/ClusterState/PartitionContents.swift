@@ -84,7 +84,7 @@ struct PartitionContents {
             var log = logs.removeValue(forKey: write.key) ?? MemoryLog(keepsPassed: true)
             defer { if !log.isEmpty { logs[write.key] = log } }
             try log.apply(write)
-            // A log that is written anew in its epoch, as after a failure, goes on in the lives that it has had.
+            // A log that is rewritten in its epoch after a failure keeps its earlier lives.
             if case .snapshot(let snapshot) = write.operation { note(snapshot.epoch, of: write.key) }
         }
     }

@@ -155,12 +155,19 @@ struct PageFolder: Sendable {
     /// Of the last call.
     private static var failure: Found { errno == EMFILE || errno == ENFILE ? .full : .nothing }
 
-    /// Whether it lies in the folder in truth, whatever links led there.
+    /// Whether the file lies in the folder and is not hidden there, whatever links lead to it. Names that begin with two dots are those of
+    /// mounted volumes, as `..data` of Kubernetes.
     private func lies(_ handle: Int32, in root: Int32) -> Bool {
         guard let place = Self.place(handle), let rootPlace = Self.place(root) else { return false }
         if place == rootPlace { return true }
         let prefix = rootPlace.last == UInt8(ascii: "/") ? rootPlace : rootPlace + [UInt8(ascii: "/")]
-        return place.starts(with: prefix)
+        guard place.starts(with: prefix) else { return false }
+        if showsDotFiles { return true }
+        let parts = place.dropFirst(prefix.count).split(separator: UInt8(ascii: "/"))
+        return parts.enumerated().allSatisfy { number, part in
+            !part.starts(with: ".".utf8) || part.starts(with: "..".utf8)
+                || number == 0 && part.elementsEqual(".well-known".utf8)
+        }
     }
 
     /// The path of what a descriptor stands for, without links; nil when `/proc` does not say.

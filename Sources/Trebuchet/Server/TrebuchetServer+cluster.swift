@@ -62,7 +62,13 @@ extension TrebuchetServer {
         guard let nodes = parts.nodes else { return }
         for shard in shards {
             await shard.reactor.perform {
-                shard.stateWriter?.didGiveUp = { [weak self] name in Task { await self?.giveUp(name) } }
+                shard.stateWriter?.didGiveUp = { [weak self] name in
+                    // Here, and not in the task: until then calls would run in an activation that keeps nothing.
+                    if let record = self?.directory.record(ActorName(name)), record.persisted?.isGivenUp == true {
+                        _ = record.life.end()
+                    }
+                    Task { await self?.giveUp(name) }
+                }
             }
         }
         // The keys of accounts that were lost are those of no account any more.

@@ -38,9 +38,10 @@ extension TrebuchetServer {
             await shutdown(delay: delay, drain: drain)
         }
         let end = Task {
-            guard let failure = await nodeFailed(), !Task.isCancelled else { return }
-            parts.logAt(.error, "shutting down: \(failure.message)")
-            await shutdown(drain: drain)
+            guard await nodeFailed() != nil, !Task.isCancelled else { return }
+            parts.logAt(.error, "shutting down, as the node owns nothing any more")
+            // Calls that wait for an owner wait in vain.
+            await shutdown(drain: min(drain, .seconds(1)))
         }
         defer {
             stop.cancel()

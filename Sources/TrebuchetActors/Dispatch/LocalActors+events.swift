@@ -34,6 +34,7 @@ extension LocalActors {
     ) async -> [StoredEvents<A>] {
         guard !events.isEmpty else { return [] }
         let (asked, budget) = await home.reactor.perform {
+            // The actor's executor is this reactor.
             let asked = actor.assumeIsolated { actor in
                 events.map { events in
                     var asked = events

@@ -131,11 +131,11 @@ extension LocalActors {
         on home: SystemShard, _ name: String, _ disclosure: ErrorDisclosure
     ) async throws(TrebuchetError) -> [StatePersistence<A>.Loaded?] {
         guard !stored.isEmpty else { return streams.map { _ in nil } }
-        // The initial values are the actor's.
-        let decoders: [StatePersistence<A>.Decode?] = await home.reactor.perform {
-            actor.assumeIsolated { actor in streams.map { $0.persistence?.decoder(actor) } }
+        // The initial values are the actor's, whose executor is this reactor.
+        let (decoders, coder) = await home.reactor.perform {
+            let decoders = actor.assumeIsolated { actor in streams.map { $0.persistence?.decoder(actor) } }
+            return (decoders, home.newCoder(writing: .milliseconds))
         }
-        let coder = home.newCoder(writing: .milliseconds)
         var values: [StatePersistence<A>.Loaded?] = []
         for (stream, (key, decode)) in zip(streams, zip(keys, decoders)) {
             guard let form = stored[key], let decode else {

@@ -77,8 +77,8 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
 
     package private(set) var isOfMovedActor = false
 
-    /// That an activation was given up before what a call changed was acknowledged: an `@Idempotent` call is repeated at the next owner,
-    /// which knows whether it was done. As above, nobody else can say so.
+    /// The error of a call whose activation was given up before its change was acknowledged. The server repeats an `@Idempotent` call at
+    /// the next owner, which knows whether it was done. As above, no message carries the mark.
     package static func lostActivation(_ message: String) -> TrebuchetError {
         var error = TrebuchetError(.unknownOutcome, message)
         error.isOfLostActivation = true

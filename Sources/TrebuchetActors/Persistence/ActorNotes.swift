@@ -35,10 +35,11 @@ package final class ActorNotes: @unchecked Sendable {
     /// Nothing is kept of the actor any more, once what was noted is written.
     package func end() { isOver = true }
 
-    /// Runs `body` when what was noted is written, however often that has to be tried; never when another node owns the actor by then.
+    /// Runs `body` when all notes up to now are written, after as many attempts as that takes. It does not run where another node owns
+    /// the actor by then.
     package func show(_ body: @escaping () -> Void) {
         guard let states else { return body() }
-        // It is in no later capture: where a write fails it waits for the next one.
+        // No later capture contains it: after a failed write it waits for the next one.
         states.show(while: { true }, body)
     }
 

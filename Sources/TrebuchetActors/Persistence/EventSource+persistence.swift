@@ -1,3 +1,6 @@
+internal import Bytes
+internal import TrebuchetWire
+
 /// Events that a store is to have.
 struct CapturedEvents {
     /// Behind which its log begins anew; nil when they follow what it has.
@@ -6,6 +9,26 @@ struct CapturedEvents {
 }
 
 extension EventSource {
+    /// The events that a store has, as if they had just been sent. They may be many: made on any thread.
+    ///
+    /// - Parameters:
+    ///   - room: how many are in memory.
+    ///   - byteLimit: bytes of them that are.
+    ///   - budget: where large ones are counted.
+    static func recent(
+        _ stored: StoredLog, room: Int, byteLimit: Int, countedIn budget: MemoryBudget?
+    ) -> VersionLog {
+        var recent = VersionLog(keepingEach: room, position: stored.snapshot.number, byteLimit: byteLimit)
+        for entry in stored.entries {
+            var message = ByteBuffer(capacity: entry.bytes.count + 128)
+            entry.bytes.withUnsafeBytes {
+                StreamDataParts.appendSuffix(sequence: entry.number, data: $0, into: &message)
+            }
+            recent.append(update(SharedBytes(message.bytes, countedIn: budget), entry.number))
+        }
+        return recent
+    }
+
     /// Whether no event was ever sent.
     var isEmpty: Bool { recent.position == 0 }
 

@@ -28,7 +28,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private var current = AwaitedWrite()
     /// Whether a state has changed since the last write began, or that write has failed.
     private var hasChanged = false
-    /// Whether a write has failed since the last one that succeeded: its changes may be kept.
+    /// Whether the last write failed. The store may have its changes.
     private var isInDoubt = false
     private var isWriting = false
     private var isQueued = false
@@ -178,11 +178,11 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         answers = []
     }
 
-    /// What a call is told that this activation cannot answer any more.
+    /// The error of calls that this activation cannot answer any more.
     private var lost: TrebuchetError {
         guard ownership == nil else {
             return .lostActivation(
-                "actor '\(name)' went to another node before what the call changed was acknowledged: it may have been done"
+                "this node lost actor '\(name)' before the store acknowledged the change: the change may have been made"
             )
         }
         return TrebuchetError(
@@ -261,16 +261,18 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         }
         self.answers = answers + self.answers
         if isGivenUp || ownership != nil && error.code == .conflict {
-            // It belongs to another node, which goes on from what is written.
-            if !isGivenUp { writer.didGiveUp?(name) }
-            current = held
+            // Another node owns the actor, and continues from the log.
+            let isFirst = !isGivenUp
+            (isRetired, isGivenUp, current) = (true, true, held)
+            // Before the answers: a repeat of a call must not run here.
+            if isFirst { writer.didGiveUp?(name) }
             return giveUpForGood()
         }
         hasChanged = true
         isInDoubt = true
         for call in calls.values { call.isNoted = false }
         writeAgain()
-        // What may still be acknowledged is waited for, within a limit.
+        // A later write may acknowledge the change: answers wait for it, within a limit.
         let waits = error.code == .unavailable && held.count + next.count <= Self.mostAnswers
         let left = next.take(held, withAnswers: waits) { writer.reuse($0) }
         if !waits { fail(left, .unknownOutcome, error.message) }
@@ -348,12 +350,12 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         try? await partitions.remove(name, ownedUnder: ownership)
     }
 
-    /// What it has not written is never written by it: another node may own what lives here. What waits fails at once, for the write
-    /// under way too: its acknowledgement would come behind streams that have gone to the next owner.
+    /// Ends the activation, as another node may own the actor: it writes nothing more. All waiting calls fail at once. So do those of the
+    /// write under way, whose acknowledgement would come after their streams have moved to the next owner.
     package func abandon() { home.reactor.run { self.giveUpForGood() } }
 
     /// Whether another node may own what it has; then nothing is written any more.
-    private(set) var isGivenUp = false
+    package private(set) var isGivenUp = false
     package var hasBeenGivenUp: Bool { get async { await home.reactor.perform { self.isGivenUp } } }
 
     private func giveUpForGood() {

@@ -109,16 +109,16 @@ extension StateSource {
         return (recent.updates(since: shown)?.dropLast() ?? []) + [newest]
     }
 
-    /// Whether changes are what the store is to have, rather than the whole value. Where each version counts they are: who comes back
-    /// after a restart, or to the next owner, is to get those that it missed.
+    /// Whether changes are what the store is to have, rather than the whole value. Where each version counts they are: a subscriber
+    /// that resumes after a restart, or at the next owner, gets each version that it missed.
     private func isWorthIt(_ entries: [LogEntry]) -> Bool {
         if takeChanges == nil, buffer == nil, wholeByteCount < Self.smallestCompared { return false }
         let least = buffer == nil ? 0 : MemoryLog.mostPassedBytes
         return entries.reduce(0) { $0 + $1.bytes.count } < max(wholeByteCount, least)
     }
 
-    /// The changes that lead to the newest version, oldest first: beside a whole value they are for observers who come to the next owner and
-    /// are behind. At most `MemoryLog.mostPassedBytes`; none where the newest version alone counts, or no other owner follows.
+    /// The changes that lead to the newest version, oldest first. Written beside a whole value, they let subscribers resume at the next owner.
+    /// At most `MemoryLog.mostPassedBytes`; empty where only the newest version counts, or no other owner can follow.
     var leadingEntries: [LogEntry] {
         guard buffer != nil, recent.position == version, persistence?.hasSuccessors == true else { return [] }
         var entries: [LogEntry] = []

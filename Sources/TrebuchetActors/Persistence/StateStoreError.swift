@@ -36,7 +36,7 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
 
         public var description: String { kind.rawValue }
 
-        /// Whether a write that failed with it may be kept all the same.
+        /// A Boolean value that indicates whether the store may have a write that failed with this code.
         package var leavesDoubt: Bool { [.unavailable, .failed, .damaged].contains(self) }
     }
 

@@ -24,8 +24,8 @@ public struct StateWrite: Equatable, Sendable {
     /// What its partition was owned under when the actor that writes was loaded; nil where nobody else may own it. It is written while the
     /// partition is owned under the same alone: an actor that was loaded before another node had it knows nothing of what came since.
     package var ownership: UInt64?
-    /// Changes that lead to a snapshot and may not be in the log, in order: for readers who are behind it. A store that nodes share keeps
-    /// them, others need not.
+    /// Changes that lead to a snapshot and may not be in the log, in order: for subscribers that are behind it. A store that nodes share
+    /// keeps them, others ignore them.
     package var leading: [LogEntry] = []
 
     /// For those that have no function of their own below.

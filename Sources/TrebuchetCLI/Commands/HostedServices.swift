@@ -68,6 +68,9 @@ struct HostedServices {
         let mailer = try Self.mailer(arguments)
         let limits = isTormented ? Torment.authLimits : AuthLimits()
         if let engine {
+            if arguments.string("--after-data-loss") == "continue" {
+                throw UsageError("--after-data-loss continue: a node with accounts ends; leave auth out of --services")
+            }
             accounts = try await Accounts(
                 engine: engine, mailer: mailer, providers: providers, limits: limits, report: say)
         } else {

@@ -55,9 +55,9 @@ enum PresenceCommand {
         var printed = 0
         for await value in room.updates {
             reporter.report(isConnected: value.isConnected, value.error)
-            if value.isConnected { CommandTimeout.current?.stop() }
             guard !value.isLoading, !value.isError, value.peersList != shown else { continue }
             shown = value.peersList
+            CommandTimeout.current?.stop()
             let peers = value.peersList.map { #"{"id":"\#($0.id)","data":\#(JSONArgument.text($0.data))}"# }
             Console.print(LogLine.ofJSON(#"{"peers":[\#(peers.joined(separator: ","))]}"#))
             printed += 1

@@ -1,7 +1,10 @@
 import Commands
+import Glibc
 import Trebuchet
+import TrebuchetServices
 
-/// Says on standard error when a room is joined and what is wrong with it, each once.
+/// Writes to standard error when a room is joined and why it is not, each reason once. Ends the process with status 1 when the rules of the
+/// server refuse the first join.
 struct RoomReporter {
     let command: String
     private var wasConnected = false
@@ -13,6 +16,7 @@ struct RoomReporter {
         let text = error.map { LogLine.of("\($0)") }
         if let text, text != lastError { Console.error("trebuchet \(command): \(text)") }
         lastError = text
+        if case .forbidden? = error as? RoomError, !wasConnected { exit(1) }
         if isConnected != wasConnected {
             Console.error("trebuchet \(command): \(isConnected ? "joined" : "not joined; trying again")")
         }

@@ -14,7 +14,7 @@ enum ServeCommand {
         name: "serve",
         summary: "host the services, and the example actors todos, counter and game",
         options: [
-            OptionSpec("--host", "HOST", "address to listen on; :: is all of IPv6 and IPv4, a name is each of its addresses (127.0.0.1)"),
+            OptionSpec("--host", "HOST", "address to listen on, :: for all of IPv6 and IPv4 (127.0.0.1)"),
             OptionSpec("--port", "PORT", "port to listen on; 0 takes a free one (8080)"),
             OptionSpec("--tls-cert", "FILE", "serve wss with this certificate chain (PEM); SIGHUP reads it again"),
             OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
@@ -48,7 +48,7 @@ enum ServeCommand {
             ),
             OptionSpec(
                 "--after-data-loss", "WHAT",
-                "what the node does when the engine has lost what it kept: end, or continue with what is there (end)"),
+                "after data loss at the engine: end, or continue; a node that hosts accounts (auth) always ends (end)"),
             OptionSpec(
                 "--show-errors", nil,
                 "tell clients the text of errors that are not Codable (it goes to standard error under a number)"),

@@ -26,7 +26,17 @@ enum TopicCommand {
         run: { arguments in
             let event = try JSONArgument.value(arguments.operands[3])
             let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
-            try await channel(arguments, backend).publish(event)
+            let channel = channel(arguments, backend)
+            // The event waits until the room is joined, and does not know why it is not.
+            let reporting = Task {
+                var reporter = RoomReporter(command: "topic publish")
+                for await value in channel.updates { reporter.report(isConnected: false, value.error) }
+            }
+            defer { reporting.cancel() }
+            try await channel.publish(event)
+            // Leaving the room is no error of the event.
+            reporting.cancel()
+            await reporting.value
             await backend.leaveRooms()
             await backend.client.close()
         })

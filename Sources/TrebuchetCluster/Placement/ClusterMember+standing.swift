@@ -14,13 +14,14 @@ extension ClusterMember {
         let now = clock()
         return state.withLock { state in
             if let failure = state.failure { return failure.message }
+            // That a node is to end is said elsewhere; the engine confirms it no more.
+            guard !state.isDraining else { return nil }
             guard state.phase != .ended else { return "the node has left the cluster" }
             let trouble = state.contact.trouble(at: now).map { ": \($0.message)" } ?? ""
             guard let confirmed = state.contact.confirmedAt, !state.live.isEmpty else {
                 return "the node is not part of the cluster yet\(trouble)"
             }
-            // One that is drained is not confirmed any more, and that it goes is said elsewhere.
-            if !state.isDraining, now >= confirmed &+ span {
+            if now >= confirmed &+ span {
                 return "the engine has confirmed nothing for \((now - confirmed) / 1_000_000_000) s\(trouble)"
             }
             if state.hasLapsed, state.book.isEmpty, !state.plan.slots(of: node).isEmpty {
@@ -45,6 +46,7 @@ extension ClusterMember {
             // What is under way ends in its order.
             (next.contact, next.handovers) = (state.contact, state.handovers)
             (next.news, next.isTelling) = (state.news, state.isTelling)
+            next.contact.beginAgain()
             state = next
         }
     }

@@ -37,6 +37,9 @@ struct EngineContact {
         if !hasFailed, hasWritten || !isErrorOfWrite { error = nil }
     }
 
+    /// What was before counts no more; requests under way go on.
+    mutating func beginAgain() { (error, confirmedAt) = (nil, nil) }
+
     /// What the engine failed with last, or that it is silent; nil when it answers.
     func trouble(at now: UInt64) -> ClusterEngineError? {
         if let error { return error }

@@ -52,7 +52,7 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     case tooManyQueries(limit: Int)
     /// More writes, or more reads, than a connection may make.
     case rateLimited(retryAfterMilliseconds: Int)
-    /// The store has refused the write. Of several mutations the first ones may have been done: repeat all of them as they were.
+    /// The store has refused the write. The first of several mutations may be done: repeat all of them as they were.
     case storeFailed(String)
     /// The write may have been done: the store did not answer, or the collection went to another node meanwhile. Repeat the same
     /// mutations: each is done once.

@@ -40,7 +40,7 @@ struct GameNode {
             log: { print("log: \($0)") })
         server.expose(Game.self, as: "games/*", placement: .cluster) { _ in Game(actorSystem: server.actorSystem) }
         var rooms = RoomLimits()
-        // So short that who was not let go of in order has left before the seed ends.
+        // So short that stays of lost connections end before the seed does.
         rooms.grace = .seconds(4)
         RoomHost.expose(on: server, limits: rooms, placement: .cluster)
         CollectionHost.expose(on: server, rules: EntryRules(), placement: .cluster)

@@ -11,7 +11,7 @@ extension Judge {
     private static let leasesOver = Duration.seconds(3)
     /// How soon nodes leave a primary that another one has replaced: asked for each second; and answers may be late at their clients.
     private static let slowestToLeave = Duration.seconds(8)
-    /// The same where a sentinel that knows no better goes on naming the old primary.
+    /// The same limit while one sentinel still names the old primary.
     private static let slowestToLeaveSplit = Duration.seconds(4)
 
     func playAndFail(_ machines: Machines) async throws {
@@ -121,7 +121,7 @@ extension Judge {
 
     // MARK: Failovers
 
-    /// One sentinel goes on naming the old primary, which goes on taking what nodes write. Nodes are to leave it all the same.
+    /// Leaves one sentinel with the old primary, which still accepts writes. Nodes have to leave that primary all the same.
     private func split(_ sentinel: Int, _ time: Duration, _ machines: Machines) async throws {
         let (old, namespaces) = (machines.primary, machines.namespaces)
         let begin = ContinuousClock.now - .seconds(1)

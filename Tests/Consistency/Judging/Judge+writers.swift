@@ -4,7 +4,7 @@ import TrebuchetClient
 
 /// The collection and the room of a seed in the end.
 extension Judge {
-    /// Has the writers end, and compares what they were told with what there is.
+    /// Ends the writers, and compares what was acknowledged with the collection and the room.
     func finishWriting() async throws {
         tellWriters("finish")
         try await wait("for the writers to finish") { book.now.hasFinished }

@@ -31,7 +31,7 @@ final class Judge {
     /// When what was acknowledged may be lost.
     var losses: [ClosedRange<ContinuousClock.Instant>] = []
     private var crews: [ChildProgram] = []
-    /// Of collections and rooms, where there are nodes.
+    /// The process of the writers, with nodes.
     private var writers: ChildProgram?
     let book = WriterBook()
     /// First player and number of players of all crews there were.
@@ -197,7 +197,7 @@ final class Judge {
         let lines = scores.now.status.map { "\n    \($0)" }.joined()
         return "after \(options.limit) the seed still waited \(what); the clients:\(lines)"
             + servers.map { "\n    a server: \($0?.lines.suffix(20) ?? [])" }.joined()
-            + "\n    the writers: \(book.now.commits.count) mutations, \(book.now.published.count) events"
+            + "\n    the writers: \(book.now.commits.count) mutations, \(book.now.published.count) events, \(book.now.hasFinished ? "finished" : "at work")"
     }
 
     // MARK: Faults

@@ -30,7 +30,7 @@ struct NetworkPlan {
         /// Messages come for a node faster than it takes them, until the engine gives its connection up.
         case slow(Int, standsStill: Bool, Duration)
         case failover(Failover)
-        /// Redis stands still, for longer than leases or nearly so, with what was sent to it.
+        /// Redis is stopped by SIGSTOP for about as long as leases last; what was sent to it stays.
         case stall(Duration)
         /// All nodes are stopped in order, then Redis; then all are started again.
         case restart
@@ -94,7 +94,7 @@ struct NetworkPlan {
     let hasSentinels: Bool
     /// Whether Redis keeps little for who does not take it.
     let overflows: Bool
-    /// Whether nodes come and go in order, and nothing else fails: then no call does.
+    /// Whether nodes come and go in order and nothing else fails. Then no call may fail.
     let isOrdered: Bool
 
     init(seed: UInt64, nodes: Int, kinds: [Kind]) {

@@ -43,7 +43,7 @@ struct CollectionWriter {
                 for outcome in outcomes { take(outcome) }
                 return
             } catch {
-                guard Writing.mayBeRepeated(error), strictness != .ordered else {
+                guard Writing.mayBeRepeated(error), strictness != .ordered || Writing.isClosed(error) else {
                     return Output.finding("writer \(number): the mutations \(numbers) ended with \(error)")
                 }
                 try? await Task.sleep(for: .milliseconds(20))

@@ -8,6 +8,7 @@ final class RoomMember {
     private let number: Int
     private let strictness: Strictness
     private let backend: TrebuchetBackend
+    private let store = SharedStore()
     private let presence: Shared<RoomPresence<Visitor>>
     private let talk: Shared<TopicChannel<String>>
 
@@ -15,7 +16,7 @@ final class RoomMember {
         (self.number, self.strictness) = (number, strictness)
         let backend = TrebuchetBackend(client: client)
         self.backend = backend
-        let store = SharedStore()
+        let store = store
         let visitor = Visitor(name: "\(number)", room: Writing.room)
         (presence, talk) = backend.scope {
             (

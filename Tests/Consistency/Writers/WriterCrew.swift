@@ -23,6 +23,8 @@ struct WriterCrew: Sendable {
 
     func run() async throws {
         var clients: [TrebuchetClient] = []
+        // They last as long as these.
+        var lines: [PlayerLine] = []
         var members: [RoomMember] = []
         for number in 0..<count {
             let line = try PlayerLine(
@@ -33,19 +35,20 @@ struct WriterCrew: Sendable {
             client.register(errors: CollectionError.self, RoomError.self)
             try await client.connect()
             clients.append(client)
+            lines.append(line)
             members.append(await RoomMember(number, client, strictness))
         }
         try await found(clients[0])
         for member in members { await member.join() }
         Output.say("joined")
         let work = Task { [clients, members] in await write(clients, members) }
-        let (lines, input) = AsyncStream<String>.makeStream()
+        let (told, input) = AsyncStream<String>.makeStream()
         startThread {
             while let line = readLine() { input.yield(line) }
             // The judge has gone.
             exit(0)
         }
-        for await line in lines {
+        for await line in told {
             switch line {
             case "finish":
                 isOver.set(true)
@@ -58,6 +61,7 @@ struct WriterCrew: Sendable {
                 Output.say("reports \(String(decoding: try JSONEncoder().encode(reports), as: UTF8.self))")
             }
         }
+        withExtendedLifetime(lines) {}
     }
 
     /// Creates the document that all increment.

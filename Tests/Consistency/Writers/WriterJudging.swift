@@ -19,7 +19,7 @@ struct WriterJudging {
 
     mutating func findings(_ result: Writing.Result) -> [String] {
         var findings: [String] = []
-        if result.hasMore { findings.append("the collection has more documents than one page") }
+        if result.hasMore == true { findings.append("the collection has more documents than one page") }
         let documents = Dictionary(result.documents.map { ($0.id, $0) }) { first, _ in first }
         if documents.count != result.documents.count { findings.append("a document is in the collection twice") }
         var owners: [Int: WriterBook.Commit] = [:]

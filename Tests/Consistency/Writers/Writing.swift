@@ -54,7 +54,7 @@ enum Writing {
 
     struct Result: Decodable {
         let revision: Int
-        let hasMore: Bool
+        let hasMore: Bool?
         let documents: [Document]
     }
 
@@ -76,7 +76,16 @@ enum Writing {
     static func mayBeRepeated(_ error: any Error) -> Bool {
         guard let error = error as? TrebuchetError else { return false }
         let passing: [TrebuchetError.Code] = [.rateLimited, .timeout, .internal, .unavailable, .unknownOutcome]
-        if passing.contains(error.code) { return true }
-        return error.data.map { String(decoding: $0, as: UTF8.self).contains("storeFailed") } ?? false
+        return passing.contains(error.code) || passingRefusals.contains(refusal(error))
+    }
+
+    private static let passingRefusals = ["storeFailed", "unknownOutcome", "closed", "rateLimited"]
+
+    /// Whether the collection was just going to its next owner: nothing was done, and the same is sent again at once.
+    static func isClosed(_ error: any Error) -> Bool { (error as? TrebuchetError).map(refusal) == "closed" }
+
+    /// The name of the case of an error that the collection has thrown; empty for other errors.
+    private static func refusal(_ error: TrebuchetError) -> String {
+        (try? decode(Refusal.self, error.data))?.description ?? ""
     }
 }

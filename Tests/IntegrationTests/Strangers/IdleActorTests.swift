@@ -7,7 +7,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Actors that were made on demand and go again.
-@Suite(.timeLimit(.minutes(1))) struct IdleActorTests {
+@Suite(.timeLimit(.minutes(5))) struct IdleActorTests {
     private func withLobbies(
         discarding: Bool = false, limits: ServerLimits = ServerLimits(), link: TestLink = .webSocket,
         _ body: (TrebuchetClient, TrebuchetServer, Journal) async throws -> Void

@@ -108,3 +108,13 @@ enum Threads {
     static func plain() async -> String { name }
     @concurrent static func concurrent() async -> String { name }
 }
+
+extension AccessPolicy {
+    /// Permits nothing, and notes what was asked for.
+    static func refusing(_ asked: Journal) -> AccessPolicy {
+        AccessPolicy(authorize: { _, actor, target in
+            asked.note("\(actor) \(target)")
+            return false
+        })
+    }
+}

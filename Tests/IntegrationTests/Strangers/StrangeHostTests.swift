@@ -6,7 +6,7 @@ import TrebuchetTesting
 import WebSockets
 
 /// Clients that hand over references, and mean no good.
-@Suite(.timeLimit(.minutes(1))) struct StrangeHostTests {
+@Suite(.timeLimit(.minutes(5))) struct StrangeHostTests {
     private static let identity = "an-identity-that-nobody-guesses"
 
     private func withHost(

@@ -69,7 +69,7 @@ class Stream:
         self.name = self.epoch = None
 
     def start(self, payload):
-        """It begins, or goes on at another node: from now on it has this name."""
+        """Begins it, or resumes it at the next owner of its actor, under this name."""
         self.name = payload["streamID"]
         if payload["epoch"] != self.epoch:
             # Without a number what comes next is whole, and counted anew.

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// `docker-compose.yml`, and `scripts/cluster` that runs the same as processes.
-@Suite(.timeLimit(.minutes(3))) struct ClusterDeploymentTests {
+@Suite(.timeLimit(.minutes(5))) struct ClusterDeploymentTests {
     private static let compose = "/usr/bin/docker-compose"
     private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

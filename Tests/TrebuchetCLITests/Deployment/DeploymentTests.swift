@@ -8,7 +8,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// What Docs/Deploy.md shows, run as it stands there.
-@Suite(.timeLimit(.minutes(3))) struct DeploymentTests {
+@Suite(.timeLimit(.minutes(5))) struct DeploymentTests {
     private static let nginxIsThere: Comment =
         "there is no nginx: apt-get install nginx-light, or name one in TREBUCHET_NGINX (Docs/Testing.md)"
     private static let verifier = "/usr/bin/systemd-analyze"

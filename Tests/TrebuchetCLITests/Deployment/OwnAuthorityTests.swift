@@ -5,7 +5,7 @@ import Testing
 import Trebuchet
 
 /// The authority of one's own in Docs/Tasks.md, made with the commands that stand there.
-@Suite(.timeLimit(.minutes(1))) struct OwnAuthorityTests {
+@Suite(.timeLimit(.minutes(5))) struct OwnAuthorityTests {
     @Test("the commands of the page make certificates with which a client trusts the server, and nobody else's")
     func certificates() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID().uuidString)")

@@ -8,7 +8,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 /// What administrators do with a server, over its socket.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct AdminSocketTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct AdminSocketTests {
     private func todo(_ id: String, title: String = "", creator: String? = nil) throws -> Document {
         let fields = try JSONValue(encoding: Todo(id: id, title: title)).decode(JSONObject.self)
         return Document(id: DocumentID(id), fields: fields, creator: creator)

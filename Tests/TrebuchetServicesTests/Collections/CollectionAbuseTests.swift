@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-@MainActor @Suite(.timeLimit(.minutes(1))) struct CollectionAbuseTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionAbuseTests {
     private static let secret = "0123456789abcdef"
 
     private func mutations(_ commands: [DocumentCommand], from first: Int = 1) -> [DocumentMutation] {

@@ -8,7 +8,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 /// Whose writes are whose, at a server with accounts.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct CollectionAccountTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionAccountTests {
     private struct World {
         let auth: AuthServer
         /// Documents, in a store of their own that can be stopped.

@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 /// What a client is told of its own writes, and of what others have written.
-@MainActor @Suite("Clients of collections", .timeLimit(.minutes(1))) struct CollectionClientTests {
+@MainActor @Suite("Clients of collections", .timeLimit(.minutes(5))) struct CollectionClientTests {
     @Test("a condition counts also where its writer sees nothing to change")
     func nothingToChange() async throws {
         try await CollectionWorld.run { world in
@@ -116,7 +116,11 @@ import TrebuchetTesting
         try await CollectionWorld.run { world in
             let ada = world.guest().todos()
             for id in ["1", "2"] { try await ada.create(Todo(id: id)) }
-            let guest = world.guest()
+            let link = try FaultyLink(to: world.address, seed: 1)
+            let guest = world.guest(at: link.address)
+            try await guest.client.connect()
+            // No answer of the server comes before the link goes on.
+            await link.stall()
             let (all, first) = (guest.todos(), guest.todos(limit: 1))
             #expect(all.wrappedValue.isLoading)
             let early = all.update("1", onError: nil) { $0.isDone = true }
@@ -124,6 +128,7 @@ import TrebuchetTesting
             await #expect(throws: TrebuchetServices.CollectionError.notLoaded(id: "1")) {
                 try await guest.todos(limit: 2).transaction { try $0.update("1") { $0.isDone = true } }
             }
+            await link.resume()
             all.increment("1", "priority", by: 1, onError: nil)
             await shows(all) { $0.items[id: "1"]?.priority == 1 && !$0.isSyncing }
             await shows(first) { !$0.isLoading && $0.hasMore }

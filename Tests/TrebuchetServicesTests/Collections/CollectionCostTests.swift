@@ -5,7 +5,7 @@ import Trebuchet
 @testable import TrebuchetServices
 
 /// What one guest asks for costs all others no more than it is large.
-@Suite(.timeLimit(.minutes(2))) struct CollectionCostTests {
+@Suite(.timeLimit(.minutes(5))) struct CollectionCostTests {
     private static let object = JSONValue.object(
         JSONObject((0..<5_200).map { (key: "k\(10_000 + $0)", value: .integer(1)) }))
 

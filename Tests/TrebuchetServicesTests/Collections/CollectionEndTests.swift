@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 /// Commits that are under way when their collection ends, since another node owns it.
-@MainActor @Suite("Collections that end", .timeLimit(.minutes(1))) struct CollectionEndTests {
+@MainActor @Suite("Collections that end", .timeLimit(.minutes(5))) struct CollectionEndTests {
     private static let secret = "0123456789abcdef"
     private static let other = "fedcba9876543210"
 
@@ -69,8 +69,9 @@ import TrebuchetTesting
             #expect(await eventually { await part.whenLocal { $0.calls } == 4 })
             await part.whenLocal { $0.didMove() }
             store.letGo(failing: !isWritten)
-            let errors = await [first, second, again].asyncMap { task in
-                await #expect(throws: CollectionError.self) { try await task.value }
+            var errors: [CollectionError?] = []
+            for task in [first, second, again] {
+                errors.append(await #expect(throws: CollectionError.self) { try await task.value })
             }
             #expect(errors[0]?.isUnknownOutcome == true, "\(String(describing: errors[0]))")
             #expect(errors[1] == .closed)
@@ -131,14 +132,4 @@ import TrebuchetTesting
 
 extension CollectionError {
     fileprivate var isUnknownOutcome: Bool { if case .unknownOutcome = self { true } else { false } }
-}
-
-extension Sequence {
-    fileprivate func asyncMap<Mapped>(
-        isolation: isolated (any Actor)? = #isolation, _ body: (Element) async -> Mapped
-    ) async -> [Mapped] {
-        var mapped: [Mapped] = []
-        for element in self { mapped.append(await body(element)) }
-        return mapped
-    }
 }

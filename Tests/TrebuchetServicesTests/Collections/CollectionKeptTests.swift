@@ -8,7 +8,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 /// What an app shows before, and without, a connection.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct CollectionKeptTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionKeptTests {
     private func app(_ world: CollectionWorld, at address: SocketAddress, in folder: TemporaryFolder) -> CollectionGuest
     {
         let guest = world.guest(at: address)
@@ -174,7 +174,7 @@ import TrebuchetTesting
         #expect(results(in: folder).contains { $0.contains("user-") })
         credentials.save(nil)
         let second = app()
-        #expect(await eventually(within: .seconds(10)) { !results(in: folder).contains { $0.contains("user-") } })
+        #expect(await eventually { !results(in: folder).contains { $0.contains("user-") } })
         #expect(second.todos.wrappedValue.items.isEmpty)
         await second.backend.close()
         await auth.stop()

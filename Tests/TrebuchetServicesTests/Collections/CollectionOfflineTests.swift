@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-@MainActor @Suite(.timeLimit(.minutes(1))) struct CollectionOfflineTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionOfflineTests {
     /// A guest behind a link, and one that is always connected.
     private func behindLink(
         _ body: (CollectionWorld, FaultyLink, Shared<SyncedCollection<Todo>>, Shared<SyncedCollection<Todo>>)

@@ -12,7 +12,7 @@ import TrebuchetTesting
     distributed func dance() -> Int { 1 }
 }
 
-@MainActor @Suite("Shares of collections", .timeLimit(.minutes(1))) struct CollectionShareTests {
+@MainActor @Suite("Shares of collections", .timeLimit(.minutes(5))) struct CollectionShareTests {
     private static let secret = "0123456789abcdef"
 
     /// A table into which many put documents.

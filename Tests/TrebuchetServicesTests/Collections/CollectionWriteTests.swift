@@ -16,7 +16,7 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
     var address: [String: String]?
 }
 
-@MainActor @Suite("Writes of collections", .timeLimit(.minutes(1))) struct CollectionWriteTests {
+@MainActor @Suite("Writes of collections", .timeLimit(.minutes(5))) struct CollectionWriteTests {
     static let secret = "0123456789abcdef"
 
     func accounts(_ guest: CollectionGuest) -> Shared<SyncedCollection<Purse>> {

@@ -6,7 +6,7 @@ import TrebuchetWire
 
 @testable import TrebuchetServices
 
-@MainActor @Suite("Ids of documents, and their times", .timeLimit(.minutes(1))) struct DocumentIDTests {
+@MainActor @Suite("Ids of documents, and their times", .timeLimit(.minutes(5))) struct DocumentIDTests {
     private static let secret = "0123456789abcdef"
     /// Two texts that Swift takes for one.
     private let composed: DocumentID = "caf\u{e9}"
@@ -139,7 +139,8 @@ import TrebuchetWire
             // A clock that was wrong for a while leaves nothing behind but the times of that while.
             let year = 31_536_000_000
             time.move(to: year)
-            let ahead = try await documents(world, [.delete(id: "a"), .update(id: "c", fields: [:])], from: 7)
+            let ahead = try await documents(
+                world, [.delete(id: "a"), .update(id: "c", fields: ["v": .integer(2)])], from: 7)
             #expect(ahead == ["c": [3_000, year]])
             time.move(to: 4_000)
             let back = try await documents(world, [.add("d")], from: 9)
@@ -150,7 +151,8 @@ import TrebuchetWire
         time.move(to: 5_000)
         try await CollectionWorld.run(store: store, clock: time.clock) { world in
             let year = 31_536_000_000
-            #expect(try await documents(world, [.add("e")], from: 11) == ["c": [3_000, year], "e": [5_000, 5_000]])
+            let restarted = try await documents(world, [.add("e")], from: 11)
+            #expect(restarted == ["c": [3_000, year], "e": [5_000, 5_000]])
         }
     }
 

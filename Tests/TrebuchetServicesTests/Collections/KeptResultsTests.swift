@@ -9,7 +9,7 @@ import Trebuchet
 @testable import TrebuchetServices
 
 /// What was read and is kept in files.
-@Suite(.timeLimit(.minutes(1))) struct KeptResultsTests {
+@Suite(.timeLimit(.minutes(5))) struct KeptResultsTests {
     private final class Bench: Sendable {
         let folder: TemporaryFolder
         let offline: OfflineFolder

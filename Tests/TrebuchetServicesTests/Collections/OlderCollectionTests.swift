@@ -4,7 +4,7 @@ import Trebuchet
 @testable import TrebuchetServices
 
 /// Collections that were stored as values, a document each, before they were logs.
-@Suite(.timeLimit(.minutes(1))) struct OlderCollectionTests {
+@Suite(.timeLimit(.minutes(5))) struct OlderCollectionTests {
     private static let namespace = "collection.todos"
     private static let count = 2_500
 

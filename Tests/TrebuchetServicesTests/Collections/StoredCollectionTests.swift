@@ -5,7 +5,7 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-@Suite("Collections in a store", .timeLimit(.minutes(1)))
+@Suite("Collections in a store", .timeLimit(.minutes(5)))
 struct StoredCollectionTests {
     @Test("one that was never written begins at revision 0, without documents")
     func new() async throws {

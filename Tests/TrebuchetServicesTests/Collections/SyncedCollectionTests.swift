@@ -6,7 +6,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-@MainActor @Suite(.timeLimit(.minutes(2))) struct SyncedCollectionTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct SyncedCollectionTests {
     @Test("what one client creates, changes and deletes, the other sees")
     func twoClients() async throws {
         try await CollectionWorld.run { world in

@@ -8,7 +8,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 /// Signing in with ID tokens of an issuer on this machine.
-@Suite(.timeLimit(.minutes(1))) struct OpenIDTests {
+@Suite(.timeLimit(.minutes(5))) struct OpenIDTests {
     /// An issuer with one key, and a server that knows it as `local` (by the URL of its keys) and `found` (by discovery).
     private struct World {
         let issuer: Issuer

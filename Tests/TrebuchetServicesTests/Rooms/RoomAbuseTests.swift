@@ -5,7 +5,7 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-@Suite(.timeLimit(.minutes(2))) struct RoomAbuseTests {
+@Suite(.timeLimit(.minutes(5))) struct RoomAbuseTests {
     private func connected(_ world: RoomWorld) async throws -> Guest {
         let guest = world.guest()
         try await guest.client.connect()
@@ -213,7 +213,7 @@ import Trebuchet
             }
             _ = try await eve.room("0-0").join(presence: nil, token: nil, attempt: nil)
             for guest in guests { await guest.client.close() }
-            #expect(await eventually(within: .seconds(30)) { world.host.roomCount == 1 })
+            #expect(await eventually { world.host.roomCount == 1 })
             _ = try await another.join(presence: nil, token: nil, attempt: nil)
         }
     }

@@ -8,7 +8,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 /// Each limit of rooms at its edge, and what is given back.
-@Suite(.timeLimit(.minutes(1))) struct RoomBoundsTests {
+@Suite(.timeLimit(.minutes(5))) struct RoomBoundsTests {
     private func connected(_ world: RoomWorld) async throws -> Guest {
         let guest = world.guest()
         try await guest.client.connect()

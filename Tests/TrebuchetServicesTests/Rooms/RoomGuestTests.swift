@@ -3,7 +3,7 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-@Suite(.timeLimit(.minutes(1))) struct RoomGuestTests {
+@Suite(.timeLimit(.minutes(5))) struct RoomGuestTests {
     @Test("a connection joins no faster than it may, over all rooms, and hears when it may again")
     func rates() async throws {
         var limits = RoomLimits()

@@ -6,7 +6,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-@Suite(.timeLimit(.minutes(1))) struct RoomReconnectionTests {
+@Suite(.timeLimit(.minutes(5))) struct RoomReconnectionTests {
     @Test(
         "who comes back over a new connection neither flickers nor doubles, and has what was published meanwhile",
         arguments: [FaultyLink.Cut.reset, .inOrder, .halfOpen(.milliseconds(300))])

@@ -9,7 +9,7 @@ import TrebuchetTesting
 @testable import TrebuchetClient
 @testable import TrebuchetServices
 
-@Suite(.timeLimit(.minutes(1))) struct RoomRestTests {
+@Suite(.timeLimit(.minutes(5))) struct RoomRestTests {
     @Test("while a room waits for a guest who was lost the server rests")
     func rests() async throws {
         var access = AccessPolicy.open

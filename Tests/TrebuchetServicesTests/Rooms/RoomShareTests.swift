@@ -6,7 +6,7 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-@Suite(.timeLimit(.minutes(1))) struct RoomShareTests {
+@Suite(.timeLimit(.minutes(5))) struct RoomShareTests {
     private func connected(_ world: RoomWorld) async throws -> Guest {
         let guest = world.guest()
         try await guest.client.connect()

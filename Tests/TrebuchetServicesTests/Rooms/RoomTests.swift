@@ -6,7 +6,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-@Suite(.timeLimit(.minutes(1))) struct RoomTests {
+@Suite(.timeLimit(.minutes(5))) struct RoomTests {
     @Test("a value connects, and then shows an empty room and the user as it was given")
     func alone() async throws {
         try await RoomWorld.run { world in
@@ -129,7 +129,7 @@ import TrebuchetTesting
             await reports.wait { !$0.isEmpty }
             #expect(reports.entries.count == 1)
             let report = reports.entries[0]
-            #expect(report.contains("of room 'chat-lobby' does not decode as ChatPresence"), "\(report)")
+            #expect(report.contains("of room 'rooms/chat-lobby' does not decode as ChatPresence"), "\(report)")
             #expect(report.contains("'name'"), "\(report)")
         }
     }

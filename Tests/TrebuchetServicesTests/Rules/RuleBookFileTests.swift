@@ -67,7 +67,7 @@ import Trebuchet
         #expect(long.count == 1 && long[0].utf8.count < 1_000)
     }
 
-    @Test("a pipe is read, and not waited for when nothing comes", .timeLimit(.minutes(1)))
+    @Test("a pipe is read, and not waited for when nothing comes", .timeLimit(.minutes(5)))
     func pipes() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/rules"

@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-@Suite(.timeLimit(.minutes(1))) struct TopicTests {
+@Suite(.timeLimit(.minutes(5))) struct TopicTests {
     @Test("what one publishes the others receive, in order, and oneself does not") @MainActor
     func publish() async throws {
         try await RoomWorld.run { world in
@@ -78,7 +78,7 @@ import TrebuchetTesting
             let reported = reports.withLock { $0 }
             #expect(reported.map(\.stream) == ["emoji"] && reported.map(\.kind) == [.event])
             let text = reported.first?.error.message ?? ""
-            #expect(text.hasPrefix("event of topic 'emoji' of member '\(stay)' of room 'chat-lobby'"), "\(text)")
+            #expect(text.hasPrefix("event of topic 'emoji' of member '\(stay)' of room 'rooms/chat-lobby'"), "\(text)")
             try await emoji.publish(Emoji(name: "mine"))
             await wait(for: bob) { $0.events.count == 2 }
             let peer = bob.wrappedValue.latestEvent?.peerId

@@ -5,7 +5,7 @@ import Testing
 @testable import TrebuchetWire
 
 /// Containers of objects are given out again and again: who keeps one has it for itself.
-@Suite(.timeLimit(.minutes(1))) struct KeptContainerTests {
+@Suite(.timeLimit(.minutes(5))) struct KeptContainerTests {
     private final class Kept<Value>: @unchecked Sendable {
         // Used by one test, on its thread.
         var values: [Value] = []

@@ -5,7 +5,7 @@ import Testing
 @testable import TrebuchetWire
 
 /// Values that write to several places by turns, or by themselves where they stand.
-@Suite(.timeLimit(.minutes(1))) struct ReachingValueTests {
+@Suite(.timeLimit(.minutes(5))) struct ReachingValueTests {
     @Test("containers that are written to by turns take time as their count, also when each turn makes one")
     func byTurns() throws {
         // With the square of it, minutes.

@@ -114,7 +114,7 @@ extension ConnectionRelays: OwnerLineUser {
         }
         if begun == nil { didTakeUp(stream) }
         connection.passOn(message, as: stream.callID)
-        // It goes on with the client's next connection.
+        // The client resumes it over its next connection.
         if connection.isDraining, unsubscribe(streamID) { connection.tellDeparture(of: streamID) }
         if let begun { didEnd(begun) }
     }

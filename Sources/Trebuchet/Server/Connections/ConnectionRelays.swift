@@ -15,8 +15,8 @@ final class ConnectionRelays {
     static let longestReturn = Duration.seconds(3)
     /// So long after an owner could not go on with a stream it is asked again.
     static let pause = Duration.milliseconds(500)
-    /// So long an answer waits for what a stream that was taken up has to show. Its owner says when that has left; over a link that loses
-    /// packets it takes seconds.
+    /// The longest time for which an answer waits for the missing versions of a resumed stream. The owner says when they have left, which
+    /// takes seconds over a link that loses packets.
     static let longestCatchingUp = Duration.seconds(10)
 
     /// It lets go of this when it closes. Held, since what is sent to it may be the last that it does.

@@ -1,5 +1,3 @@
-internal import Platform
-
 /// The actors of services whose callers need the permission for another actor. The result of a query, for example, needs the permission
 /// for its collection.
 ///

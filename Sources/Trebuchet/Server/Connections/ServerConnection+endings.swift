@@ -21,7 +21,7 @@ extension ServerConnection {
         shard.streamsMayShow(self)
     }
 
-    /// A client that was sent away takes a stream up: it goes on with the next connection as it was, and nothing is looked at here.
+    /// Ends a stream that a draining client resumes: the client resumes it over its next connection. No actor is asked.
     func resumeElsewhere(_ message: borrowing Message) {
         if let upstream {
             let name = ownName(in: message)
@@ -46,7 +46,10 @@ extension ServerConnection {
         tellDeparture(of: streamID)
     }
 
-    /// Whether a stream that is about to begin while its client is sent away begins elsewhere by itself: the client's node, or the next owner.
+    /// Sends a stream request of a draining connection elsewhere: to the client's node, which asks the next owner, or to the client's next
+    /// connection.
+    ///
+    /// - Returns: false for a new stream of the client, which needs a beginning first.
     func beginsElsewhere(_ request: StreamRequest) -> Bool {
         if let upstream {
             let name = request.name.resumed

@@ -296,7 +296,7 @@ extension ServerShard {
     /// A kept call has its answer: from its method, or from its deadline. On this reactor.
     func end(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ outcome: CallOutcome) {
         guard run.end() else {
-            // Its time was over. Who asks again is told what it did.
+            // Its deadline has passed: a later repeat gets the result.
             if case .success = outcome { answers.amend(name, answer(of: outcome)) }
             return
         }
@@ -313,10 +313,10 @@ extension ServerShard {
         takeBack(run, name) { $0.handleAgain($1) }
     }
 
-    /// A kept call was begun, and its activation given up before that was acknowledged: the next owner finds what was written of it.
+    /// Repeats a kept call whose activation was given up before its change was acknowledged. The next owner finds its record in the log.
     func repeatElsewhere(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name) {
         takeBack(run, name) { connection, message in
-            // Behind its streams, which go there too.
+            // Its streams first: they move to the next owner too.
             connection.moveStreams(of: [ActorName(message.actorName)])
             connection.repeatAgain(message)
         }

@@ -34,7 +34,7 @@ extension ServerConnection {
         let stake = stream.stake as? StreamStake ?? stakeOfMoved(filtered: false)
         stream.stake = nil
         let (streamID, isFirst) = (nextStreamID(), stream.streamID.isEmpty)
-        // One that its client has had was ended when the client was sent away.
+        // A stream that the client had before was ended when the connection began to drain.
         if isDraining, !isFirst { return }
         stream.begin(as: streamID, epoch: epoch, position: position)
         var request = StreamRequest(

@@ -245,7 +245,7 @@ extension ServerConnection {
             of: isPermission ? LineCallID.permission : streamID, request, epoch: source.epoch,
             sequence: isOfEarlierLife ? seen?.sequence : position?.number)
         if isPermission { return }
-        // From here on it goes on with the client's next connection, which misses nothing.
+        // The client resumes it from this position over its next connection.
         if isDraining { return tellDeparture(of: streamID) }
         didBegin(label, request.seen == nil ? .first : seen == nil ? .anew : .inPlace)
         isUsed = true

@@ -85,9 +85,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         case none
         /// The client was told to go, and may not know yet.
         case told
-        /// Its pong has come: its network has `goAway`. The program behind that may be a moment late, as pages of a browser are.
+        /// The pong has arrived. The client's program may see `goAway` later than its network: a browser answers pings by itself.
         case heard
-        /// Nothing is begun any more: else a client that goes on calling would hold up the end of its server.
+        /// All calls are refused: a client that keeps calling must not delay the shutdown.
         case dismissed
     }
 
@@ -308,10 +308,10 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         leaveStreams()
     }
 
-    /// The client's network has `goAway`, and what the client had sent before has come.
+    /// The pong behind `goAway` has arrived, and so has all that the client sent before it.
     func linkDidHear() {
         guard departure == .told else { return }
-        // Another node repeats elsewhere what is refused.
+        // The client's node sends refused calls to the next owner.
         guard upstream == nil else { return departure = .dismissed }
         departure = .heard
         shard.lastLateMessage = shard.reactor.now
@@ -320,7 +320,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Refuses all calls that come from now on.
     func dismiss() { departure = .dismissed }
 
-    /// Takes a call of a client that was sent away, as long as it may not know that.
+    /// Handles a call on a draining connection: makes it until the connection is dismissed.
     @inline(never)
     private func receiveLate(_ message: borrowing Message) {
         guard departure == .dismissed else {

@@ -5,10 +5,9 @@ internal import WebSockets
 extension ServerShard {
     /// How long closing handshakes may take at the end.
     private static let closing = Duration.seconds(1)
-    /// How long clients may take to know that they are to go: so long, or this part of the time to drain where that is longer.
+    /// The time in which clients are to see `goAway`: 2 s, or this part of the time to drain where that is longer.
     private static let hearing = (least: Duration.seconds(2), part: 5)
-    /// How long clients that know may be silent before nothing more is expected of them: a program may send a call after its network has
-    /// answered the ping.
+    /// The silence after which no more calls are expected: a program may send one after its network has answered the ping.
     private static let silence = Duration.milliseconds(100)
 
     /// Sends clients away in batches, waits for their calls, both for at most `limit`, and closes the connections.
@@ -37,7 +36,7 @@ extension ServerShard {
         inBatches(plan) { connection in
             connection.drain(reconnectAfterMilliseconds: Int.random(in: 0..<plan.spreadMilliseconds))
         } done: {
-            // What a client sent before it knew is done too; one that goes on calling is refused after that time.
+            // Calls of clients that have not seen goAway are made; after this time all are refused.
             let patience = max(Self.hearing.least, limit / Self.hearing.part)
             let heard = min(deadline, self.reactor.now &+ patience.nanoseconds)
             self.wait(until: heard, { self.areSilent }) {
@@ -49,7 +48,7 @@ extension ServerShard {
         }
     }
 
-    /// Whether all clients know that they are to go, wait for no answer, and have sent no call for a while.
+    /// A Boolean value that indicates whether each client has answered the ping, waits for no answer, and has been silent.
     private var areSilent: Bool {
         let clients = clients
         guard !clients.contains(where: \.isLeaving) else { return false }

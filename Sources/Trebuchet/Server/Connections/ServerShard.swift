@@ -73,7 +73,7 @@ final class ServerShard: @unchecked Sendable {
     var isWatchingIdle = false
     /// Whether the server shuts down, which lets all actors go.
     var isEnding = false
-    /// When a client that is sent away has answered the ping behind `goAway`, or has sent a call after `goAway`, last.
+    /// The time of the last pong behind `goAway`, or of the last call on a draining connection. Nanoseconds of the reactor's clock.
     var lastLateMessage: UInt64 = 0
     /// Between two looks, as the shortest time of a policy asks for.
     var idlePause: Duration?

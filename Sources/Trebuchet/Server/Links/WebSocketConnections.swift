@@ -39,7 +39,11 @@ enum WebSocketConnections {
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
             compression: compression, memory: parts.memory, proxies: proxies,
-            check: { request, address in isHealthCheck(request) ? nil : origins.refusal(of: request, at: address) },
+            check: { request, address in
+                // A load balancer asks by whatever name; it sends no origin, as pages do.
+                if isHealthCheck(request), request.headers["Origin"] == nil { return nil }
+                return origins.refusal(of: request, at: address)
+            },
             admit: admit,
             plain: { request in
                 if isHealthCheck(request.head) { return .last(HTTPResponse(status: 200, text: "ok")) }
@@ -61,7 +65,7 @@ enum WebSocketConnections {
             })
     }
 
-    /// Whether a load balancer asks for the server's health: by whatever name and from wherever.
+    /// Whether a request asks for the server's health.
     private static func isHealthCheck(_ request: HTTPRequestHead) -> Bool {
         request.path == "/healthz" && !request.wantsWebSocket
     }

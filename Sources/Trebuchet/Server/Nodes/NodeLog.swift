@@ -63,7 +63,8 @@ struct NodeLog {
             slots.isSaid = true
             lines.append(Line(.notice, "node \(node.name) owns \(count) of \(ClusterSlot.count) slots"))
         }
-        if let error {
+        // That of an engine which has lost what it kept is told as the node's problem.
+        if let error, error.code != .dataLoss {
             let since = trouble?.since ?? now
             if trouble == nil { trouble = (now, false) }
             if trouble?.isSaid == false, now >= since &+ Self.patience {

@@ -12,7 +12,7 @@ protocol OwnerLineUser: AnyObject {
     func receive(_ bytes: UnsafeRawBufferPointer, over line: OwnerLine)
     /// An owner does not own what was asked of it.
     func refused(_ asked: OwnerLine.Asked, over line: OwnerLine)
-    /// The same of a call that the owner may have begun: it goes on as a repeat.
+    /// An owner has lost a call that it may have begun. The call continues as a repeat.
     func refusedAfterBeginning(_ call: RelayedCall, over line: OwnerLine)
     /// A stream's actor has another owner from now on.
     func moved(_ streamID: [UInt8], over line: OwnerLine)

@@ -99,7 +99,7 @@ extension Message {
 
 /// What is wrong when an actor has gone to another node while something waited for it here: nothing was begun.
 enum ActorMoved {
-    /// Whether an activation was given up before what a call changed was acknowledged: the next owner knows whether it was done.
+    /// Returns true for an error of an activation that was given up before the change of a call was acknowledged.
     static func mayHaveBegun(_ error: any Error) -> Bool { (error as? TrebuchetError)?.isOfLostActivation == true }
 
     static var error: TrebuchetError { .moved("the actor has just moved to another node; try again") }

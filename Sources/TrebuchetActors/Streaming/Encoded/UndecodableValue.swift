@@ -6,13 +6,17 @@ internal import Synchronization
 /// An undecodable event is left out, unless its reader asks for the end of the stream (``UndecodableEvents``). A reader of a state keeps the
 /// value before the undecodable version, and gets the next version that decodes.
 public struct UndecodableValue: Sendable, CustomStringConvertible {
-    /// What a stream consists of.
+    /// The kind of a value.
     public enum Kind: String, Sendable {
-        case event, state
+        /// An event of `@StreamedEvents`, or of a topic of a room.
+        case event
+        /// A version of a `@StreamedState`, or the presence of a member of a room.
+        case state
     }
 
+    /// The kind of the value.
     public let kind: Kind
-    /// The name of the actor.
+    /// The name of the actor; of an actor in this process its id.
     public let actor: String
     /// The name of the stream, as `observeMoves`.
     public let stream: String
@@ -35,8 +39,8 @@ public struct UndecodableValue: Sendable, CustomStringConvertible {
         "\(error.message); \(kind == .event ? "left out" : "the value before stays"), \(count) of this stream so far"
     }
 
-    /// Writes a line to standard error for the 1st, 2nd, 4th, 8th … undecodable value of each stream: the default of
-    /// `TrebuchetClient.Options.onUndecodable`. A line that standard error does not take at once is lost.
+    /// Writes a line to standard error for the 1st, 2nd, 4th, 8th … undecodable value of each stream: what is
+    /// done without `TrebuchetClient.Options.onUndecodable`. A line that standard error does not take at once is lost.
     public static let warn: @Sendable (UndecodableValue) -> Void = { value in
         if value.isLogged { WarningLine.write("\(value)") }
     }

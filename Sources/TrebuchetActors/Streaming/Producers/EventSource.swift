@@ -67,7 +67,7 @@ final class EventSource: StreamHub, @unchecked Sendable {
         return Self.update(suffix(data, sequence: sequence), sequence)
     }
 
-    private static func update(_ suffix: SharedBytes, _ sequence: UInt64) -> StateUpdate {
+    static func update(_ suffix: SharedBytes, _ sequence: UInt64) -> StateUpdate {
         StateUpdate(
             sequence: sequence, current: suffix, patch: nil, wholeByteCount: suffix.count, made: MonotonicClock.now)
     }
@@ -116,26 +116,6 @@ final class EventSource: StreamHub, @unchecked Sendable {
 
     /// How many are in memory, where so many are kept.
     func room(keeping: Int) -> Int { max(buffer ?? 1, keeping) }
-
-    /// The events that a store has, as if they had just been sent. They may be many: made on any thread.
-    ///
-    /// - Parameters:
-    ///   - room: how many are in memory.
-    ///   - byteLimit: bytes of them that are.
-    ///   - budget: where large ones are counted.
-    static func recent(
-        _ stored: StoredLog, room: Int, byteLimit: Int, countedIn budget: MemoryBudget?
-    ) -> VersionLog {
-        var recent = VersionLog(keepingEach: room, position: stored.snapshot.number, byteLimit: byteLimit)
-        for entry in stored.entries {
-            var message = ByteBuffer(capacity: entry.bytes.count + 128)
-            entry.bytes.withUnsafeBytes {
-                StreamDataParts.appendSuffix(sequence: entry.number, data: $0, into: &message)
-            }
-            recent.append(update(SharedBytes(message.bytes, countedIn: budget), entry.number))
-        }
-        return recent
-    }
 
     /// Continues with the events that a store has. Before anybody observes.
     func take(_ stored: VersionLog) { recent = stored }

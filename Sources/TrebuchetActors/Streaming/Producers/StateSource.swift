@@ -151,8 +151,8 @@ final class StateSource: StreamHub, @unchecked Sendable {
         // Before the value is taken: the changes up to it belong to its version.
         if recent.newest?.sequence != version { _ = update() }
         let event = whole()
-        // Of versions that are still to be written the value is shown ahead of the changes that lead to it. A broadcaster that took it
-        // alone would lack these changes, so it gets them first.
+        // While versions wait for the store, this value is shown ahead of the changes that lead to it. A broadcaster that took the value alone
+        // would drop these changes, so it gets them first.
         let changes = persistence.isAtRest ? nil : recent
         persistence.show(while: { [weak self] in self?.has(broadcaster) == true }) {
             if let changes { broadcaster.send(.attached(changes)) }

@@ -36,15 +36,18 @@ public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {
 
         /// The next event; nil when the stream ended in order, or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(TrebuchetError) -> Event? {
+            var undecodable: TrebuchetError?
             do throws(EventOverflow) {
-                while let event = try await reader.next(isolation: actor) {
-                    if case .success(let event) = event { return event }
-                    // With `UndecodableEvents.end`.
-                    if origin.outcome != nil { break }
+                while undecodable == nil, let event = try await reader.next(isolation: actor) {
+                    switch event {
+                    case .success(let event): return event
+                    case .failure(let error): if origin.endsAtUndecodable { undecodable = error }
+                    }
                 }
             } catch {
                 throw TrebuchetError(error)
             }
+            if let undecodable { throw undecodable }
             if case .failed(let error) = origin.outcome { throw error }
             return nil
         }

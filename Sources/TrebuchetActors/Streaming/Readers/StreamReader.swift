@@ -30,6 +30,9 @@ enum StreamOrigin<Value: Codable & Sendable>: Sendable {
         }
     }
 
+    /// Whether the first event that does not decode is the last.
+    var endsAtUndecodable: Bool { if case .encoded(let stream, _) = self { stream.endsAtUndecodable } else { false } }
+
     /// A reader of a state fell too far behind.
     func fail(_ overflow: EventOverflow) {
         switch self {

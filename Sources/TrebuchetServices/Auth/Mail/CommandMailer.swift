@@ -79,7 +79,7 @@ private final class Child: Sendable {
         var none = sigset_t()
         sigemptyset(&none)
         posix_spawnattr_setsigmask(&attributes, &none)
-        // A server ignores it, and a program that is started would inherit that.
+        // A server ignores SIGPIPE, and a program that it starts would inherit that.
         var ignored = sigset_t()
         sigemptyset(&ignored)
         sigaddset(&ignored, SIGPIPE)

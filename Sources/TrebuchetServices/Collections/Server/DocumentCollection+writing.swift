@@ -47,7 +47,7 @@ extension DocumentCollection {
     /// Returns when all that was done up to now is in the store and with the readers.
     func written(for connection: CallerConnection?) async throws(CollectionError) {
         try checkOpen()
-        // A repeat of what is being written changes nothing itself.
+        // A repeated mutation of the batch under way changes nothing, and waits for that batch.
         guard let batch = table.hasUnwritten ? next : current else { return }
         let result = await withCheckedContinuation { continuation in
             batch.add(continuation, of: connection)
@@ -68,7 +68,7 @@ extension DocumentCollection {
             (current, next) = (pending, PendingBatch())
             do throws(CollectionError) {
                 let acknowledgement = try await write(batch)
-                // Those that waited were answered when the collection ended.
+                // The end of the collection has answered all waiting commits.
                 guard !isClosed else { break }
                 revision = batch.revision
                 queries.note(table.endWrite(batch), revision: revision)
@@ -96,7 +96,7 @@ extension DocumentCollection {
                 + "\(others > 0 ? " and \(others) others" : "") failed: \(error)")
         guard !isClosed else { return }
         if stored.hasEnded { host.giveUp(self, name, views: queries.views) }
-        // Those that came meanwhile have built on what is not kept, and may repeat what perhaps is.
+        // Later commits have read the discarded changes, or repeat mutations of the batch.
         table.discardUnwritten()
         failures += 1
         let later = next
@@ -140,7 +140,7 @@ extension DocumentCollection {
 }
 
 extension DocumentCollection: PlacedPart {
-    /// Another node has the collection. What is in no batch yet is not done; of a batch under way the outcome is unknown.
+    /// Ends the collection, as another node owns it. Commits outside a batch are not done; the outcome of a batch under way is unknown.
     func didMove() {
         stored.end()
         queries.closeAll()

@@ -248,7 +248,7 @@ distributed actor DocumentCollection: ServicePart {
         let list = queries.use(key, mayRead: mayRead)
         defer { leave(list) }
         while !queries.goOn(list) { await Task.yield() }
-        // What was taken apart meanwhile finds nothing.
+        // Lists of a collection that has ended meanwhile are empty.
         try checkOpen()
         let documents = window.begin(in: list.rows)
         let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: query.order).text } : nil
@@ -350,7 +350,7 @@ distributed actor DocumentCollection: ServicePart {
         if goes { takeApart() }
     }
 
-    /// Throws where the collection has ended while its caller was suspended: its table is an empty one then.
+    /// Throws where the collection has ended while its caller was suspended. Its table is empty then.
     func checkOpen() throws(CollectionError) {
         guard !isClosed else { throw .closed }
     }

@@ -10,11 +10,11 @@ final class RoomDecoder<Value: Codable & Sendable>: Sendable {
     private let count = Atomic<Int>(0)
 
     /// - Parameters:
-    ///   - room: its name, as `chat-lobby`.
+    ///   - room: the name of its actor, as `rooms/chat-lobby`.
     ///   - stream: the topic, or `presence`.
     init(_ kind: UndecodableValue.Kind, of stream: String, in room: String, for client: TrebuchetClient) {
         (self.kind, self.stream, self.room) = (kind, stream, room)
-        report = client.onUndecodable
+        report = client.reportUndecodable
     }
 
     /// Nil for a value of another type.
@@ -28,7 +28,7 @@ final class RoomDecoder<Value: Codable & Sendable>: Sendable {
         let count = count.add(1, ordering: .relaxed).newValue
         report(
             UndecodableValue(
-                kind: kind, actor: "rooms/\(room)", stream: stream, error: TrebuchetError(.internal, text), count: count
+                kind: kind, actor: room, stream: stream, error: TrebuchetError(.internal, text), count: count
             ))
         return nil
     }

@@ -2,15 +2,15 @@ public import SharedState
 
 /// Signing in and out, and the account, without callbacks, for code that does not wait, as that of a button.
 ///
-/// In asynchronous code the forms that are awaited have the same names. Without these, top-level code would take the forms with
-/// callbacks even after `try await`, and lose what they are refused with.
+/// In asynchronous code the awaited forms have the same names. Top-level code prefers synchronous forms even after `try await`:
+/// without these, it would call the form with callbacks, which neither waits nor throws.
 @MainActor
 extension Shared where Value == AuthSession {
     /// Begins to sign in as a guest; see ``signInAsGuest(onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func signInAsGuest() -> OperationCall<User> {
@@ -21,7 +21,7 @@ extension Shared where Value == AuthSession {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func sendMagicCode(to email: String) -> OperationCall<SendMagicCodeResponse> {
@@ -32,7 +32,7 @@ extension Shared where Value == AuthSession {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func verifyMagicCode(email: String, code: String) -> OperationCall<User> {
@@ -43,7 +43,7 @@ extension Shared where Value == AuthSession {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func signIn(
@@ -56,7 +56,7 @@ extension Shared where Value == AuthSession {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func signOut() -> OperationCall<Void> {
@@ -67,7 +67,7 @@ extension Shared where Value == AuthSession {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func sessions() -> OperationCall<[SessionInfo]> {
@@ -78,7 +78,7 @@ extension Shared where Value == AuthSession {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func endSession(_ id: SessionInfo.ID) -> OperationCall<Void> {
@@ -89,7 +89,7 @@ extension Shared where Value == AuthSession {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func endOtherSessions() -> OperationCall<Int> {
@@ -100,7 +100,7 @@ extension Shared where Value == AuthSession {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func labelSession(_ label: String) -> OperationCall<Void> {
@@ -111,7 +111,7 @@ extension Shared where Value == AuthSession {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func sendAddressCode(to email: String) -> OperationCall<SendMagicCodeResponse> {
@@ -122,7 +122,7 @@ extension Shared where Value == AuthSession {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func changeAddress(to email: String, code: String) -> OperationCall<User> {
@@ -133,7 +133,7 @@ extension Shared where Value == AuthSession {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func deleteAccount(code: String? = nil) -> OperationCall<Void> {

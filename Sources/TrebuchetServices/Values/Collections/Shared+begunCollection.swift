@@ -2,15 +2,15 @@ public import SharedState
 
 /// The commands of a collection without callbacks, for code that does not wait, as that of a button.
 ///
-/// In asynchronous code the forms that are awaited have the same names. Without these, top-level code would take the forms with
-/// callbacks even after `try await`, and lose what they are refused with.
+/// In asynchronous code the awaited forms have the same names. Top-level code prefers synchronous forms even after `try await`:
+/// without these, it would call the form with callbacks, which neither waits nor throws.
 @MainActor
 extension Shared {
     /// Begins to add a document; see ``create(_:expiresIn:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func create<Element>(
@@ -23,7 +23,7 @@ extension Shared {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func update<Element>(
@@ -36,7 +36,7 @@ extension Shared {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func delete<Element>(
@@ -49,7 +49,7 @@ extension Shared {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func link<Element>(
@@ -62,7 +62,7 @@ extension Shared {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func unlink<Element>(
@@ -75,7 +75,7 @@ extension Shared {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func increment<Element>(
@@ -88,7 +88,7 @@ extension Shared {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func merge<Element>(
@@ -101,7 +101,7 @@ extension Shared {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func expire<Element>(
@@ -114,7 +114,7 @@ extension Shared {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func transaction<Element>(

@@ -40,7 +40,7 @@ extension Shared {
     @available(
         *, noasync,
         message:
-            "in top-level code 'await' does not choose the form that waits: call that in an async function, or in an '@main' type"
+            "top-level code cannot choose the awaited form: call it in an async function or an '@main' type, or pass 'onAttempt: nil' and await 'value'"
     )
     @discardableResult
     public func publish<Payload>(_ payload: Payload) -> OperationCall<Void> where Value == TopicChannel<Payload> {

@@ -5,7 +5,7 @@ import Trebuchet
 @testable import TrebuchetServices
 
 /// Queries that are too many, too large or too fast.
-@Suite(.timeLimit(.minutes(1))) struct CollectionQueryAbuseTests {
+@Suite(.timeLimit(.minutes(5))) struct CollectionQueryAbuseTests {
     private func connected(_ world: CollectionWorld, _ name: String) async throws -> CollectionGuest {
         let guest = world.guest(name)
         try await guest.client.connect()

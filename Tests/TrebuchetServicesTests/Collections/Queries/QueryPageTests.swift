@@ -4,7 +4,7 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-@Suite(.timeLimit(.minutes(1))) struct QueryPageTests {
+@Suite(.timeLimit(.minutes(5))) struct QueryPageTests {
     private static let secret = "0123456789abcdef"
 
     private func guest(_ world: CollectionWorld, _ name: String = "ada") async throws -> CollectionGuest {

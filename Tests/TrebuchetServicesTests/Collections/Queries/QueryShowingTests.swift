@@ -5,7 +5,7 @@ import Trebuchet
 @testable import TrebuchetServices
 
 /// What many changes at once cost those who read.
-@Suite(.timeLimit(.minutes(2))) struct QueryShowingTests {
+@Suite(.timeLimit(.minutes(5))) struct QueryShowingTests {
     @Test("changes come into lists a part in each turn, and those that come meanwhile stand behind them")
     func parts() async throws {
         try await CollectionWorld.run { world in

@@ -4,7 +4,7 @@ import Trebuchet
 @testable import TrebuchetServices
 
 /// What queries send, as it comes over a connection.
-@Suite(.timeLimit(.minutes(1))) struct QueryTrafficTests {
+@Suite(.timeLimit(.minutes(5))) struct QueryTrafficTests {
     private static let secret = "0123456789abcdef"
 
     /// Opens a query and observes its result.
