@@ -15,9 +15,13 @@ class Names:
     LOOSE = {"retryAfterMilliseconds", "createdAt", "updatedAt"}
     # Grow, and may leave out some.
     ORDERED = {"sequenceNumber", "base", "lastSequence"}
+    # Of a collection: the page counts from 0, a server from 64 times the milliseconds at which it loaded the collection.
+    REVISIONS = {"revision", "created", "shown"}
+    COLLECTIONS = 2
 
     def __init__(self):
         self.values = {}
+        self.begins = set()
         # Streams, and their numbers: of one section of the page.
         self.streams = {}
         self.queries = {}
@@ -54,7 +58,8 @@ class Names:
                 self.queries[wanted["number"]] = real["number"]
                 wanted = {**wanted, "number": real["number"]}
             for each in wanted:
-                self.expect(wanted[each], real[each], f"{where}/{each}", stream, each)
+                inner = name if name == "shown" else each
+                self.expect(wanted[each], real[each], f"{where}/{each}", stream, inner)
         elif isinstance(wanted, list):
             if not isinstance(real, list) or len(wanted) != len(real):
                 wrong(f"is {real!r}")
@@ -72,6 +77,11 @@ class Names:
             others = [each for each, value in self.values.items() if value == real and each != wanted]
             if others and name != "accessToken":
                 wrong(f"is {real!r}, which has another name in the page too")
+        elif name in self.REVISIONS and isinstance(real, int) and real != wanted:
+            begin = real - wanted
+            if begin not in self.begins and (begin <= 0 or begin % 64 or len(self.begins) == self.COLLECTIONS):
+                wrong(f"is {real!r} and not {wanted!r}")
+            self.begins.add(begin)
         elif name in self.LOOSE:
             if not isinstance(real, int) or real <= 0:
                 wrong(f"is {real!r}")

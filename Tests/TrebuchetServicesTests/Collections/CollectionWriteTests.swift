@@ -76,6 +76,7 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
             let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
             try await ada.create(Purse(id: "1", balance: 1, state: "open"))
             await shows(bob) { $0.items.count == 1 }
+            let first = try #require(bob.wrappedValue.document("1")?.revision)
             try await ada.update("1", if: .field("state", equals: .string("open"))) { $0.state = "ada's" }
             let guest = try await connected(world)
             let fields = try CollectionCommands.fields(of: Purse(id: "2"))
@@ -88,15 +89,15 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
             }
             #expect(
                 try await write(1, .update(id: "1", fields: ["state": .string("x")]), condition)
-                    == .conditionFailed(id: "1", revision: 2, found: ["state": .string("ada's")]))
+                    == .conditionFailed(id: "1", revision: first + 1, found: ["state": .string("ada's")]))
             #expect(
-                try await write(2, .delete(id: "1"), .revision(1))
-                    == .conditionFailed(id: "1", revision: 2, found: [:]))
+                try await write(2, .delete(id: "1"), .revision(first))
+                    == .conditionFailed(id: "1", revision: first + 1, found: [:]))
             #expect(
                 try await write(3, .create(id: "1", fields: ["id": .string("1")]), .absent)
-                    == .conditionFailed(id: "1", revision: 2, found: [:]))
+                    == .conditionFailed(id: "1", revision: first + 1, found: [:]))
             #expect(
-                try await write(4, .update(id: "2", fields: [:]), .revision(1))
+                try await write(4, .update(id: "2", fields: [:]), .revision(first))
                     == .conditionFailed(id: "2", revision: nil, found: [:]))
             #expect(try await write(5, .check(id: "2"), nil) == .notFound(id: "2"))
             #expect(try await write(6, .check(id: "2"), .absent) == nil)
@@ -104,9 +105,9 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
 
             await shows(ada) { $0.items.count == 2 }
             let revision = try #require(ada.wrappedValue.document("1")?.revision)
-            #expect(revision == 2)
+            #expect(revision == first + 1)
             try await bob.update("1", if: .revision(revision)) { $0.balance = 5 }
-            await #expect(throws: CollectionError.conditionFailed(id: "1", revision: 4, found: [:])) {
+            await #expect(throws: CollectionError.conditionFailed(id: "1", revision: first + 3, found: [:])) {
                 try await ada.delete("1", if: .revision(revision))
             }
         }

@@ -13,13 +13,14 @@ struct CollectionContents: Sendable {
     var secret: UInt64?
 
     /// The revision that a collection continues from when it is loaded, so that no write gets the number of one that clients have seen and the store
-    /// does not have: a backup was restored, or the store lost its end.
+    /// does not have: a backup was restored, or the store lost its end. A store without the collection may have lost all of it, so a
+    /// new collection begins there too.
     ///
     /// It is behind all that were given before this time, at less than 64 writes a millisecond since 2026, as long as the clock was not set back.
     ///
     /// - Parameter now: milliseconds since 1970.
     func revision(loadedAt now: Int) -> Int {
-        revision > 0 ? max(revision, (now - Self.firstMoment) * Self.revisionsPerMillisecond) : 0
+        max(revision, (now - Self.firstMoment) * Self.revisionsPerMillisecond)
     }
 
     /// 2026-01-01, in milliseconds since 1970: with it a revision has 13 digits, and JavaScript can count on for 4,000 years.
