@@ -195,8 +195,8 @@ let package = Package(
         test(
             "TrebuchetRedisTests",
             [
-                "TrebuchetRedis", "TrebuchetCluster", "TrebuchetStore", "Networking", "Transports", "Bytes", "Platform",
-                "TestCertificates", "DocumentedDefaults", "TestSupport",
+                "TrebuchetRedis", "TrebuchetCluster", "TrebuchetStore", "Trebuchet", "TrebuchetActors", "Networking",
+                "Transports", "Bytes", "Platform", "TestCertificates", "DocumentedDefaults", "TestSupport",
             ]),
         test(
             "ServerNodesTests",

@@ -8,6 +8,10 @@
 /// All functions suspend rather than block, and throw a `ClusterEngineError`: after `unavailable` nothing was done, after
 /// `unknownOutcome` it may have been, and `dataLoss` says that the fence of a lease is higher than any that the engine knows of. What subscribers get is called on a thread of the engine's, in order; they must not block it.
 public protocol ClusterEngine: ClusterTables {
+    /// How many connections to the server that writes go to were made so far. After each new one the server may have come back with less
+    /// than it had, so nodes compare the ends of their logs. Default: 0.
+    var connectionCount: Int { get }
+
     // MARK: Nodes
 
     /// Says that a node lives, for so long from now; again before that is over.
@@ -120,6 +124,9 @@ public protocol ClusterSubscription: AnyObject, Sendable {
 extension ClusterEngine {
     /// False.
     public var confirms: Bool { false }
+
+    /// 0: an engine within the process loses nothing by a connection.
+    public var connectionCount: Int { 0 }
 
     /// The same, in whatever generation.
     public func acquire(

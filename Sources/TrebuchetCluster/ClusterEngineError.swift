@@ -21,7 +21,8 @@ public struct ClusterEngineError: Error, Equatable, Sendable, CustomStringConver
         public static let unfit = Code(kind: .unfit)
         /// What the engine keeps is not what was written.
         public static let damaged = Code(kind: .damaged)
-        /// A fence fell: the engine has lost what it kept, and with it who owns what. Who owned something by it stops, for good.
+        /// A fence fell, or a log ends before an acknowledged entry: the engine has lost what it kept. A node that owned something by it
+        /// stops, for good.
         public static let dataLoss = Code(kind: .dataLoss)
         /// The engine answered with an error; nothing was done.
         public static let failed = Code(kind: .failed)
@@ -50,6 +51,15 @@ public struct ClusterEngineError: Error, Equatable, Sendable, CustomStringConver
             .dataLoss,
             "the engine has lost what it kept: \(lease.slot) was owned with fence \(lease.fence), and has \(fence) now. Was it "
                 + "emptied (FLUSHALL), did it throw keys away, or did a replica take its place that had not got all? Put it right, "
+                + "then start the nodes again")
+    }
+
+    /// A log ends before an entry that was acknowledged, under a lease that is valid.
+    package static func entriesLost(of log: ClusterLog, known: LogPosition, top: UInt64) -> Self {
+        Self(
+            .dataLoss,
+            "the engine has lost what it kept: the log of '\(log)' ended at \(known.offset), and ends at \(top) now. Was an older backup "
+                + "restored, did the server lose the end of its file, or did a replica take its place that had not got all? Put it right, "
                 + "then start the nodes again")
     }
 

@@ -23,6 +23,8 @@ package final class FaultyEngine: ClusterEngine {
         /// What is written counts only once it is confirmed.
         package var confirms = false
         package var failsSnapshots = false
+        /// How many connections to the engine there have been.
+        package var connections = 0
         package var givesNoSlots = false
         /// Messages do not get on.
         package var holdsMessages = false
@@ -51,6 +53,7 @@ package final class FaultyEngine: ClusterEngine {
     }
 
     package var confirms: Bool { faults.withLock { $0.confirms } }
+    package var connectionCount: Int { faults.withLock { $0.connections } }
 
     /// Messages that were taken.
     package var messageCount: Int { sent.withLock { $0 } }

@@ -59,6 +59,66 @@ import TrebuchetCluster
         await node.end()
     }
 
+    @Test(
+        "when the engine comes back with older logs, nodes write again what it has acknowledged, with and without a call"
+    )
+    func older() async throws {
+        let engine = MemoryEngine()
+        let faulty = FaultyEngine(engine)
+        let lines = Journal()
+        let node = try Node("a", engine, through: faulty, log: { lines.note($0) }) { server in
+            let system = server.actorSystem
+            server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
+        }
+        try await node.start()
+        await ownAll([node])
+        let log = ClusterLog("tallies/x")
+        let tally = try await node.client().resolve(Tally.self, id: log.id)
+        for number in 1...3 { #expect(try await tally.add(1) == number) }
+        let top = try await engine.read(log, after: nil).top
+        engine.loseNewest(2, of: log)
+        faulty.set { $0.connections += 1 }
+        #expect(await eventually { (try? await engine.read(log, after: nil).top) == top })
+        await lines.wait { $0.contains { $0.contains("entries of the log of actor 'tallies/x'") } }
+        engine.loseNewest(2, of: log)
+        #expect(try await tally.add(1) == 4)
+        #expect(try await engine.read(log, after: nil).top.offset > top.offset)
+        #expect(await problem(node.server) == nil)
+        await node.end()
+    }
+
+    @Test("older logs that cannot be written again are a loss of data", arguments: DataLossPolicy.allCases)
+    func cannotRestore(policy: DataLossPolicy) async throws {
+        let engine = MemoryEngine()
+        let node = try Node("a", engine, afterDataLoss: policy) { server in
+            let system = server.actorSystem
+            server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
+        }
+        try await node.start()
+        let running = Task { try await node.server.run(shutdownOn: [], drain: .zero) }
+        await ownAll([node])
+        let log = ClusterLog("tallies/x")
+        let tally = try await node.client().resolve(Tally.self, id: log.id)
+        for number in 1...3 { #expect(try await tally.add(1) == number) }
+        // Another history: an entry that this node did not write stands where one of its own was.
+        engine.loseNewest(2, of: log)
+        let lease = try #require(try await engine.holder(of: log.slot)?.lease)
+        let top = try await engine.read(log, after: nil).top
+        let other = LogAppend(PartitionEntry.bytes(of: []), expectedTop: top.offset)
+        #expect(try await engine.append(other, to: log, under: lease) == .accepted(top.offset + 1))
+        await #expect(throws: TrebuchetError.self) { try await tally.add(10) }
+        if policy == .end {
+            let error = await #expect(throws: ClusterEngineError.self) { try await running.value }
+            #expect(error?.code == .dataLoss && error?.message.contains("the log of 'tallies/x' ended at") == true)
+        } else {
+            #expect(await eventually { (try? await tally.add(0)) == 1 })
+            #expect(await eventually { await problem(node.server) == nil })
+            await node.server.shutdown(drain: .zero)
+            try await running.value
+        }
+        await node.end()
+    }
+
     @Test("a server whose accounts are at the engine ends all the same")
     func accounts() async throws {
         let engine = MemoryEngine()

@@ -156,14 +156,15 @@ import TrebuchetCluster
         #expect(found.entries.suffix(4).allSatisfy { $0.bytes == [99] })
     }
 
-    @Test("an owner that finds less at the engine than it has written begins another life, also under the same lease")
-    func lostUnderLease() {
+    @Test("a log is in the life that its owner has begun, unless the owner may have lost what it wrote")
+    func goesOn() {
         let partition = Partition("a")
         let last = LogPosition(fence: 3, offset: 50)
-        partition.didAppend(10, at: last, under: 3)
-        #expect(partition.goesOn(at: last, under: 3))
-        #expect(!partition.goesOn(at: LogPosition(fence: 3, offset: 49), under: 3))
-        #expect(!partition.goesOn(at: last, under: 4))
+        #expect(partition.goesOn(at: last, under: 3) && !partition.goesOn(at: last, under: 3, hasLost: true))
+        partition.didRead(to: LogPosition(fence: 2, offset: 49), under: 3)
+        #expect(!partition.goesOn(at: LogPosition(fence: 2, offset: 49), under: 3))
+        partition.didLoad(PartitionContents(), at: last, PartitionSize(), under: 3)
+        #expect(partition.goesOn(at: last, under: 3, hasLost: true) && !partition.goesOn(at: last, under: 4))
     }
 
     @Test("who asks at once for a log that its owner has not read yet gets the same, and nobody an error")

@@ -28,6 +28,7 @@ extension ClusterEngineError {
         case .overloaded: "too much waits for the engine of the cluster already"
         case .tooLarge: "it is larger than the engine of the cluster takes"
         case .closed: "the node has left the cluster"
+        case .dataLoss: "the engine of the cluster has lost what it kept"
         default: "the engine of the cluster has failed (\(code))"
         }
     }

@@ -10,31 +10,35 @@ internal import TrebuchetCluster
 /// What an actor writes together is one entry, or counts as one (`EntryParts`). Nothing of it stays in memory but where its log is. What belongs to no actor goes to a
 /// store of the node's own.
 final class EngineStore: PartitionedStore {
-    /// Changes that are never too many, in bytes, beside what they make.
-    private static let leastOutweighing = 64 << 10
-    private static let outweighing = 2
     /// Actors whose contents are in memory because they are just being loaded.
     private static let mostLoaded = 64
     /// Actors of whose logs it is known where they are; anybody may ask for one of any name.
     private static let mostPartitions = 65_536
+    /// Bytes of acknowledged entries that are kept, in case the engine loses them.
+    private static let mostRecentBytes = 32 << 20
 
     let engine: any ClusterEngine
-    private let lease: @Sendable (ClusterSlot) -> SlotLease?
-    private let didLose: @Sendable (SlotLease, ClusterEngineError) -> Void
+    let lease: @Sendable (ClusterSlot) -> SlotLease?
+    let didLose: @Sendable (SlotLease, ClusterEngineError) -> Void
     private let others: any StateStore
     private let mostPartitions: Int
     private let partitions = Mutex<[ByteText: Partition]>([:])
     /// Those that were loaded last.
     private let loaded = Mutex<[Partition]>([])
+    let recent: RecentEntries
+    /// Whether the node has gone on after a loss: then it knows of no log that what is there is in the life that it has begun.
+    private let hasLost = Mutex(false)
+    let reports = Mutex(Reports())
 
     /// - Parameters:
     ///   - lease: what the node may write under now; nil for slots that it does not own.
     ///   - others: for what belongs to no actor.
     ///   - mostPartitions: actors of whose logs it is known where they are.
-    ///   - didLose: called when the engine has refused a write with `dataLoss`.
+    ///   - mostRecentBytes: bytes of acknowledged entries that are kept, in case the engine loses them.
+    ///   - didLose: called when the engine has refused a write with `dataLoss`, or has lost entries that are not kept.
     init(
         _ engine: any ClusterEngine, others: any StateStore = MemoryStore(),
-        mostPartitions: Int = EngineStore.mostPartitions,
+        mostPartitions: Int = EngineStore.mostPartitions, mostRecentBytes: Int = EngineStore.mostRecentBytes,
         didLose: @escaping @Sendable (SlotLease, ClusterEngineError) -> Void = { _, _ in },
         lease: @escaping @Sendable (ClusterSlot) -> SlotLease?
     ) {
@@ -43,10 +47,19 @@ final class EngineStore: PartitionedStore {
         self.didLose = didLose
         self.others = others
         self.mostPartitions = mostPartitions
+        recent = RecentEntries(mostBytes: mostRecentBytes)
     }
 
     /// How many logs it is known of where they are.
     var partitionCount: Int { partitions.withLock { $0.count } }
+    /// Their actors.
+    var knownPartitions: [String] { partitions.withLock { $0.values.map(\.name) } }
+
+    /// Knows nothing of any log any more: what the engine has counts from now on.
+    func forgetAll() {
+        hasLost.withLock { $0 = true }
+        for partition in partitions.withLock({ Array($0.values) }) { partition.forget(all: true) }
+    }
 
     /// In use until `leave`.
     private func partition(_ name: String) -> Partition {
@@ -104,24 +117,17 @@ final class EngineStore: PartitionedStore {
     func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError) {
         try await with(actor) { partition throws(StateStoreError) in
             guard let lease = lease(partition.log.slot), lease.fence == ownership else { return }
-            let (contents, top, _, _) = try await read(partition)
+            let (contents, top, _) = try await readOwn(partition, under: lease)
             // What is just being folded belongs to the log that there is.
-            guard contents.isEmpty, !partition.isFolding else { return }
-            // Positions of before mean nothing any more.
-            partition.forget(all: true)
-            guard top != .start else { return }
-            do throws(ClusterEngineError) {
-                _ = try await engine.remove(partition.log, at: top.offset, under: lease)
-            } catch {
-                throw Self.failure(error, partition)
-            }
+            guard contents.isEmpty, !partition.isFolding, top != .start else { return }
+            try await remove(partition, at: top.offset, under: lease)
         }
     }
 
     // MARK: One actor
 
     /// Runs `body` with one actor's log, while nobody else reads or writes it: each goes on from where the one before has left it.
-    private func with<Result>(
+    func with<Result>(
         _ name: String, _ body: (Partition) async throws(StateStoreError) -> Result
     ) async throws(StateStoreError) -> Result {
         let partition = partition(name)
@@ -201,8 +207,10 @@ final class EngineStore: PartitionedStore {
         }
     }
 
+    /// - Parameter isRestored: whether the log was compared with what is known of it before.
     private func appendOne(
-        _ entry: [UInt8], behind place: LogPosition, to partition: Partition, under lease: SlotLease
+        _ entry: [UInt8], behind place: LogPosition, to partition: Partition, under lease: SlotLease,
+        isRestored: Bool = false
     ) async throws(StateStoreError) -> LogPosition {
         let outcome: AppendOutcome
         do throws(ClusterEngineError) {
@@ -214,7 +222,13 @@ final class EngineStore: PartitionedStore {
             return try await find(entry, behind: place, in: partition, under: lease)
         }
         switch outcome {
-        case .accepted(let offset): return LogPosition(fence: lease.fence, offset: offset)
+        case .accepted(let offset):
+            let place = LogPosition(fence: lease.fence, offset: offset)
+            recent.add(entry, to: partition, at: place)
+            return place
+        case .topDiffers(let top) where top < place.offset && !isRestored:
+            try await restore(partition, from: top, under: lease)
+            return try await appendOne(entry, behind: place, to: partition, under: lease, isRestored: true)
         case .full:
             throw StateStoreError(.full, "the log of actor '\(partition.name)' is full, and could not be folded")
         case .fenced:
@@ -239,6 +253,7 @@ final class EngineStore: PartitionedStore {
             else {
                 throw ClusterEngineError(.unavailable, "the engine did not take it")
             }
+            recent.add(entry, to: partition, at: first.position)
             // What stands behind a part confirms it, and nothing else may stand there.
             guard engine.confirms, !EntryParts.isFollowed(entry) else { return first.position }
             // It is there, and may be lost with the server that has it: what is confirmed behind it says that it is not.
@@ -246,7 +261,9 @@ final class EngineStore: PartitionedStore {
             guard case .accepted(let offset) = try await engine.append(mark, to: partition.log, under: lease) else {
                 throw ClusterEngineError(.unknownOutcome, "the engine has it, and did not confirm it")
             }
-            return LogPosition(fence: lease.fence, offset: offset)
+            let place = LogPosition(fence: lease.fence, offset: offset)
+            recent.add(mark.payload ?? [], to: partition, at: place)
+            return place
         } catch {
             throw Self.failure(error, partition)
         }
@@ -263,9 +280,11 @@ final class EngineStore: PartitionedStore {
     private func load(
         _ partition: Partition, under lease: SlotLease
     ) async throws(StateStoreError) -> (contents: PartitionContents, place: LogPosition) {
-        var (contents, top, _, size) = try await read(partition)
+        var (contents, top, size) = try await readOwn(partition, under: lease)
+        let goesOn = partition.goesOn(at: top, under: lease.fence, hasLost: hasLost.withLock { $0 })
+        try await noteEnd(top, of: partition, under: lease)
         // Written before anybody sees it: what is written from now on is known as this life's, should an engine lose the end of it.
-        if contents.hasLogs, !partition.goesOn(at: top, under: lease.fence) {
+        if contents.hasLogs, !goesOn {
             let life = StreamEpoch.make()
             let entry = PartitionEntry.bytes(of: [], life: life)
             top = try await appendFolding(entry, behind: top, to: partition, under: lease)
@@ -330,28 +349,5 @@ final class EngineStore: PartitionedStore {
             throw StateStoreError(.damaged, "the log of actor '\(partition.name)' has an entry that is none")
         }
         return items
-    }
-
-    // MARK: Folding
-
-    /// Has the engine keep what a log makes in place of its entries, when these outweigh it. In nobody's way.
-    private func fold(_ partition: Partition, under lease: SlotLease) {
-        guard partition.beginFolding(least: Self.leastOutweighing, times: Self.outweighing) else { return }
-        Task.detached(priority: .utility) {
-            // What fails is tried again when there is more.
-            do {
-                partition.endFolding(try await self.foldNow(partition, under: lease), isTooLarge: false)
-            } catch {
-                partition.endFolding(nil, isTooLarge: (error as? ClusterEngineError)?.code == .tooLarge)
-            }
-        }
-    }
-
-    /// - Returns: the bytes that the log begins with now; nil when it is another node's.
-    private func foldNow(_ partition: Partition, under lease: SlotLease) async throws -> Int? {
-        let (contents, _, whole, _) = try await read(partition)
-        let bytes = contents.folded
-        let outcome = try await engine.store(bytes, at: whole.offset, of: partition.log, under: lease, keepingLast: 0)
-        return outcome == .stored ? bytes.count : nil
     }
 }

@@ -21,8 +21,13 @@ final class Partition: Sendable {
     private struct State {
         var fence: UInt64 = 0
         var place: LogPosition?
-        /// Where it was when this node last knew, under that fence: an engine that has less has lost something.
+        /// The end of the log when this node last knew it, under that fence: an engine that has less has lost something.
         var seen: LogPosition?
+        /// The newest entries that the engine has acknowledged, up to `seen`.
+        var recent = KeptEntries()
+        /// Whether this node has loaded the log under that fence, and with it begun a life of its streams.
+        var hasBegun = false
+        var removal = Removal.none
         var size = PartitionSize()
         /// From being loaded to the first write.
         var contents: PartitionContents?
@@ -34,6 +39,13 @@ final class Partition: Sendable {
         var isTooLarge = false
         /// Who reads or writes it now.
         var users = 0
+    }
+
+    /// The state of a removal of the log under that fence, until the next write.
+    private enum Removal {
+        case none, done
+        /// The engine did not say whether it is done, and may yet do it.
+        case inDoubt
     }
 
     /// Entries that a log may have before it is folded whatever they weigh.
@@ -57,14 +69,67 @@ final class Partition: Sendable {
 
     func loaded(under fence: UInt64) -> PartitionContents? { state.withLock { $0.fence == fence ? $0.contents : nil } }
 
-    /// Whether a log that is at that place has all that this node has written and read under that fence: then it is in the life that
-    /// the node has begun with the first of it. A node that has forgotten what it had read sees that it has written.
-    func goesOn(at place: LogPosition, under fence: UInt64) -> Bool {
+    /// Returns whether a complete log is in the life that this node has begun under that fence. A node that has forgotten its log
+    /// recognizes entries of that fence.
+    ///
+    /// - Parameter hasLost: whether the engine may have lost entries of that fence.
+    func goesOn(at place: LogPosition, under fence: UInt64, hasLost: Bool = false) -> Bool {
+        state.withLock { $0.fence == fence && $0.hasBegun } || place.fence == fence && !hasLost
+    }
+
+    // MARK: Acknowledged entries
+
+    /// The end of the log when this node last knew it under that fence, `start` for a log that it has removed; nil when it knows nothing.
+    func seen(under fence: UInt64) -> LogPosition? {
+        state.withLock { $0.fence == fence ? $0.removal == .done ? .start : $0.seen : nil }
+    }
+
+    /// Whether this node has removed the log under that fence, and has written nothing since.
+    func isRemoved(under fence: UInt64) -> Bool { state.withLock { $0.fence == fence && $0.removal == .done } }
+
+    /// Whether the outcome of a removal by this node under that fence is unknown.
+    func mayBeRemoved(under fence: UInt64) -> Bool { state.withLock { $0.fence == fence && $0.removal == .inDoubt } }
+
+    /// Notes the end of a log that was just read and has all that is known of it.
+    ///
+    /// - Parameter place: nil where the end may not be confirmed.
+    func didRead(to place: LogPosition?, under fence: UInt64) {
         state.withLock { state in
-            guard state.fence == fence, let seen = state.seen else { return place.fence == fence }
-            return seen.offset <= place.offset
+            if state.fence != fence {
+                (state.place, state.contents, state.seen, state.hasBegun) = (nil, nil, nil, false)
+                (state.recent, state.removal) = (KeptEntries(), .none)
+            }
+            state.fence = fence
+            guard let place else { return }
+            if state.seen != place { state.recent = KeptEntries() }
+            state.seen = place
         }
     }
+
+    /// Keeps an entry that the engine has acknowledged, until `dropRecent`.
+    ///
+    /// - Parameter number: of `RecentEntries`.
+    func didAcknowledge(_ entry: [UInt8], _ number: UInt64, at place: LogPosition) {
+        state.withLock { state in
+            if let seen = state.seen, seen.offset + 1 != place.offset { state.recent = KeptEntries() }
+            state.recent.append(entry, number)
+            (state.seen, state.removal) = (place, .none)
+        }
+    }
+
+    /// Keeps the entries up to that number no longer.
+    func dropRecent(upTo number: UInt64) { state.withLock { $0.recent.drop(upTo: number) } }
+
+    /// The acknowledged entries behind an offset; nil when this node does not keep all of them.
+    func recent(behind offset: UInt64) -> [[UInt8]]? {
+        state.withLock { state in
+            guard let seen = state.seen, seen.offset >= offset else { return nil }
+            return state.recent.last(seen.offset - offset)
+        }
+    }
+
+    /// The end of a log that this node has written lately, under whatever fence.
+    var written: LogPosition? { state.withLock { $0.recent.isEmpty ? nil : $0.seen } }
 
     /// Whether somebody reads, writes or folds it now.
     var isInUse: Bool { state.withLock { $0.users > 0 || $0.isFolding } }
@@ -83,8 +148,16 @@ final class Partition: Sendable {
         state.withLock { state in
             state.place = nil
             state.contents = nil
-            if all { (state.seen, state.size, state.hasWritten) = (nil, PartitionSize(), false) }
+            guard all else { return }
+            (state.seen, state.size, state.hasWritten) = (nil, PartitionSize(), false)
+            (state.recent, state.hasBegun, state.removal) = (KeptEntries(), false, .none)
         }
+    }
+
+    /// The engine has removed the log, or has not said whether it has.
+    func didRemove(under fence: UInt64, isInDoubt: Bool = false) {
+        forget(all: true)
+        state.withLock { ($0.fence, $0.removal) = (fence, isInDoubt ? .inDoubt : .done) }
     }
 
     func unload() { state.withLock { $0.contents = nil } }
@@ -93,7 +166,7 @@ final class Partition: Sendable {
         state.withLock { state in
             state.fence = fence
             state.place = place
-            state.seen = place
+            state.hasBegun = true
             state.size = size
             state.unfolded = (size.entryBytes, 0)
             state.contents = contents
@@ -104,7 +177,6 @@ final class Partition: Sendable {
         state.withLock { state in
             state.fence = fence
             state.place = place
-            state.seen = place
             state.hasWritten = true
             state.size.add(bytes)
             state.unfolded.all += bytes

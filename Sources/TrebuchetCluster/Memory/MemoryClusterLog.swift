@@ -30,6 +30,12 @@ struct MemoryClusterLog {
         return .accepted(top.offset)
     }
 
+    /// For tests.
+    mutating func loseNewest(_ count: Int) {
+        entries.removeLast(min(count, entries.count))
+        top = entries.last?.position ?? snapshot?.position ?? .start
+    }
+
     private mutating func record(_ call: LogAppend.Call, _ now: UInt64, _ limits: ClusterEngineLimits) {
         if repliesUntil <= now { (replies, calls) = ([:], []) }
         replies[ByteText(call.id)] = call.reply

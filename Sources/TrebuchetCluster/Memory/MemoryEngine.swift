@@ -248,6 +248,11 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
+    /// For tests: the newest entries of a log are lost, as by a server that came back with an older file. Owners and fences stay.
+    package func loseNewest(_ count: Int, of log: ClusterLog) {
+        _ = try? change { contents, _ in contents.logs[log]?.loseNewest(count) }
+    }
+
     // MARK: For an engine that keeps logs elsewhere
 
     package enum Refusal {

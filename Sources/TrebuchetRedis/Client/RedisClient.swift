@@ -34,6 +34,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     let settings: RedisSettings
     private let scripts: [RedisScript]
     private let backoff: Backoff
+    private let connections: ConnectionCount
     private(set) var state = State.idle
     private var waiting: [Waiting] = []
     private var waitingBytes = 0
@@ -52,11 +53,14 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     var unconfirmed: [Unconfirmed] = []
     var isConfirming = false
 
-    /// - Parameter scripts: those that each connection loads at its beginning.
+    /// - Parameters:
+    ///   - scripts: those that each connection loads at its beginning.
+    ///   - connections: counts the connections that are opened.
     package init(
         _ target: RedisTarget, settings: RedisSettings = RedisSettings(), scripts: [RedisScript] = [],
-        on reactor: Reactor = ReactorGroup.client
+        counting connections: ConnectionCount = ConnectionCount(), on reactor: Reactor = ReactorGroup.client
     ) {
+        self.connections = connections
         self.reactor = reactor
         self.target = target
         self.settings = settings
@@ -249,6 +253,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     private func open(_ connection: RedisConnection) {
         greetingTimer?.cancel()
         state = .open(connection)
+        connections.add()
         openedAt = reactor.now
         for topic in topics.values { sendSubscribe(topic, over: connection) }
         let all = waiting

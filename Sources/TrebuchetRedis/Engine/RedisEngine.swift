@@ -14,6 +14,8 @@ public final class RedisEngine: ClusterEngine {
     let confirmation: RedisConfirmation?
     /// With `.replicated`.
     public var confirms: Bool { confirmation != nil }
+    /// Those for commands, to all servers.
+    public var connectionCount: Int { route.connectionCount }
     let keys: EngineKeys
     let route: any RedisRoute
     private let hasSentinels: Bool

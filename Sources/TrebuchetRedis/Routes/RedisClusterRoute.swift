@@ -26,6 +26,7 @@ final class RedisClusterRoute: RedisRoute {
     private let url: RedisURL
     private let settings: RedisSettings
     private let scripts: [RedisScript]
+    private let connections = ConnectionCount()
     private let state = Mutex(State())
     private let ticker = Mutex<RedisTicker?>(nil)
 
@@ -36,6 +37,8 @@ final class RedisClusterRoute: RedisRoute {
         let ticker = RedisTicker(every: settings.topologyInterval) { [weak self] in await self?.look() }
         self.ticker.withLock { $0 = ticker }
     }
+
+    var connectionCount: Int { connections.value }
 
     /// Who only listens hears of a new owner so; before the first question there is nobody to ask for.
     private func look() async {
@@ -184,8 +187,8 @@ final class RedisClusterRoute: RedisRoute {
             if let node = state.nodes[endpoint] { return node }
             let target = RedisTarget(endpoint, as: url)
             let node = Node(
-                commands: RedisClient(target, settings: settings, scripts: scripts),
-                confirmed: RedisClient(target, settings: settings, scripts: scripts),
+                commands: RedisClient(target, settings: settings, scripts: scripts, counting: connections),
+                confirmed: RedisClient(target, settings: settings, scripts: scripts, counting: connections),
                 channels: RedisClient(target, settings: settings))
             state.nodes[endpoint] = node
             return node

@@ -14,6 +14,9 @@ protocol RedisRoute: Sendable {
         _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
     ) async throws(RedisError) -> any RedisCancellable
 
+    /// How many connections for commands were opened so far.
+    var connectionCount: Int { get }
+
     /// What each server answers.
     func sendToAll(_ command: RedisCommand) async throws(RedisError) -> [RESPValue]
 

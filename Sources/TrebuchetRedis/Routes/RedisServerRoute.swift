@@ -8,12 +8,15 @@ final class RedisServerRoute: RedisRoute {
     private let confirmed: RedisClient
     private let channels: RedisClient
     private let ticker: RedisTicker?
+    private let connections = ConnectionCount()
+
+    var connectionCount: Int { connections.value }
 
     /// One server of that address.
     init(_ url: RedisURL, _ settings: RedisSettings, scripts: [RedisScript]) {
         let target = RedisTarget(url.endpoints[0], as: url)
-        commands = RedisClient(target, settings: settings, scripts: scripts)
-        confirmed = RedisClient(target, settings: settings, scripts: scripts)
+        commands = RedisClient(target, settings: settings, scripts: scripts, counting: connections)
+        confirmed = RedisClient(target, settings: settings, scripts: scripts, counting: connections)
         channels = RedisClient(target, settings: settings)
         ticker = nil
     }
@@ -23,8 +26,8 @@ final class RedisServerRoute: RedisRoute {
     init(primary name: String, of url: RedisURL, _ settings: RedisSettings, scripts: [RedisScript]) {
         let sentinels = Sentinels(url, name, settings)
         let target = RedisTarget(as: url, isPrimaryNeeded: true) { try await sentinels.primary() }
-        let commands = RedisClient(target, settings: settings, scripts: scripts)
-        let confirmed = RedisClient(target, settings: settings, scripts: scripts)
+        let commands = RedisClient(target, settings: settings, scripts: scripts, counting: connections)
+        let confirmed = RedisClient(target, settings: settings, scripts: scripts, counting: connections)
         let channels = RedisClient(target, settings: settings)
         (self.commands, self.confirmed, self.channels) = (commands, confirmed, channels)
         ticker = RedisTicker(every: settings.topologyInterval) { [weak commands, weak confirmed, weak channels] in

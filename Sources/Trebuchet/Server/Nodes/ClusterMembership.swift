@@ -85,19 +85,24 @@ final class SlotWatch: SlotRebalanceListener {
     /// Lets go of what lives in a slot, in order or at once; returns when nothing of it does anything any more.
     typealias Release = @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void
 
-    private let release = Mutex<Release?>(nil)
-    private let acquired = Mutex<(@Sendable (ClusterSlot) -> Void)?>(nil)
-    private let assigned = Mutex<(@Sendable (ClusterSlot) -> Void)?>(nil)
+    /// A struct, as a function that a mutex holds directly is wrapped once more with each access.
+    private struct Handlers {
+        var release: Release?
+        var acquired: (@Sendable (ClusterSlot) -> Void)?
+        var assigned: (@Sendable (ClusterSlot) -> Void)?
+    }
+
+    private let handlers = Mutex(Handlers())
     private let told = Mutex<(events: ServerEvents?, taken: UInt64, lost: UInt64)>((nil, 0, 0))
 
     /// Set by the server, which is made after the member.
-    func release(by body: @escaping Release) { release.withLock { $0 = body } }
+    func release(by body: @escaping Release) { handlers.withLock { $0.release = body } }
 
     /// Calls `body` with each slot that the node comes to own, before anything here can know it.
-    func beforeAssigned(_ body: @escaping @Sendable (ClusterSlot) -> Void) { acquired.withLock { $0 = body } }
+    func beforeAssigned(_ body: @escaping @Sendable (ClusterSlot) -> Void) { handlers.withLock { $0.acquired = body } }
 
     /// Calls `body` with each slot that the node comes to own.
-    func whenAssigned(_ body: @escaping @Sendable (ClusterSlot) -> Void) { assigned.withLock { $0 = body } }
+    func whenAssigned(_ body: @escaping @Sendable (ClusterSlot) -> Void) { handlers.withLock { $0.assigned = body } }
 
     /// Tells `events` of slots that come and go.
     func tell(_ events: ServerEvents) { told.withLock { $0.events = events } }
@@ -105,7 +110,7 @@ final class SlotWatch: SlotRebalanceListener {
     /// How many it has taken and lost so far.
     var counts: (taken: UInt64, lost: UInt64) { told.withLock { ($0.taken, $0.lost) } }
 
-    func slotWillBeAssigned(_ lease: SlotLease) { acquired.withLock { $0 }?(lease.slot) }
+    func slotWillBeAssigned(_ lease: SlotLease) { handlers.withLock { $0.acquired }?(lease.slot) }
 
     func slotAssigned(_ lease: SlotLease) {
         let events = told.withLock { told in
@@ -113,12 +118,12 @@ final class SlotWatch: SlotRebalanceListener {
             return told.events
         }
         events?.tell(.slotTaken(lease.slot.number, fence: lease.fence))
-        assigned.withLock { $0 }?(lease.slot)
+        handlers.withLock { $0.assigned }?(lease.slot)
     }
 
     func slotWillBeRevoked(_ lease: SlotLease) async {
         noteLoss(of: lease.slot)
-        await release.withLock { $0 }?(lease.slot, true)
+        await handlers.withLock { $0.release }?(lease.slot, true)
     }
 
     private func noteLoss(of slot: ClusterSlot) {
@@ -131,7 +136,7 @@ final class SlotWatch: SlotRebalanceListener {
 
     func slotLost(_ lease: SlotLease) {
         noteLoss(of: lease.slot)
-        guard let release = release.withLock({ $0 }) else { return }
+        guard let release = handlers.withLock({ $0.release }) else { return }
         Task { await release(lease.slot, false) }
     }
 }

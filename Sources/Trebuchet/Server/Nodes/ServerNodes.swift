@@ -40,6 +40,7 @@ final class ServerNodes: Sendable {
         (node, member, watch, store) = (membership.node, membership.member, membership.watch, membership.store)
         (engine, afterDataLoss) = (membership.engine, membership.afterDataLoss)
         watch.tell(events)
+        membership.store.report { log(.warning, "cluster: \($0)") }
         let directory = SlotDirectory(membership.engine, member: member)
         self.directory = directory
         watch.whenAssigned { directory.didAcquire($0) }
@@ -98,6 +99,27 @@ final class ServerNodes: Sendable {
         running.withLock { running in
             running.append(Task { await self.run(mayContinue) })
             running.append(Task { await self.lookWhoLives() })
+            running.append(Task { await self.watchConnections() })
+        }
+    }
+
+    /// After each new connection to the engine, finds out what it has lost.
+    private func watchConnections() async {
+        var checked = engine.connectionCount
+        /// When slots that had no owner meanwhile have one.
+        var settled: UInt64?
+        while !Task.isCancelled {
+            try? await Task.sleep(for: member.settings.roundInterval)
+            let count = engine.connectionCount
+            let now = MonotonicClock.nowWithSleep
+            if count != checked {
+                guard await store.checkEnds() else { continue }
+                checked = count
+                settled = now &+ (member.settings.leaseDuration * 2).nanoseconds
+            } else if let moment = settled, now >= moment, await store.checkEnds(isSettled: true) {
+                settled = nil
+            }
+            store.endReports()
         }
     }
 
@@ -115,6 +137,7 @@ final class ServerNodes: Sendable {
                 }
             }
             log(.error, "cluster: node \(node.name) begins a new generation of what the engine has now")
+            store.forgetAll()
             member.beginAgain()
             try? await Task.sleep(for: member.settings.roundInterval)
         }

@@ -1,0 +1,233 @@
+internal import Synchronization
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// Restores entries that an engine loses while the node's lease is valid: the server restarted with an older file, or an older replica was
+/// promoted.
+extension EngineStore {
+    /// Logs whose ends are compared at the same time.
+    private static let checkedAtOnce = 16
+    /// Lines about losses until `endReports`.
+    private static let mostReports = 20
+
+    /// Compares the end of a log with the one that this node knows under its lease, and writes lost entries again when this node keeps all
+    /// of them.
+    ///
+    /// - Parameter top: the offset of the newest entry that the engine has.
+    /// - Returns: whether the log was changed; the caller reads it again.
+    /// - Throws: `failed`, after calling `didLose`, when this node does not keep all lost entries.
+    @discardableResult
+    func restore(
+        _ partition: Partition, from top: UInt64, under lease: SlotLease
+    ) async throws(StateStoreError) -> Bool {
+        guard let seen = partition.seen(under: lease.fence) else { return false }
+        if partition.isRemoved(under: lease.fence) {
+            guard top > 0 else { return false }
+            try await remove(partition, at: top, under: lease)
+            report("the engine had again the log of actor '\(partition.name)', which was removed: it is removed again")
+            return true
+        }
+        guard top < seen.offset else { return false }
+        if top == 0, partition.mayBeRemoved(under: lease.fence) {
+            partition.didRemove(under: lease.fence)
+            return false
+        }
+        guard let entries = partition.recent(behind: top), try await isKnown(top, of: partition, under: lease) else {
+            let error = ClusterEngineError.entriesLost(of: partition.log, known: seen, top: top)
+            didLose(lease, error)
+            throw Self.failure(error, partition)
+        }
+        for (index, entry) in entries.enumerated() {
+            try await append(again: entry, behind: top + UInt64(index), to: partition, under: lease)
+        }
+        report(
+            "the engine lost the newest \(entries.count) entries of the log of actor '\(partition.name)': this node has written them again; "
+                + "to lose none set 'appendfsync always' at the server")
+        return true
+    }
+
+    /// Returns whether the newest entry at the engine is the one that this node knows at that offset.
+    private func isKnown(
+        _ top: UInt64, of partition: Partition, under lease: SlotLease
+    ) async throws(StateStoreError) -> Bool {
+        guard top > 0, let entry = partition.recent(behind: top - 1)?.first else { return true }
+        do throws(ClusterEngineError) {
+            let before = LogPosition(fence: lease.fence, offset: top - 1)
+            let reading = try await engine.read(partition.log, after: before, limit: 1)
+            // A folded entry cannot be compared.
+            guard reading.beginning == .resumed, let found = reading.entries.first else { return true }
+            return found.payload == entry
+        } catch {
+            throw Self.failure(error, partition)
+        }
+    }
+
+    private func append(
+        again entry: [UInt8], behind top: UInt64, to partition: Partition, under lease: SlotLease
+    ) async throws(StateStoreError) {
+        let change = LogAppend(entry, expectedTop: top)
+        var outcome = try await asking(partition, lease) { () async throws(ClusterEngineError) in
+            try await engine.append(change, to: partition.log, under: lease)
+        }
+        if outcome == .full, let folded = try? await foldNow(partition, under: lease) {
+            partition.didFold(folded)
+            outcome = try await asking(partition, lease) { () async throws(ClusterEngineError) in
+                try await engine.append(change, to: partition.log, under: lease)
+            }
+        }
+        switch outcome {
+        case .accepted: break
+        case .fenced:
+            partition.forget()
+            throw Self.elsewhere(partition.name)
+        case .full, .leaseOver, .topDiffers, .repeated:
+            partition.forget()
+            throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not written again yet")
+        }
+    }
+
+    /// Reads a log that this node owns, with all that it knows to be there.
+    func readOwn(
+        _ partition: Partition, under lease: SlotLease
+    ) async throws(StateStoreError) -> (PartitionContents, top: LogPosition, PartitionSize) {
+        var (contents, top, _, size) = try await read(partition)
+        if try await restore(partition, from: top.offset, under: lease) {
+            (contents, top, _, size) = try await read(partition)
+            guard let seen = partition.seen(under: lease.fence), seen.offset <= top.offset else {
+                throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not where it was")
+            }
+        }
+        return (contents, top, size)
+    }
+
+    /// Notes the end of a log that was just read. Entries that are new to this node are its own writes without an answer: they are kept too.
+    func noteEnd(
+        _ top: LogPosition, of partition: Partition, under lease: SlotLease
+    ) async throws(StateStoreError) {
+        if engine.confirms, top != .start { return partition.didRead(to: nil, under: lease.fence) }
+        if let seen = partition.seen(under: lease.fence), seen.offset < top.offset {
+            let reading: LogReading
+            do throws(ClusterEngineError) {
+                reading = try await engine.read(partition.log, after: seen)
+            } catch {
+                throw Self.failure(error, partition)
+            }
+            if reading.beginning == .resumed, reading.entries.last?.position == top {
+                for entry in reading.entries { recent.add(entry.payload, to: partition, at: entry.position) }
+            }
+        }
+        partition.didRead(to: top, under: lease.fence)
+    }
+
+    /// Removes the log that ends at `top`.
+    func remove(_ partition: Partition, at top: UInt64, under lease: SlotLease) async throws(StateStoreError) {
+        // A restored log of an earlier removal keeps its mark.
+        if !partition.isRemoved(under: lease.fence) { partition.didRemove(under: lease.fence, isInDoubt: true) }
+        let outcome = try await asking(partition, lease) { () async throws(ClusterEngineError) in
+            try await engine.remove(partition.log, at: top, under: lease)
+        }
+        switch outcome {
+        case .stored: partition.didRemove(under: lease.fence)
+        case .fenced, .leaseOver, .misplaced: partition.forget(all: true)
+        }
+    }
+
+    /// Asks the engine for a write of a log.
+    func asking<Answer>(
+        _ partition: Partition, _ lease: SlotLease, _ body: () async throws(ClusterEngineError) -> Answer
+    ) async throws(StateStoreError) -> Answer {
+        do throws(ClusterEngineError) {
+            return try await body()
+        } catch {
+            if error.code == .dataLoss { didLose(lease, error) }
+            throw Self.failure(error, partition)
+        }
+    }
+
+    // MARK: After a new connection to the engine
+
+    /// Compares the ends of all logs that this node knows with those at the engine, and restores lost entries.
+    ///
+    /// - Parameter isSettled: whether slots whose leases ended during an outage have owners again.
+    /// - Returns: false when the engine did not answer for all of them.
+    func checkEnds(isSettled: Bool = false) async -> Bool {
+        await withTaskGroup(of: Bool.self) { group in
+            for (index, name) in knownPartitions.enumerated() {
+                if index >= Self.checkedAtOnce, await group.next() == false { return false }
+                group.addTask {
+                    do throws(StateStoreError) {
+                        try await self.checkEnd(of: name, isSettled)
+                        return true
+                    } catch {
+                        return error.code != .unavailable
+                    }
+                }
+            }
+            return await group.reduce(true) { $0 && $1 }
+        }
+    }
+
+    private func checkEnd(of name: String, _ isSettled: Bool) async throws(StateStoreError) {
+        try await with(name) { partition throws(StateStoreError) in
+            let lease = lease(partition.log.slot)
+            let seen = lease.flatMap { partition.seen(under: $0.fence) }
+            // Until slots have owners again this node may get one under the same fence.
+            guard let known = seen ?? (lease != nil || isSettled ? partition.written : nil) else { return }
+            let reading: LogReading
+            do throws(ClusterEngineError) {
+                reading = try await engine.read(partition.log, after: known, limit: 1)
+            } catch {
+                throw Self.failure(error, partition)
+            }
+            if let lease, seen != nil {
+                try await restore(partition, from: reading.top.offset, under: lease)
+            } else if reading.lacks(known) {
+                report(
+                    "the engine lost the newest entries of the log of actor '\(name)', which this node does not own any more: the next "
+                        + "owner continues without them")
+                if reading.top.fence > known.fence { partition.forget(all: true) }
+            }
+        }
+    }
+
+    // MARK: Reports
+
+    /// A struct, as a function that a mutex holds directly is wrapped once more with each access.
+    struct Reports {
+        var log: (@Sendable (String) -> Void)?
+        /// Lines since `endReports`.
+        var count = 0
+    }
+
+    /// Calls `log` with each line about a loss at the engine.
+    func report(to log: @escaping @Sendable (String) -> Void) { reports.withLock { $0.log = log } }
+
+    /// Logs a line, unless there were many.
+    func report(_ line: String) {
+        let log = reports.withLock { reports in
+            reports.count += 1
+            return reports.count <= Self.mostReports ? reports.log : nil
+        }
+        log?(line)
+    }
+
+    /// Logs how many lines were left out.
+    func endReports() {
+        let (log, more) = reports.withLock { reports in
+            defer { reports.count = 0 }
+            return (reports.log, reports.count - Self.mostReports)
+        }
+        if more > 0 { log?("the engine lost entries of \(more) more logs") }
+    }
+}
+
+extension LogReading {
+    /// Returns whether the log continues without an entry that it had; false for a log that was folded or removed since.
+    fileprivate func lacks(_ known: LogPosition) -> Bool {
+        switch beginning {
+        case .resumed: false
+        case .snapshot(let snapshot): snapshot.position.offset < known.offset
+        case .start: top != .start
+        }
+    }
+}

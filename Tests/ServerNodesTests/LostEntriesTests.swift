@@ -1,0 +1,218 @@
+import NodeSupport
+import Synchronization
+import TestSupport
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// An engine that comes back with older logs while the leases of their owner are valid.
+@Suite(.timeLimit(.minutes(5))) struct LostEntriesTests {
+    private let key = StateKey("states", "a.count", partition: "a")
+    private let log = ClusterLog("a")
+    private let engine = MemoryEngine()
+    private let losses = Journal()
+    private let lines = Journal()
+
+    private func store(_ way: FaultyEngine? = nil, mostRecentBytes: Int = 1 << 20) async throws -> EngineStore {
+        if let lease = try await engine.holder(of: log.slot)?.lease { _ = try await engine.release(lease) }
+        let node = try ClusterNode(name: "n")
+        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(600)) else {
+            throw StateStoreError(.failed, "the slot is not free")
+        }
+        let (losses, lines) = (losses, lines)
+        let store = EngineStore(
+            way ?? engine as any ClusterEngine, mostRecentBytes: mostRecentBytes,
+            didLose: { losses.note("\($1.code): \($1.message)") }, lease: { $0 == lease.slot ? lease : nil })
+        store.report { lines.note($0) }
+        return store
+    }
+
+    private func append(_ numbers: ClosedRange<UInt64>, _ store: EngineStore) async throws {
+        for number in numbers {
+            try await store.write([.append(LogEntry(number: number, base: number - 1, bytes: [UInt8(number)]), key)])
+        }
+    }
+
+    private func begun(_ way: FaultyEngine? = nil, mostRecentBytes: Int = 1 << 20) async throws -> EngineStore {
+        let store = try await store(way, mostRecentBytes: mostRecentBytes)
+        try await store.write([.snapshot(LogSnapshot(epoch: "first", number: 1, bytes: [1]), key)])
+        try await append(2...5, store)
+        return store
+    }
+
+    /// What the next owner finds.
+    private func found() async throws -> [UInt64]? {
+        let log = try await store().log(key)
+        return log.map { [$0.snapshot.number] + $0.entries.map(\.number) }
+    }
+
+    @Test("the next write restores what was acknowledged, and the log says of which actor", arguments: [1, 3, 5])
+    func written(lost: Int) async throws {
+        let store = try await begun()
+        engine.loseNewest(lost, of: log)
+        try await append(6...7, store)
+        #expect(try await found() == [1, 2, 3, 4, 5, 6, 7])
+        #expect(lines.entries.count == 1 && losses.entries.isEmpty)
+        #expect(lines.entries.first?.contains("newest \(lost) entries of the log of actor 'a'") == true)
+    }
+
+    @Test("an owner that reads its log, or asks for something in it, finds what was acknowledged")
+    func read() async throws {
+        let store = try await begun()
+        engine.loseNewest(2, of: log)
+        #expect(try await store.log(key)?.last == 5)
+        #expect(try await found() == [1, 2, 3, 4, 5])
+    }
+
+    @Test("after a new connection the ends of all logs are compared, before anything is written")
+    func compared() async throws {
+        let store = try await begun()
+        engine.loseNewest(2, of: log)
+        #expect(await store.checkEnds())
+        #expect(try await found() == [1, 2, 3, 4, 5])
+    }
+
+    @Test("the life that an owner has begun is restored like its entries, so streams go on")
+    func life() async throws {
+        _ = try await begun()
+        let second = try await store()
+        let epoch = try #require(try await second.log(key)).snapshot.epoch
+        engine.loseNewest(1, of: log)
+        try await append(6...6, second)
+        let next = try #require(try await store().log(key))
+        #expect(next.earlier.last == StreamLife(epoch: epoch, last: 6) && losses.entries.isEmpty)
+    }
+
+    @Test("a restore that is interrupted goes on at the next attempt")
+    func interrupted() async throws {
+        let way = FaultyEngine(engine)
+        let store = try await begun(way)
+        engine.loseNewest(4, of: log)
+        way.set { $0.losesNextAnswers = 1 }
+        // The answer to the first entry that is written again is lost, though it is there.
+        #expect(await !store.checkEnds())
+        #expect(await store.checkEnds())
+        #expect(try await found() == [1, 2, 3, 4, 5])
+        way.set { $0.isAway = true }
+        #expect(await !store.checkEnds())
+    }
+
+    @Test("a loss of entries that are not kept any more is a loss of data: nothing is written or read from then on")
+    func notKept() async throws {
+        let store = try await begun(mostRecentBytes: 300)
+        engine.loseNewest(1, of: log)
+        try await append(6...6, store)
+        engine.loseNewest(4, of: log)
+        let top = try await engine.read(log, after: nil).top
+        for _ in 0..<2 {
+            let error = await #expect(throws: StateStoreError.self) { try await append(7...7, store) }
+            #expect(error?.code == .failed)
+            await #expect(throws: StateStoreError.self) { try await store.log(key) }
+        }
+        #expect(await store.checkEnds())
+        #expect(try await engine.read(log, after: nil).top == top)
+        #expect(
+            losses.entries.allSatisfy { $0.hasPrefix("dataLoss: ") && $0.contains("ended at 6, and ends at 2 now") })
+        #expect(losses.entries.count > 1)
+        // A node that goes on all the same begins another life.
+        store.forgetAll()
+        let log = try #require(try await store.log(key))
+        #expect(log.last == 2 && log.earlier == [StreamLife(epoch: "first", last: 2)])
+    }
+
+    @Test("entries that others have in the place of lost ones are not continued")
+    func otherHistory() async throws {
+        let store = try await begun()
+        engine.loseNewest(3, of: log)
+        let lease = try #require(try await engine.holder(of: log.slot)?.lease)
+        _ = try await engine.append(LogAppend(PartitionEntry.bytes(of: []), expectedTop: 2), to: log, under: lease)
+        let error = await #expect(throws: StateStoreError.self) { try await append(6...6, store) }
+        #expect(error?.code == .failed && losses.entries.count == 1)
+    }
+
+    @Test("a log that was removed, and is there again, is removed again; one whose removal got no answer is no loss")
+    func removed() async throws {
+        let store = try await store()
+        try await store.put([1], key)
+        var deletion = StateWrite.delete(key)
+        deletion.ownership = store.ownership(of: "a")
+        try await store.write([deletion])
+        let entry = try #require(try await engine.read(log, after: nil).entries.first)
+        try await store.remove("a", ownedUnder: store.ownership(of: "a"))
+        #expect(try await engine.read(log, after: nil).top == .start)
+        let lease = try #require(try await engine.holder(of: log.slot)?.lease)
+        _ = try await engine.append(LogAppend(entry.payload, expectedTop: 0), to: log, under: lease)
+        #expect(try await store.get(key) == nil)
+        #expect(try await engine.read(log, after: nil).top == .start)
+        let partition = Partition("b")
+        partition.didRemove(under: 1, isInDoubt: true)
+        partition.didRead(to: LogPosition(fence: 1, offset: 7), under: 1)
+        #expect(
+            try await !store.restore(
+                partition, from: 0, under: SlotLease(partition.log.slot, owner: lease.owner, fence: 1)))
+        #expect(losses.entries.isEmpty)
+    }
+
+    @Test("an entry that got no answer, and was found when the log was read, is restored with the others")
+    func unanswered() async throws {
+        let store = try await begun()
+        let lease = try #require(try await engine.holder(of: log.slot)?.lease)
+        let entry = PartitionEntry.bytes(of: [.append(LogEntry(number: 6, base: 5, bytes: [6]), key)])
+        _ = try await engine.append(LogAppend(entry, expectedTop: 5), to: log, under: lease)
+        await #expect(throws: StateStoreError.self) { try await append(6...6, store) }
+        #expect(try await store.log(key)?.last == 6)
+        engine.loseNewest(3, of: log)
+        try await append(7...7, store)
+        #expect(try await found() == [1, 2, 3, 4, 5, 6, 7])
+    }
+
+    @Test("a node that does not own the log any more says that the next owner goes on without entries")
+    func elsewhere() async throws {
+        let isOwner = Mutex(true)
+        let node = try ClusterNode(name: "n")
+        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(600)) else {
+            return
+        }
+        let store = EngineStore(engine) { slot in isOwner.withLock { $0 } && slot == lease.slot ? lease : nil }
+        let lines = lines
+        store.report { lines.note($0) }
+        try await store.put([1], key)
+        try await store.put([2], key)
+        isOwner.withLock { $0 = false }
+        engine.loseNewest(1, of: log)
+        try await self.store().put([3], key)
+        // It may yet come to own it under the same fence.
+        #expect(await store.checkEnds())
+        #expect(lines.entries.isEmpty)
+        for _ in 0..<2 { #expect(await store.checkEnds(isSettled: true)) }
+        #expect(lines.entries.map { $0.contains("the log of actor 'a', which this node does not own") } == [true])
+    }
+
+    @Test("kept entries have at most so many bytes, of all logs together, and the oldest go first")
+    func bounded() async throws {
+        let recent = RecentEntries(mostBytes: 10 * 1_128)
+        let partitions = ["a", "b", "c"].map { Partition($0) }
+        for number in 1...1_000 as ClosedRange<UInt64> {
+            for partition in partitions {
+                let place = LogPosition(fence: 1, offset: number)
+                recent.add([UInt8](repeating: 1, count: 1_000), to: partition, at: place)
+                #expect(recent.bytes <= 10 * 1_128)
+            }
+        }
+        #expect(partitions.map { $0.recent(behind: 997)?.count } == [3, 3, 3])
+        #expect(partitions.map { $0.recent(behind: 996) == nil } == [true, true, false])
+        partitions[2].forget(all: true)
+        #expect(partitions[2].recent(behind: 999) == nil)
+    }
+
+    @Test("only the first lines about losses are logged, and how many more there are")
+    func reports() async throws {
+        let store = try await store()
+        for number in 0..<25 { store.report("\(number)") }
+        #expect(lines.entries.count == 20)
+        store.endReports()
+        #expect(lines.entries.last == "the engine lost entries of 5 more logs")
+    }
+}

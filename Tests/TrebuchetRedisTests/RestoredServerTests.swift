@@ -1,0 +1,69 @@
+import Foundation
+import TestSupport
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+import TrebuchetRedis
+
+@testable import Trebuchet
+
+/// A server that comes back with an older file while the leases of a node are valid, as after a crash with `appendfsync everysec`.
+@Suite(.hasRedis, .timeLimit(.minutes(5)))
+struct RestoredServerTests {
+    private let key = StateKey("states", "a.count", partition: "a")
+    private let log = ClusterLog("a")
+
+    private func append(_ number: UInt64, _ store: EngineStore) async throws(StateStoreError) {
+        try await store.write([
+            .append(LogEntry(number: number, base: number - 1, bytes: [UInt8(number)]), key)
+        ])
+    }
+
+    @Test(
+        "nothing acknowledged is lost: it is written again by the next write, or after the new connection",
+        arguments: [true, false])
+    func older(writes: Bool) async throws {
+        // With `everysec` the copy may lack the newest entries.
+        let always = ["--appendfsync", "always"]
+        let server = try await RedisServer(options: always)
+        let engine = try RedisEngine(url: server.url)
+        guard
+            case .acquired(let lease) = try await engine.acquire(
+                log.slot, for: try ClusterNode(name: "n"), lasting: .seconds(3_600))
+        else { return }
+        let lines = Journal()
+        let store = EngineStore(engine) { $0 == lease.slot ? lease : nil }
+        store.report { lines.note($0) }
+        try await store.write([.snapshot(LogSnapshot(epoch: "first", number: 1, bytes: [1]), key)])
+        for number in 2...5 as ClosedRange<UInt64> { try await append(number, store) }
+        let (files, copy) = (
+            server.folder.appending(path: "appendonlydir"), server.folder.appending(path: "earlier")
+        )
+        try FileManager.default.copyItem(at: files, to: copy)
+        for number in 6...8 as ClosedRange<UInt64> { try await append(number, store) }
+        let connections = engine.connectionCount
+        await server.stop()
+        try FileManager.default.removeItem(at: files)
+        try FileManager.default.moveItem(at: copy, to: files)
+        let again = try await RedisServer(port: server.port, folder: server.folder, options: always)
+        let other = try RedisEngine(url: again.url)
+        #expect(try await other.read(log, after: nil).top == LogPosition(fence: lease.fence, offset: 5))
+        if writes {
+            // Until it is connected again.
+            #expect(await eventually { (try? await append(9, store)) != nil })
+        } else {
+            // A question has the connection made.
+            #expect(
+                await eventually { (try? await engine.nodes()) != nil && engine.connectionCount > connections })
+            #expect(await store.checkEnds())
+        }
+        let last: UInt64 = writes ? 9 : 8
+        #expect(try await other.read(log, after: nil).top == LogPosition(fence: lease.fence, offset: last))
+        let found = try #require(try await EngineStore(other) { _ in lease }.log(key))
+        #expect(found.snapshot.epoch == "first" && found.entries.map(\.number) == Array(2...last))
+        #expect(lines.entries.count == 1 && lines.entries[0].contains("newest 3 entries of the log of actor 'a'"))
+        await engine.close()
+        await other.close()
+        await again.stop()
+    }
+}
