@@ -16,7 +16,7 @@ package final class Node: Sendable {
 
     /// - Parameters:
     ///   - way: through which it uses the engine.
-    ///   - clock: what its leases go by.
+    ///   - clock: the clock of its leases. The member reads it an hour ahead: at 0 each handover would count as overdue.
     ///   - isReached: whether other nodes reach it directly.
     ///   - log: told the lines of its log.
     ///   - expose: exposes actors on it, before it listens.
@@ -29,7 +29,7 @@ package final class Node: Sendable {
         membership = try ClusterMembership(
             of: name, at: way ?? engine, settings: settings,
             address: isReached ? NodeAddress(host: "127.0.0.1", port: 0) : nil, afterDataLoss: afterDataLoss
-        ) { clock.map { $0.milliseconds * 1_000_000 } ?? MonotonicClock.nowWithSleep }
+        ) { clock.map { ($0.milliseconds + 3_600_000) * 1_000_000 } ?? MonotonicClock.nowWithSleep }
         member = membership.member
         self.engine = engine
         server = TrebuchetServer(
@@ -63,13 +63,20 @@ package final class Node: Sendable {
         }
     }
 
-    package func client(_ options: TrebuchetClient.Options = .init()) async throws -> TrebuchetClient {
+    /// Options of clients whose calls may take as long as a busy machine needs for them.
+    package static var options: TrebuchetClient.Options {
+        var options = TrebuchetClient.Options()
+        options.callTimeout = .seconds(240)
+        return options
+    }
+
+    package func client(_ options: TrebuchetClient.Options = Node.options) async throws -> TrebuchetClient {
         try await Self.client(of: [self], options)
     }
 
     /// A client that knows all of them.
     package static func client(
-        of nodes: [Node], _ options: TrebuchetClient.Options = .init()
+        of nodes: [Node], _ options: TrebuchetClient.Options = Node.options
     ) async throws -> TrebuchetClient {
         let client = TrebuchetClient(
             transports: try nodes.map { try $0.address }.map { .webSocket(host: $0.host, port: $0.port) },

@@ -7,21 +7,16 @@ import TrebuchetCluster
 
 /// Calls under way when the lease of their actor ends, and a write that was made has no answer yet.
 @Suite(.timeLimit(.minutes(5))) struct GivenUpCallsTests {
-    private static var settings: ClusterMemberSettings {
-        var settings = Node.settings
-        settings.leaseDuration = .seconds(3)
-        settings.leaseMargin = .milliseconds(500)
-        return settings
-    }
-
     /// Runs `body` with a client at one of two nodes, which observes an actor of the second and has called a method of it. The call is
     /// written, the node owns nothing any more, and the answer of the engine has not come.
     private func with(
         _ place: Int, calling target: String, _ body: (String, TextClient, FaultyEngine) async throws -> Void
     ) async throws {
-        let engine = MemoryEngine()
+        // Time passes for the second node only: the first keeps its slots.
+        let (still, clock) = (ManualEngineClock(), ManualEngineClock())
+        let engine = MemoryEngine(clock: still)
         let way = FaultyEngine(engine)
-        let nodes = [try Node("a", engine), try Node("b", engine, through: way, settings: Self.settings)]
+        let nodes = [try Node("a", engine, clock: still), try Node("b", engine, through: way, clock: clock)]
         try await Node.with(nodes) {
             let name = nodes[1].names(1)[0]
             let client = try await nodes[place].textClient()
@@ -31,6 +26,7 @@ import TrebuchetCluster
             client.callOnce(1, name, target, "[1]")
             #expect(await eventually { way.unansweredCount == 1 })
             way.set { ($0.failsRenewals, $0.givesNoSlots) = (true, true) }
+            clock.advance(by: Node.settings.leaseDuration)
             #expect(await eventually { nodes[1].member.slotCount == 0 })
             try await body(name, client, way)
             client.abort()

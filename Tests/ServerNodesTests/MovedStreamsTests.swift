@@ -112,16 +112,14 @@ import TrebuchetCluster
 
     @Test("who goes on with a stream gets it from its next owner, also when its actor moves while it cannot be loaded")
     func movedUnloaded() async throws {
-        let engine = MemoryEngine()
+        let clock = ManualEngineClock()
+        let engine = MemoryEngine(clock: clock)
         let way = FaultyEngine(engine)
-        var settings = Node.settings
-        settings.leaseDuration = .seconds(2)
-        settings.leaseMargin = .milliseconds(500)
         var limits = ServerLimits()
         // None has room that counts twice.
         limits.streamsPerConnection = 12
-        let first = try Node("a", engine, through: way, limits: limits, settings: settings)
-        let second = try Node("b", engine, settings: settings)
+        let first = try Node("a", engine, through: way, limits: limits, clock: clock)
+        let second = try Node("b", engine, clock: clock)
         try await first.start()
         await ownAll([first])
         let client = try await first.textClient()
@@ -133,6 +131,7 @@ import TrebuchetCluster
                 "streamResume",
                 #""callID":"\#(name)","actorID":"\#(name)","targetIdentifier":"observeCount",\#(seen)"#)
         }
+        clock.advance(by: Node.settings.leaseDuration)
         try await second.start()
         #expect(await eventually { names.allSatisfy(second.owns) && first.member.slotCount == 0 })
         // Some of them come back.

@@ -156,7 +156,7 @@ import TrebuchetCluster
             #expect(carl.wrappedValue.peersList.map(\.principal) == ["ada", nil])
             #expect(bobs.wrappedValue.events.map(\.data.number) == Array(1...10))
             let owner = try #require(nodes[..<2].first { $0.node.owns("rooms/chat-\(room)") })
-            #expect(owner.rooms.roomCount == 1 && nodes[2].rooms.roomCount == 0)
+            #expect(await eventually { owner.rooms.roomCount == 1 && nodes[2].rooms.roomCount == 0 })
         }
     }
 

@@ -15,14 +15,14 @@ struct ServiceNode: Sendable {
 
     init(
         _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil,
-        settings: ClusterMemberSettings = Node.settings, rooms roomLimits: RoomLimits = RoomLimits(),
-        collections collectionLimits: CollectionLimits = CollectionLimits()
+        settings: ClusterMemberSettings = Node.settings, clock: ManualEngineClock? = nil,
+        rooms roomLimits: RoomLimits = RoomLimits(), collections collectionLimits: CollectionLimits = CollectionLimits()
     ) throws {
         var access = AccessPolicy.open
         access.identifiesCallers = true
         access.authenticate = { request in request.bearerToken.map { Principal(id: $0) } }
         var hosts: (RoomHost, CollectionHost)?
-        node = try Node(name, engine, through: way, access: access, settings: settings) { server in
+        node = try Node(name, engine, through: way, access: access, settings: settings, clock: clock) { server in
             hosts = (
                 RoomHost.expose(on: server, limits: roomLimits, placement: .cluster),
                 CollectionHost.expose(on: server, limits: collectionLimits, placement: .cluster)
@@ -68,7 +68,7 @@ struct App: Sendable {
     let store = SharedStore()
 
     init(_ nodes: ServiceNode..., as name: String? = nil) async throws {
-        var options = TrebuchetClient.Options()
+        var options = Node.options
         if let name { options.token = { name } }
         options.reconnect.initialDelay = .milliseconds(2)
         options.reconnect.maximumDelay = .milliseconds(20)

@@ -6,10 +6,10 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(5))) struct DeadlineTests {
     private func withWaiter(
         _ link: TestLink, limits: ServerLimits = ServerLimits(), options: TrebuchetClient.Options = .init(),
-        _ body: (Waiter, TrebuchetClient, Journal) async throws -> Void
+        clock: TestTime? = nil, _ body: (Waiter, TrebuchetClient, Journal) async throws -> Void
     ) async throws {
         let journal = Journal()
-        try await withTestServer(link: link, limits: limits, options: options) { server in
+        try await withTestServer(link: link, limits: limits, options: options, clock: clock) { server in
             await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter")
         } body: { client, _ in
             try await body(client.resolve(Waiter.self, id: "waiter"), client, journal)
@@ -20,10 +20,12 @@ import TrebuchetTesting
         "a call past its deadline ends with timeout, and its task on the server is cancelled",
         arguments: TestLink.allCases)
     func deadline(link: TestLink) async throws {
-        try await withWaiter(link) { waiter, _, journal in
-            let error = await #expect(throws: TrebuchetError.self) {
-                _ = try await withDeadline(.milliseconds(500)) { try await waiter.hold("a") }
-            }
+        let clock = TestTime()
+        try await withWaiter(link, clock: clock) { waiter, _, journal in
+            let call = Task { try await withDeadline(.seconds(300)) { try await waiter.hold("a") } }
+            await journal.wait(for: "a began")
+            await clock.advance(by: .seconds(300))
+            let error = await #expect(throws: TrebuchetError.self) { _ = try await call.value }
             #expect(error?.code == .timeout)
             await journal.wait(for: "a was cancelled")
             try await waiter.now(1)
@@ -33,11 +35,17 @@ import TrebuchetTesting
     @Test("the server ends a call whose client sets no deadline", arguments: TestLink.allCases)
     func serverLimit(link: TestLink) async throws {
         var limits = ServerLimits()
-        limits.callTimeout = .milliseconds(500)
-        try await withWaiter(link, limits: limits) { waiter, _, journal in
-            let error = await #expect(throws: TrebuchetError.self) { _ = try await waiter.hold("a") }
+        limits.callTimeout = .seconds(300)
+        var options = TrebuchetClient.Options()
+        options.callTimeout = nil
+        let clock = TestTime()
+        try await withWaiter(link, limits: limits, options: options, clock: clock) { waiter, _, journal in
+            let call = Task { try await waiter.hold("a") }
+            await journal.wait(for: "a began")
+            await clock.advance(by: .seconds(300))
+            let error = await #expect(throws: TrebuchetError.self) { _ = try await call.value }
             #expect(error?.code == .timeout)
-            #expect(error?.message.contains("0.5 seconds") == true, "\(error?.message ?? "")")
+            #expect(error?.message.contains("300.0 seconds") == true, "\(error?.message ?? "")")
             await journal.wait(for: "a was cancelled")
         }
     }
@@ -45,12 +53,31 @@ import TrebuchetTesting
     @Test("the client ends a call by its own limit", arguments: TestLink.allCases)
     func clientLimit(link: TestLink) async throws {
         var options = TrebuchetClient.Options()
-        options.callTimeout = .milliseconds(500)
-        try await withWaiter(link, options: options) { waiter, _, journal in
-            let error = await #expect(throws: TrebuchetError.self) { _ = try await waiter.hold("a") }
+        options.callTimeout = .seconds(300)
+        // The server's time is another, so its limit does not end the call first. It answers pings by that time.
+        options.pingInterval = nil
+        let clock = TestTime()
+        let journal = Journal()
+        try await withTestServer { server in
+            await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter")
+        } body: { _, server in
+            let address = try #require(server.address)
+            let transport: TrebuchetTransport =
+                switch link {
+                case .webSocket: .webSocket(host: address.host, port: address.port)
+                case .local: .local(server)
+                }
+            let client = TrebuchetClient(transport: transport, options: options, clock: clock)
+            try await client.connect()
+            let waiter = try client.resolve(Waiter.self, id: "waiter")
+            let call = Task { try await waiter.hold("a") }
+            await journal.wait(for: "a began")
+            await clock.advance(by: .seconds(300))
+            let error = await #expect(throws: TrebuchetError.self) { _ = try await call.value }
             #expect(error?.code == .timeout)
             #expect(error?.message.contains("hold(_:)") == true)
             await journal.wait(for: "a was cancelled")
+            await client.close()
         }
     }
 

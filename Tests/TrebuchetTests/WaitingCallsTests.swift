@@ -7,12 +7,13 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(5))) struct WaitingCallsTests {
     /// A server that takes one call at a time, and a call that takes its place.
     private func withBusyServer(
-        _ link: TestLink, _ body: (Waiter, Journal, Task<String, any Error>) async throws -> Void
+        _ link: TestLink, clock: TestTime? = nil,
+        _ body: (Waiter, Journal, Task<String, any Error>) async throws -> Void
     ) async throws {
         let journal = Journal()
         var limits = ServerLimits()
         limits.callsPerConnection = 1
-        try await withTestServer(link: link, limits: limits) { server in
+        try await withTestServer(link: link, limits: limits, clock: clock) { server in
             await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter")
         } body: { client, _ in
             let waiter = try client.resolve(Waiter.self, id: "waiter")
@@ -79,10 +80,11 @@ import TrebuchetTesting
 
     @Test("a call that waits for room ends at its deadline, and is never made", arguments: TestLink.allCases)
     func deadline(link: TestLink) async throws {
-        try await withBusyServer(link) { waiter, journal, holding in
-            let error = await #expect(throws: TrebuchetError.self) {
-                try await withDeadline(.milliseconds(200)) { try await waiter.later(1) }
-            }
+        let clock = TestTime()
+        try await withBusyServer(link, clock: clock) { waiter, journal, holding in
+            let call = Task.immediate { try await withDeadline(.seconds(10)) { try await waiter.later(1) } }
+            await clock.advance(by: .seconds(10))
+            let error = await #expect(throws: TrebuchetError.self) { try await call.value }
             #expect(error?.code == .timeout)
             let reason = "the server takes no more at once (ServerLimits.callsPerConnection there: 1)"
             #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")

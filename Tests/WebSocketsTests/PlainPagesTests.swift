@@ -66,12 +66,13 @@ struct PlainPagesTests {
     }
 
     private static func server(
-        _ limits: WebSocketLimits = WebSocketLimits(), memory: MemoryBudget? = nil, _ site: Site = Site()
+        _ limits: WebSocketLimits = WebSocketLimits(), memory: MemoryBudget? = nil, _ site: Site = Site(),
+        on reactors: ReactorGroup? = nil
     ) throws -> WebSocketServer {
         // Not made on the reactor.
         _ = Site.large
         return try WebSocketServer(
-            port: 0, reactors: .servers(count: 1), limits: limits, memory: memory, plain: site.answer,
+            port: 0, reactors: reactors ?? .servers(count: 1), limits: limits, memory: memory, plain: site.answer,
             accept: { _ in .accept(EchoHandler()) })
     }
 
@@ -195,21 +196,34 @@ struct PlainPagesTests {
     }
 
     @Test("silence between requests ends the connection, a head that dribbles is answered 408")
-    func silence() throws {
+    func silence() async throws {
+        let apart = ReactorGroup.takeApart(1)
+        defer { apart.giveBack() }
+        /// Timers begin in the turn of what came before.
+        func pass(_ seconds: UInt64) async {
+            for reactor in apart.reactors {
+                await reactor.perform {}
+                reactor.advance(by: seconds * 1_000_000_000)
+            }
+        }
         var limits = WebSocketLimits()
-        limits.pages.idleTime = .milliseconds(50)
-        limits.handshakeTimeout = .milliseconds(100)
-        let server = try Self.server(limits)
+        limits.pages.idleTime = .seconds(500)
+        limits.handshakeTimeout = .seconds(1_000)
+        let server = try Self.server(limits, on: apart)
         let silent = try RawPeer(port: server.address.port)
         try silent.send(Self.get("/small"))
         #expect(try Self.receive(silent).body.count == 6)
+        await pass(500)
         #expect(try silent.receiveToEnd() == [])
-        limits.pages.idleTime = .seconds(30)
-        let patient = try Self.server(limits)
+        await server.shutdown()
+        limits.pages.idleTime = .seconds(5_000)
+        let patient = try Self.server(limits, on: apart)
         let dribbling = try RawPeer(port: patient.address.port)
         try dribbling.send(Self.get("/small") + Array("GET /sm".utf8))
         #expect(try Self.receive(dribbling).body.count == 6)
+        await pass(1_000)
         #expect(try dribbling.receiveHead().hasPrefix("HTTP/1.1 408 "))
+        await patient.shutdown()
     }
 
     @Test("an answer that nobody reads costs a piece of it, and ends with a reset", arguments: [true, false])

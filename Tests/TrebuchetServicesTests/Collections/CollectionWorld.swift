@@ -69,6 +69,8 @@ struct CollectionGuest {
     init(_ name: String = "nobody", at address: SocketAddress) {
         var options = TrebuchetClient.Options()
         options.token = { name }
+        // The default is too short for the longest of these calls on a busy machine.
+        options.callTimeout = .seconds(240)
         options.reconnect.initialDelay = .milliseconds(2)
         options.reconnect.maximumDelay = .milliseconds(20)
         options.reconnect.retriesFirstConnection = true

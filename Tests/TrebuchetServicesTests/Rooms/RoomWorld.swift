@@ -91,9 +91,11 @@ struct RoomWorld {
     ) -> Guest {
         let address = link?.address ?? address
         var options = TrebuchetClient.Options()
-        // Half of a connection may go on without the other: that is to be noticed long before a test has waited too long.
-        options.pingInterval = .seconds(1)
-        options.pongTimeout = .seconds(2)
+        // Half of a connection may go on without the other: that is to be noticed long before a test has waited too long. A
+        // connection without faults lasts, however slow the machine is.
+        if link != nil { (options.pingInterval, options.pongTimeout) = (.seconds(1), .seconds(2)) }
+        // The default is too short for the longest of these calls on a busy machine.
+        options.callTimeout = .seconds(240)
         if let token { options.token = { token } }
         options.onUndecodable = undecodable
         return Guest(
