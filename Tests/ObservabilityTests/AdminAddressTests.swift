@@ -155,7 +155,7 @@ import TrebuchetTesting
         try await withTestServer(clock: TestTime(reactors: 2)) { server in
             await server.expose(Holder(actorSystem: server.actorSystem), as: "holder")
         } body: { client, server async throws in
-            #expect(await server.liveness().problem == nil)
+            #expect(await eventually { await server.liveness().problem == nil })
             let holder = try client.resolve(Holder.self, id: "holder")
             let call = Task { try await holder.hold() }
             await onThread { Holder.gate.began.wait() }
@@ -164,7 +164,7 @@ import TrebuchetTesting
             await #expect(throws: TrebuchetError.self) { _ = try await server.metrics() }
             Holder.gate.end.signal()
             try await call.value
-            #expect(await server.liveness().problem == nil)
+            #expect(await eventually { await server.liveness().problem == nil })
         }
     }
 

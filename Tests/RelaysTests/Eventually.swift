@@ -1,13 +1,13 @@
 import Testing
 
-/// Lets other tasks run until the condition holds; gives up (and records an issue) after forty seconds.
+/// Lets other tasks run until the condition holds; gives up (and records an issue) after two minutes.
 func eventually(
     _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool
 ) async {
-    let deadline = ContinuousClock.now + .seconds(40)
+    let deadline = ContinuousClock.now + .seconds(120)
     while !condition() {
         guard ContinuousClock.now < deadline else {
-            Issue.record("did not happen in forty seconds: \(what)", sourceLocation: sourceLocation)
+            Issue.record("did not happen in two minutes: \(what)", sourceLocation: sourceLocation)
             return
         }
         await Task.yield()

@@ -10,15 +10,15 @@ final class Recorder: Sendable {
     func note(_ entry: String) { contents.withLock { $0.append(entry) } }
 }
 
-/// Lets other tasks run until the condition holds; gives up (and records an issue) after forty seconds.
+/// Lets other tasks run until the condition holds; gives up (and records an issue) after two minutes.
 func eventually(
     _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation,
     isolation: isolated (any Actor)? = #isolation, _ condition: () async -> Bool
 ) async {
-    let deadline = ContinuousClock.now + .seconds(40)
+    let deadline = ContinuousClock.now + .seconds(120)
     while await !condition() {
         guard ContinuousClock.now < deadline else {
-            Issue.record("did not happen in forty seconds: \(what)", sourceLocation: sourceLocation)
+            Issue.record("did not happen in two minutes: \(what)", sourceLocation: sourceLocation)
             return
         }
         await Task.yield()

@@ -28,14 +28,14 @@ actor Latch {
     }
 }
 
-/// Lets other tasks run until the condition holds; records an issue after ten seconds.
+/// Lets other tasks run until the condition holds; records an issue after two minutes.
 func eventually(
     _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async -> Bool
 ) async {
-    let deadline = ContinuousClock.now + .seconds(10)
+    let deadline = ContinuousClock.now + .seconds(120)
     while await !condition() {
         guard ContinuousClock.now < deadline else {
-            Issue.record("did not happen in ten seconds: \(what)", sourceLocation: sourceLocation)
+            Issue.record("did not happen in two minutes: \(what)", sourceLocation: sourceLocation)
             return
         }
         await Task.yield()
