@@ -126,7 +126,10 @@ struct RedisMemberTests {
     @Test("a server that was emptied ends what is owned by all nodes, and none of them takes anything of it")
     func emptied() async throws {
         let server = try await RedisServer()
-        let (one, two) = (try start("a", server), try start("b", server))
+        // What they announce after that lasts as long as a lease, and the third node waits for its end.
+        let (one, two) = (
+            try start("a", server, lease: .seconds(5)), try start("b", server, lease: .seconds(5))
+        )
         #expect(await areAllOwned(by: one, two))
         try await server.cli("FLUSHALL")
         for node in [one, two] {
