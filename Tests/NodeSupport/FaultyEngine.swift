@@ -11,6 +11,8 @@ package final class FaultyEngine: ClusterEngine {
         package var failsAppends = false
         /// The engine answers appends with an error, as without memory.
         package var refusesAppends = false
+        /// The engine answers appends as if another node had owned the slot since.
+        package var fencesAppends = false
         /// Appends are written, and their answers do not come yet.
         package var hangsAnswers = false
         package var failsRenewals = false
@@ -141,6 +143,7 @@ package final class FaultyEngine: ClusterEngine {
             throw ClusterEngineError(.unknownOutcome, "no answer")
         }
         if faults.withLock({ $0.refusesAppends }) { throw ClusterEngineError(.failed, "no memory at 10.1.2.3, say") }
+        if faults.withLock({ $0.fencesAppends }) { return .fenced(lease.fence + 1) }
         let outcome = try await engine.append(change, to: log, under: lease)
         unanswered.withLock { $0 += 1 }
         await wait { $0.hangsAnswers }

@@ -18,12 +18,14 @@ package final class Node: Sendable {
     ///   - way: through which it uses the engine.
     ///   - clock: the clock of its leases. The member reads it an hour ahead: at 0 each handover would count as overdue.
     ///   - isReached: whether other nodes reach it directly.
+    ///   - store: of actors that are its own.
     ///   - log: told the lines of its log.
     ///   - expose: exposes actors on it, before it listens.
     package init(
         _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
         clock: ManualEngineClock? = nil, isReached: Bool = false, afterDataLoss: DataLossPolicy = .end,
+        store: (any StateStore)? = nil,
         log: @escaping @Sendable (String) -> Void = { _ in }, exposing expose: (TrebuchetServer) -> Void
     ) throws {
         membership = try ClusterMembership(
@@ -33,7 +35,7 @@ package final class Node: Sendable {
         member = membership.member
         self.engine = engine
         server = TrebuchetServer(
-            transport: .webSocket(port: 0), reactors: 2, limits: limits, access: access,
+            transport: .webSocket(port: 0), reactors: 2, limits: limits, access: access, store: store,
             cluster: membership, log: log)
         expose(server)
     }

@@ -54,7 +54,7 @@ import TrebuchetCluster
             let client = try await nodes[0].textClient()
             await observe(names, through: client, filter: Self.distinct)
             gate.set { $0.holdsMessages = true }
-            let draining = Task { await nodes[1].server.parts.nodes?.drain() }
+            let draining = Task { await nodes[1].server.parts.nodes?.drain(within: .seconds(300)) }
             #expect(await eventually { names.count(where: nodes[2].owns) > 3 })
             let directory = nodes[0].server.parts.nodes?.directory
             for name in names { directory?.forget(ClusterSlot(of: name), ownedBy: nodes[1].member.node) }
@@ -113,7 +113,7 @@ import TrebuchetCluster
             let between = names.filter(nodes[2].owns)
             #expect(!between.isEmpty)
             #expect(await eventually { way.readCount >= between.count })
-            let draining = Task { await nodes[2].server.parts.nodes?.drain() }
+            let draining = Task { await nodes[2].server.parts.nodes?.drain(within: .seconds(300)) }
             #expect(await eventually { between.allSatisfy(nodes[0].owns) })
             await add(between, through: client)
             way.set { $0.hangsReads = false }
@@ -182,7 +182,7 @@ import TrebuchetCluster
                     await shard.reactor.perform {
                         let own = shard.connections.values.filter { $0.upstream == nil && !$0.isServer }
                         guard let connection = own.first(where: { !$0.streams.isEmpty }) else { return }
-                        Task { await nodes[1].server.parts.nodes?.drain() }
+                        Task { await nodes[1].server.parts.nodes?.drain(within: .seconds(300)) }
                         // A turn that takes long, and the call that the socket has meanwhile.
                         while !nodes[0].owns(name) {}
                         let place = #""actorID":"\#(name)","targetIdentifier":"step()","arguments":[]"#
@@ -236,7 +236,7 @@ import TrebuchetCluster
             for name in moved { other.call(name, name, "add(_:)", [10]) }
             #expect(await eventually { moved.allSatisfy { other.answers($0).count == 1 } })
             for name in moved { #expect(other.answers(name).first?.text.contains(#""result":11"#) == true) }
-            await second.server.parts.nodes?.drain()
+            await second.server.parts.nodes?.drain(within: .seconds(300))
             #expect(await eventually { names.allSatisfy(first.owns) })
             let third = try await first.textClient()
             await look(moved, through: third, way)

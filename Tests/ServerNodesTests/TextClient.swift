@@ -36,8 +36,8 @@ final class TextClient: Sendable {
     }
 
     /// A call of an `@Idempotent` method whose answer is kept.
-    func callOnce(_ callID: Int, _ actor: String, _ target: String, _ arguments: String) {
-        call(callID, actor, target, arguments, more: #","session":"\#(session)""#)
+    func callOnce(_ callID: Int, _ actor: String, _ target: String, _ arguments: String, more: String = "") {
+        call(callID, actor, target, arguments, more: #","session":"\#(session)""# + more)
     }
 
     /// Asks for a call that was sent over an earlier connection.

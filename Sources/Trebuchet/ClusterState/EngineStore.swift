@@ -7,8 +7,8 @@ internal import TrebuchetCluster
 /// Keeps what actors of a cluster persist in logs of the engine that its nodes share: one log for each actor, in the slot of its name, so
 /// that the node which owns the slot next goes on with it, and the one before can write no more.
 ///
-/// What an actor writes together is one entry, or counts as one (`EntryParts`). Nothing of it stays in memory but where its log is. What belongs to no actor goes to a
-/// store of the node's own.
+/// What an actor writes together is one entry, or counts as one (`EntryParts`). Nothing of it stays in memory but where its log is, and
+/// the newest entries. It has nothing that belongs to no actor, and nothing of actors that each node has for itself.
 final class EngineStore: PartitionedStore {
     /// Actors whose contents are in memory because they are just being loaded.
     private static let mostLoaded = 64
@@ -20,7 +20,6 @@ final class EngineStore: PartitionedStore {
     let engine: any ClusterEngine
     let lease: @Sendable (ClusterSlot) -> SlotLease?
     let didLose: @Sendable (SlotLease, ClusterEngineError) -> Void
-    private let others: any StateStore
     private let mostPartitions: Int
     private let partitions = Mutex<[ByteText: Partition]>([:])
     /// Those that were loaded last.
@@ -32,20 +31,18 @@ final class EngineStore: PartitionedStore {
 
     /// - Parameters:
     ///   - lease: what the node may write under now; nil for slots that it does not own.
-    ///   - others: for what belongs to no actor.
     ///   - mostPartitions: actors of whose logs it is known where they are.
     ///   - mostRecentBytes: bytes of acknowledged entries that are kept, in case the engine loses them.
     ///   - didLose: called when the engine has refused a write with `dataLoss`, or has lost entries that are not kept.
     init(
-        _ engine: any ClusterEngine, others: any StateStore = MemoryStore(),
-        mostPartitions: Int = EngineStore.mostPartitions, mostRecentBytes: Int = EngineStore.mostRecentBytes,
+        _ engine: any ClusterEngine, mostPartitions: Int = EngineStore.mostPartitions,
+        mostRecentBytes: Int = EngineStore.mostRecentBytes,
         didLose: @escaping @Sendable (SlotLease, ClusterEngineError) -> Void = { _, _ in },
         lease: @escaping @Sendable (ClusterSlot) -> SlotLease?
     ) {
         self.engine = engine
         self.lease = lease
         self.didLose = didLose
-        self.others = others
         self.mostPartitions = mostPartitions
         recent = RecentEntries(mostBytes: mostRecentBytes)
     }
@@ -81,7 +78,7 @@ final class EngineStore: PartitionedStore {
     // MARK: StateStore
 
     func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
-        var found = try await others.get(keys.filter { $0.partition == nil })
+        var found: [StateKey: [UInt8]] = [:]
         for (name, keys) in Dictionary(grouping: keys, by: { $0.partition.map { ByteText($0) } }) {
             guard let name else { continue }
             let contents = try await contents(of: name.text)
@@ -93,11 +90,11 @@ final class EngineStore: PartitionedStore {
     func list(
         _ namespace: String, prefix: String, after: String?, limit: Int
     ) async throws(StateStoreError) -> [StateEntry] {
-        try await others.list(namespace, prefix: prefix, after: after, limit: limit)
+        []
     }
 
     func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
-        guard let name = key.partition else { return try await others.log(key) }
+        guard let name = key.partition else { return nil }
         return try await contents(of: name).log(key)
     }
 
@@ -105,8 +102,8 @@ final class EngineStore: PartitionedStore {
         let groups = Dictionary(grouping: writes) { $0.key.partition.map { ByteText($0) } }
         for (name, writes) in groups {
             guard let name else {
-                try await others.write(writes)
-                continue
+                throw StateStoreError(
+                    .failed, "'\(writes[0].key)' belongs to no actor, and the engine has logs of actors alone")
             }
             try await write(writes, to: name.text)
         }

@@ -86,15 +86,18 @@ extension TrebuchetServer {
     }
 
     func inspectedStore() async throws(TrebuchetError) -> InspectorJSON {
-        guard shards.contains(where: { $0.stateWriter != nil }) else { return .object([("store", .null)]) }
+        // The server's own, or else the engine.
+        guard let writer = shards[0].writers.first else { return .object([("store", .null)]) }
         let counts = try await metricList().counts
         let writes = counts.times(of: .storeWrites)
         var failure: String?
         for shard in shards {
-            let found = await Self.ask(shard.reactor, within: Self.answerTime) { shard.stateWriter?.failure }
+            let found = await Self.ask(shard.reactor, within: Self.answerTime) {
+                shard.writers.lazy.compactMap(\.failure).first
+            }
             failure = failure ?? (found ?? nil)
         }
-        let type = shards[0].stateWriter.map { "\(Swift.type(of: $0.store))" }
+        let type = "\(Swift.type(of: writer.store))"
         return .object([
             (
                 "store",

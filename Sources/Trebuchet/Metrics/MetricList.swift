@@ -13,6 +13,7 @@ struct MetricList {
         var streams = 0
         var actors = 0
         var actorsOnDemand = 0
+        var actorsUnloadable = 0
         var keptAnswers = 0
         var heldBytes = 0
         var heldLimit = 0
@@ -165,6 +166,10 @@ struct MetricList {
         text.add(
             "trebuchet_actors_on_demand", .gauge, "Of these, actors that were made when they were called.",
             now.actorsOnDemand)
+        text.add(
+            "trebuchet_actors_unloadable", .gauge,
+            "Actors whose persisted states could not be loaded when that was tried last, within a minute.",
+            now.actorsUnloadable)
         text.add(
             "trebuchet_actors_made_total", .counter, "Actors that were made or loaded when they were called.",
             counts[.actorsMade])

@@ -62,7 +62,8 @@ extension TrebuchetServer {
         guard let nodes = parts.nodes else { return }
         for shard in shards {
             await shard.reactor.perform {
-                shard.stateWriter?.didGiveUp = { [weak self] name in
+                // Of its own actors nobody else has any: those it keeps whatever becomes of their store.
+                shard.placedWriter?.didGiveUp = { [weak self] name in
                     // Here, and not in the task: until then calls would run in an activation that keeps nothing.
                     if let record = self?.directory.record(ActorName(name)), record.persisted?.isGivenUp == true {
                         _ = record.life.end()

@@ -54,6 +54,7 @@ extension TrebuchetServer {
         list.now.isReady = await isReady
         list.now.streams = parts.shares.count(.streams)
         list.now.actors = actorCount
+        list.now.actorsUnloadable = parts.loads.count
         list.now.actorsOnDemand = parts.shares.count(.actorsOnDemand)
         list.now.keptAnswers = rememberedAnswerCount
         list.now.heldBytes = heldBytes

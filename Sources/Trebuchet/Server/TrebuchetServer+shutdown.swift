@@ -1,3 +1,4 @@
+internal import Platform
 internal import Relays
 internal import Synchronization
 internal import TrebuchetActors
@@ -67,9 +68,11 @@ extension TrebuchetServer {
         "calls under way are not answered, deactivate() of actors is not waited for, and states that no caller was told of may not "
         + "be written"
 
-    /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls and pages under way end for
-    /// at most `drain`, and closes the connections with 1001. Then `deactivate()` runs of all actors that were made on demand and
-    /// have one, for at most 5 seconds, and states are written.
+    /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls and pages under way end, and closes the connections
+    /// with 1001. All of that takes at most `drain`; of this a node of a cluster first has up to three quarters to give away what it
+    /// owns. Calls that have not ended by then are answered with `unknownOutcome`, or with `unavailable` when they have not begun;
+    /// those that their clients repeat (`@Idempotent`) get their answer there. Then `deactivate()` runs of all actors that were made on
+    /// demand and have one, for at most 5 seconds, and states are written.
     ///
     /// - Parameters:
     ///   - delay: how long all goes on as before while `readiness` says that the server is to end: so that a load balancer has sent
@@ -81,21 +84,24 @@ extension TrebuchetServer {
         let listener = stopListener()
         // Not cancelled with the task that asks for it: clients are to be told in any case.
         await Task {
+            let began = MonotonicClock.now
             await listener?.stopAccepting()
             await listener?.refuseUpgrades()
             // Its clients go on meanwhile, at the next owners of what they use.
-            await parts.nodes?.drain()
+            await parts.nodes?.drain(within: drain * 3 / 4)
+            let rest = max(.zero, drain - .nanoseconds(Int64(clamping: MonotonicClock.now - began)))
             await withTaskGroup(of: Void.self) { group in
-                for shard in shards { group.addTask { await shard.drain(for: drain) } }
-                group.addTask { await listener?.endPages(within: drain) }
+                for shard in shards { group.addTask { await shard.drain(for: rest) } }
+                group.addTask { await listener?.endPages(within: rest) }
             }
             await parts.nodes?.exchange.flush()
             await deactivateActors()
             for shard in shards {
-                let writer = locals.writer(on: shard.states)
-                await writer?.flush()
-                // What is changed from now on was promised to nobody, and the store may be the next server's.
-                await shard.reactor.perform { writer?.abandon() }
+                for writer in locals.writers(on: shard.states) {
+                    await writer.flush()
+                    // What is changed from now on was promised to nobody, and the store may be the next server's.
+                    await shard.reactor.perform { writer.abandon() }
+                }
             }
             await closeOperatorListeners()
             parts.events.tell(.ended)

@@ -31,7 +31,8 @@ public final class TrebuchetServer: Sendable {
     let access: AccessPolicy
     let own: OwnClients
     let owner: (any AnyObject & Sendable)?
-    private let claim: StoreClaim?
+    /// On its own store, and on what actors of the cluster persist.
+    private let claims: [StoreClaim]
     /// Of what services keep.
     let otherClaims = Mutex<[StoreClaim]>([])
     private let state = Mutex(State.idle)
@@ -54,11 +55,12 @@ public final class TrebuchetServer: Sendable {
     ///   - reactors: threads that connections and actors live on; as many as the machine has cores by default.
     ///   - access: who may connect, and what callers may do; by default every client may connect and call everything. Its rules
     ///     (`AccessPolicy.authorize`) apply to every connection, `.local` ones before `start` included.
-    ///   - store: keeps the states marked `@StreamedState(persisted: true)` of exposed actors. Without one, the default,
-    ///     they live in memory as all others. The server does not close it. One server at a time has a store: while another
-    ///     one of this process has it, `start` and calls of actors with such states fail.
-    ///   - cluster: makes it one of several nodes. None by default. Without a `store` persisted states are then kept at the engine, from
-    ///     where the next owner of an actor takes them; with one they stay at their node.
+    ///   - store: keeps the states marked `@StreamedState(persisted: true)` of exposed actors, except those with
+    ///     `placement: .cluster` at a node. Without one, the default, they live in memory as all others, and a node says so in its log.
+    ///     The server does not close it. One server at a time has a store: while another one of this process has it, `start` and calls of
+    ///     actors with such states fail.
+    ///   - cluster: makes it one of several nodes. None by default. The engine keeps the persisted states of actors with
+    ///     `placement: .cluster`, and the next owner of such an actor takes them from there. Those of all other actors are in `store`.
     ///   - showsErrorText: whether callers get text and type of errors that are not `Codable`; for development. By default
     ///     these go to `log` under a number, which is all that the caller gets. Errors that are `Codable`, and every
     ///     `TrebuchetError`, are for callers in any case.
@@ -93,18 +95,20 @@ public final class TrebuchetServer: Sendable {
         system.reportUndecodable = { [log = parts.log] value in if value.isLogged { log("\(value)") } }
         // What is kept at a cluster's engine is looked at as the cluster is.
         parts.probedStore.withLock { $0 = store }
-        let store = store ?? cluster?.store
-        let claim = store.map { StoreClaim($0, for: PersistedNamespace.name) }
-        if let store, let claim {
+        var claims: [StoreClaim] = []
+        for (store, isPlaced) in [(store, false), (cluster?.store, true)] {
+            guard let store else { continue }
+            let claim = StoreClaim(store, for: PersistedNamespace.name)
+            claims.append(claim)
             for shard in system.shards {
                 let writer = StateWriter(
                     store, claim, parts.disclosure, stateSize: limits.persistedStateSize,
                     eventBytes: limits.persistedEventBytes, answerTime: limits.answerTime,
                     reactor: shard.reactor)
-                parts.locals.write(writer, on: shard)
+                parts.locals.write(writer, on: shard, isPlaced: isPlaced)
             }
         }
-        self.claim = claim
+        self.claims = claims
         actorSystem = system
         self.parts = parts
         shards = zip(system.shards, group.reactors).enumerated().map { index, place in
@@ -138,7 +142,7 @@ public final class TrebuchetServer: Sendable {
         locals.takeApart()
         parts.events.removeAll()
         parts.probedStore.withLock { $0 = nil }
-        claim?.giveBack()
+        for claim in claims { claim.giveBack() }
         for claim in otherClaims.withLock({ $0 }) { claim.giveBack() }
     }
 
@@ -163,7 +167,8 @@ public final class TrebuchetServer: Sendable {
     /// Lets clients call and observe an actor under a name. An actor exposed before under that name gives way.
     ///
     /// With a store, the actor's persisted states are loaded before this returns. When that fails, calls and streams get
-    /// the error; each first tries to load again.
+    /// the error; each first tries to load again, and so does the server, until it has loaded them. The actor belongs to this server: at
+    /// a node of a cluster each node has its own, whichever slots it owns.
     ///
     /// - Parameter inspectable: whether the inspector shows the actor's states, and the arguments of its calls. False shows neither, of all
     ///   actors of its type in the process.
@@ -171,6 +176,7 @@ public final class TrebuchetServer: Sendable {
     where A.ActorSystem == TrebuchetActorSystem {
         if !inspectable { ActorTypes.any(A.self).hide() }
         guard locals.mustLoad(A.self) else {
+            warnOfMemory(A.self, as: name)
             let old = directory.record(ActorName(name))
             directory.insert(locals.record(of: actor, name: name, holding: true, in: actorSystem))
             await forget(name)
@@ -179,16 +185,23 @@ public final class TrebuchetServer: Sendable {
         }
         let old = directory.record(ActorName(name))
         let registration = ActorDirectory.Registration(type: ActorTypes.any(A.self)) {
-            [weak actorSystem, locals] name in
+            [weak actorSystem, locals, loads = parts.loads] name in
             guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
-            return try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
+            let record = try await loads.noting(name) {
+                try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
+            }
+            // Nothing makes another one.
+            guard !record.life.isGone else {
+                throw TrebuchetError(.unavailable, "actor '\(name)' was let go of by its server; expose it again")
+            }
+            return record
         }
         await locals.retirements.during(name) {
             directory.insert(ActorName(name), registration)
             await forget(name)
             if old?.actor !== actor { await retire(old) }
         }
-        _ = try? await directory.activate(ActorName(name), for: nil)?.value
+        if await !load(ActorName(name)) { keepLoading(ActorName(name)) }
     }
 
     /// Waits until the states of an actor that is out of reach are written.
@@ -215,7 +228,7 @@ public final class TrebuchetServer: Sendable {
     ///   - discarding: whether an actor goes, too, when a `@StreamedState` of it has changed that no store keeps. False by
     ///     default: it stays then.
     ///   - placement: whether each server has its own, the default, or one node of a cluster has it for all. Then the others send it
-    ///     there what their clients ask of it, and all nodes expose the same.
+    ///     there what their clients ask of it, all nodes expose the same, and the engine keeps its persisted states.
     ///   - inspectable: as where one actor is exposed. True by default.
     ///   - make: makes the actor for the whole name (`lists/42`). What it throws, the caller gets.
     public func expose<A: DistributedActor>(
@@ -226,14 +239,17 @@ public final class TrebuchetServer: Sendable {
         precondition(pattern.utf8.last == UInt8(ascii: "*"), "pattern '\(pattern)' must end in *, as lists/*")
         if !inspectable { ActorTypes.any(A.self).hide() }
         let isPlaced = placement == .cluster && parts.nodes != nil
+        if !locals.mustLoad(A.self, isPlaced: isPlaced) { warnOfMemory(A.self, as: pattern) }
         directory.insert(
             prefix: String(pattern.dropLast()),
             ActorDirectory.Registration(
                 type: ActorTypes.any(A.self),
-                make: { [weak actorSystem, locals] name in
+                make: { [weak actorSystem, locals, loads = parts.loads] name in
                     let actor = try await make(name)
                     guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
-                    return try await locals.loadedRecord(of: actor, name: name, in: actorSystem, isPlaced: isPlaced)
+                    return try await loads.noting(name) {
+                        try await locals.loadedRecord(of: actor, name: name, in: actorSystem, isPlaced: isPlaced)
+                    }
                 }, idle: idle.map { IdlePolicy(time: $0, discards: discarding) },
                 isPlaced: isPlaced))
     }
@@ -306,9 +322,9 @@ public final class TrebuchetServer: Sendable {
             throw TransportError(.closed, "the server is running already, or was shut down")
         }
         BrokenPipes.ignore()
-        var hasTakenStore = false
+        var taken: [StoreClaim] = []
         do {
-            hasTakenStore = try claim?.take() ?? false
+            for claim in claims { if try claim.take() { taken.append(claim) } }
             try await startNode()
             let pages = Pages(pageSources.withLock { $0 }, limits.pages)
             servedPages.withLock { $0 = pages }
@@ -330,7 +346,7 @@ public final class TrebuchetServer: Sendable {
             return listener.address
         } catch {
             state.withLock { $0 = .idle }
-            if hasTakenStore { claim?.giveBack(forGood: false) }
+            for claim in taken { claim.giveBack(forGood: false) }
             throw error
         }
     }

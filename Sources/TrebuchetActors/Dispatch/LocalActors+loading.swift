@@ -21,8 +21,13 @@ package enum PersistedNamespace {
 
 extension LocalActors {
     /// Whether actors of a type have states or events that this system keeps in a store.
-    package func mustLoad<A: DistributedActor>(_ type: A.Type) -> Bool {
-        guard keepsStates, let type = type as? any TrebuchetActor.Type else { return false }
+    package func mustLoad<A: DistributedActor>(_ type: A.Type, isPlaced: Bool = false) -> Bool {
+        keepsStates(isPlaced: isPlaced) && persists(type)
+    }
+
+    /// Whether actors of a type have states or events that are to be persisted.
+    package func persists<A: DistributedActor>(_ type: A.Type) -> Bool {
+        guard let type = type as? any TrebuchetActor.Type else { return false }
         return hasPersistence(type)
     }
 
@@ -32,21 +37,28 @@ extension LocalActors {
 
     /// The record of an actor that is to be exposed, when its persisted states have been loaded.
     ///
-    /// - Parameter isPlaced: whether it lives on one node of several, and so may have notes of an owner before.
+    /// - Parameter isPlaced: whether it lives on one node of several: then it is persisted under the lease of its slot, and may have
+    ///   notes of an owner before.
     package func loadedRecord<A: DistributedActor>(
         of actor: A, name: String, in system: TrebuchetActorSystem, isPlaced: Bool = false
     ) async throws -> ActorRecord where A.ID == TrebuchetActorID {
-        if mustLoad(A.self), persistedStates(of: actor.id) == nil, let actor = actor as? any TrebuchetActor {
-            try await load(actor, name: name, in: system)
+        if mustLoad(A.self, isPlaced: isPlaced), persistedStates(of: actor.id) == nil,
+            let actor = actor as? any TrebuchetActor
+        {
+            try await load(actor, name: name, in: system, isPlaced: isPlaced)
         }
-        if isPlaced, keepsStates, let actor = actor as? any NotingActor, persistedStates(of: actor.id) == nil {
+        if isPlaced, keepsStates(isPlaced: true), let actor = actor as? any NotingActor,
+            persistedStates(of: actor.id) == nil
+        {
             try await goOn(actor, name: name, in: system)
         }
         return record(of: actor, name: name, holding: true, in: system)
     }
 
-    private func load<A: TrebuchetActor>(_ actor: A, name: String, in system: TrebuchetActorSystem) async throws {
-        guard let home = system.home(of: actor), let writer = writer(on: home) else { return }
+    private func load<A: TrebuchetActor>(
+        _ actor: A, name: String, in system: TrebuchetActorSystem, isPlaced: Bool
+    ) async throws {
+        guard let home = system.home(of: actor), let writer = writer(on: home, isPlaced: isPlaced) else { return }
         await retirements.wait(for: name)
         let streams = A.dispatch.streams.filter { $0.persistence != nil }
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }

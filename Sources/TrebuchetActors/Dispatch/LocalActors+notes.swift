@@ -14,9 +14,9 @@ package protocol NotingActor: TrebuchetActor {
 extension LocalActors {
     /// Has an actor go on from what its owner before has noted. Where no other node ever owns it nothing is noted.
     func goOn<A: NotingActor>(_ actor: A, name: String, in system: TrebuchetActorSystem) async throws {
-        guard let home = system.home(of: actor), let writer = writer(on: home), let store = writer.partitions else {
-            return
-        }
+        guard let home = system.home(of: actor), let writer = writer(on: home, isPlaced: true),
+            let store = writer.partitions
+        else { return }
         await retirements.wait(for: name)
         let noted: [String: [UInt8]]
         let ownership = writer.ownership(of: name)

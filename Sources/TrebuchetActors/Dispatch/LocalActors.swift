@@ -17,8 +17,15 @@ package final class LocalActors: ActorRegistry {
 
     private let locals = Mutex<[ActorName: Local]>([:])
     package let retirements = Retirements()
-    /// What writes persisted states, by the shard; empty where nothing is kept.
-    private let writers = Mutex<[ObjectIdentifier: StateWriter]>([:])
+    /// What writes persisted states, by the shard; empty where nothing is persisted.
+    private let writers = Mutex<[ObjectIdentifier: Writers]>([:])
+
+    private struct Writers {
+        /// Of actors that are the server's own.
+        var own: StateWriter?
+        /// Of actors that one node of several has for all.
+        var placed: StateWriter?
+    }
 
     package init() {}
 
@@ -90,14 +97,40 @@ package final class LocalActors: ActorRegistry {
         }
     }
 
-    /// Nil where nothing is kept.
-    package func writer(on shard: SystemShard) -> StateWriter? { writers.withLock { $0[ObjectIdentifier(shard)] } }
-    var keepsStates: Bool { writers.withLock { !$0.isEmpty } }
+    /// Returns the writer of a shard's actors; nil where their states are not persisted.
+    ///
+    /// - Parameter isPlaced: whether one node of several has the actors for all (`placement: .cluster`). Those are written under the lease
+    ///   of the slot of their names; all others belong to their server, which owns slots or does not.
+    package func writer(on shard: SystemShard, isPlaced: Bool = false) -> StateWriter? {
+        writers.withLock { writers in
+            let writers = writers[ObjectIdentifier(shard)]
+            return isPlaced ? writers?.placed : writers?.own
+        }
+    }
+
+    /// Returns both writers of a shard, as far as it has them.
+    package func writers(on shard: SystemShard) -> [StateWriter] {
+        [writer(on: shard), writer(on: shard, isPlaced: true)].compactMap(\.self)
+    }
+
+    package func keepsStates(on shard: SystemShard) -> Bool {
+        writers.withLock { $0[ObjectIdentifier(shard)] != nil }
+    }
+
+    func keepsStates(isPlaced: Bool) -> Bool {
+        writers.withLock { $0.values.contains { (isPlaced ? $0.placed : $0.own) != nil } }
+    }
 
     /// Set before actors are exposed.
-    package func write(_ writer: StateWriter, on shard: SystemShard) {
+    package func write(_ writer: StateWriter, on shard: SystemShard, isPlaced: Bool = false) {
         writer.shard = shard
-        writers.withLock { $0[ObjectIdentifier(shard)] = writer }
+        writers.withLock { writers in
+            if isPlaced {
+                writers[ObjectIdentifier(shard), default: Writers()].placed = writer
+            } else {
+                writers[ObjectIdentifier(shard), default: Writers()].own = writer
+            }
+        }
     }
 
     /// The server is gone, and its store with it.

@@ -136,6 +136,12 @@ final class HeldAnswers {
     /// - Returns: when that of the next one is.
     func timeOut(at now: UInt64) -> UInt64 {
         guard earliest <= now else { return earliest }
+        end(where: { $0.deadline <= now }) { TrebuchetError(.timeout, "the call took longer than \($0.limit)") }
+        return earliest
+    }
+
+    /// Answers some before the write has ended.
+    func end(where isOver: (HeldCall) -> Bool, _ error: (HeldCall) -> TrebuchetError) {
         earliest = .max
         var late: [(call: HeldCall, id: [UInt8])] = []
         var place = 0
@@ -143,7 +149,7 @@ final class HeldAnswers {
             let entry = entries[index]
             defer { place += entry.byteCount }
             guard !entry.isAnswered else { continue }
-            if entry.call.deadline > now {
+            if !isOver(entry.call) {
                 earliest = min(earliest, entry.call.deadline)
             } else {
                 entries[index].isAnswered = true
@@ -155,10 +161,8 @@ final class HeldAnswers {
         if answered.count * 2 > entries.count || answered.bytes * 2 > bytes.count { compact() }
         // Who is answered may call again at once, and be held here.
         for (call, id) in late {
-            let error = TrebuchetError(.timeout, "the call took longer than \(call.limit)")
-            id.withUnsafeBytes { call.answerer.answer($0, .failure(error), of: call) }
+            id.withUnsafeBytes { call.answerer.answer($0, .failure(error(call)), of: call) }
         }
-        return earliest
     }
 
     /// Lets go of what has been answered.

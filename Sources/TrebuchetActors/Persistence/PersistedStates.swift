@@ -24,8 +24,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     private var events: [PersistedEvents] = []
     /// Set for an actor that notes what its next owner is to know.
     var notes: ActorNotes?
-    private var next = AwaitedWrite()
-    private var current = AwaitedWrite()
+    private(set) var next = AwaitedWrite()
+    private(set) var current = AwaitedWrite()
     /// Whether a state has changed since the last write began, or that write has failed.
     private var hasChanged = false
     /// Whether the last write failed. The store may have its changes.

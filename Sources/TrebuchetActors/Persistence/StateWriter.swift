@@ -208,6 +208,17 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         if next < deadline?.time ?? .max { watch(next) }
     }
 
+    /// Answers calls before the write that they wait for: their server does not wait any longer. On the reactor.
+    ///
+    /// - Parameter isMeant: which of those that answer calls.
+    package func endCalls(_ error: TrebuchetError, of isMeant: (any CallAnswerer) -> Bool) {
+        for states in changed + writing + failed {
+            for held in [states.current.calls, states.next.calls] {
+                held?.end(where: { isMeant($0.answerer) }) { _ in error }
+            }
+        }
+    }
+
     // MARK: Snapshots
 
     /// Begins a new snapshot of a log, encoded elsewhere, when its changes outweigh the last one. One at a time: what it takes in

@@ -131,9 +131,6 @@ enum ClusterCommand {
             }
             return nil
         }
-        guard arguments.string("--data") == nil else {
-            throw UsageError("nodes of a cluster keep what actors persist at its engine: leave out --data")
-        }
         guard let name = arguments.string("--node") else {
             throw UsageError("--cluster needs --node NAME, unlike that of other nodes")
         }

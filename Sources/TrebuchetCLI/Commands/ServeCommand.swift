@@ -33,7 +33,9 @@ enum ServeCommand {
                 "tell everybody at /schema.json what is hosted (this machine alone, and nobody with --origins, with "
                     + "--trusted-proxies or at an address that others reach)"),
             OptionSpec(
-                "--data", "FILE", "keep persisted states in this SQLite file, made when it is not there (memory)"),
+                "--data", "FILE",
+                "keep persisted states in this SQLite file, made when it is not there; with --cluster those of this node's own actors (memory)"
+            ),
             OptionSpec(
                 "--standby", nil,
                 "while another process has the file of --data, wait, and take over when that ends"),
@@ -212,7 +214,8 @@ enum ServeCommand {
         if hostsExamples { await expose(on: server, forBench: arguments.has("--bench")) }
         await services.expose(on: server)
         try addPages(arguments, withStart: hostsExamples, to: server)
-        let admin = try services.openAdminSocket(arguments, on: server, data: file?.path)
+        // What nodes share is not in the file.
+        let admin = try services.openAdminSocket(arguments, on: server, data: cluster == nil ? file?.path : nil)
         defer { admin?.close() }
         let operatorLines = try operators.open(on: server)
         let address = try await server.start()
@@ -222,11 +225,11 @@ enum ServeCommand {
         let names = (hostsExamples ? ["todos", "counter", "game"] : []) + ofBench + services.names
         let list = names.isEmpty ? "nothing" : names.joined(separator: ", ")
         Console.announce("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
+        let atEngine = cluster.map { _ in "\(services.sharedParts) kept at the cluster's engine; all else " } ?? ""
         Console.announce(
-            file.map { "state: persisted in \($0.path)" }
-                ?? cluster.map { _ in "state: \(services.sharedParts) kept at the cluster's engine; all else in memory"
-                }
-                ?? "state: in memory, gone when this process ends; --data FILE keeps it")
+            "state: \(atEngine)"
+                + (file.map { "persisted in \($0.path)" }
+                    ?? "in memory, gone when this process ends; --data FILE keeps it"))
         if let node = cluster?.0.node {
             Console.announce(
                 "cluster: node \(node.name); shared by all nodes: \(services.sharedParts); all else is each its own")

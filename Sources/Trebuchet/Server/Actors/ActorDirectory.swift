@@ -78,6 +78,11 @@ final class ActorDirectory: ActorHost, Sendable {
     func record(_ name: ActorName) -> ActorRecord? { contents.withLock { $0.records[name] } }
     func actor(_ name: ActorName) -> (any DistributedActor)? { record(name)?.actor }
 
+    /// Whether an actor that was exposed by name has still to be loaded.
+    func isUnloaded(_ name: ActorName) -> Bool {
+        contents.withLock { $0.loading[name] != nil && $0.records[name] == nil }
+    }
+
     func mayGo(_ name: ActorName) -> Bool {
         contents.withLock { contents in
             guard contents.mayGo, contents.loading[name] == nil, let pattern = contents.pattern(for: name) else {

@@ -58,12 +58,18 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     var answer: AnswerBehindStreams?
     /// Called when it is cancelled while it waits there: nothing else would end it.
     var didStopWaiting: (() -> Void)?
+    /// Of the rules and the caller under which it was permitted, where it may have to be asked for again.
+    var permission: KeptGrants.Basis?
     private let task = Mutex(TaskState())
 
-    init(callID: [UInt8], after limit: Duration, on reactor: Reactor, byteCount: Int) {
-        timeAhead = reactor.timeAhead
-        began = MonotonicClock.now
-        deadline = began &+ timeAhead &+ limit.nanoseconds
+    /// - Parameter earlier: the call that it was before: it ends when that would have ended.
+    init(
+        callID: [UInt8], after limit: Duration, on reactor: Reactor, byteCount: Int,
+        continuing earlier: RunningCall? = nil
+    ) {
+        timeAhead = earlier?.timeAhead ?? reactor.timeAhead
+        began = earlier?.began ?? MonotonicClock.now
+        deadline = earlier?.deadline ?? began &+ timeAhead &+ limit.nanoseconds
         self.callID = callID
         self.byteCount = byteCount
     }

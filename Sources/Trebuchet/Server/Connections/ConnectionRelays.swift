@@ -173,7 +173,11 @@ final class ConnectionRelays {
                 connection.withdraw(call)
                 // It is counted anew.
                 relayed.stream?.stake = nil
-                relayed.withMessage { connection.handleAgain($0) }
+                guard !relayed.isResumption else {
+                    relayed.withMessage { connection.handleAgain($0) }
+                    continue
+                }
+                connection.continuing(call) { relayed.withMessage { connection.handleAgain($0) } }
             } else if let revocation = connection.revocation(of: relayed.actor) {
                 connection.finish(call, .failure(revocation))
             } else {

@@ -16,9 +16,19 @@ final class KeptGrants {
     /// less than what is not counted as held.
     static let longest = 192
 
+    /// What the last permission was given for, until the call is noted that has it.
+    private var permission: Basis?
     private var grants: [(actor: ActorName, target: String)] = []
     private var oldest = 0
     private var basis = Basis()
+
+    func notePermission(on basis: Basis) { permission = basis }
+
+    /// What the call that is just noted was permitted for.
+    func takePermission() -> Basis? {
+        defer { permission = nil }
+        return permission
+    }
 
     /// Whether a grant is there that holds on this basis; those of another one are forgotten.
     func contains(_ actor: ActorName, _ target: String, on basis: Basis) -> Bool {

@@ -103,7 +103,10 @@ extension ServerConnection {
             return callOnce(method, of: record, message)
         }
         if let record, mayRunInPlace(method, record) {
-            guard let persisted = record.persisted else { return callInPlace(record, method, message) }
+            guard let persisted = record.persisted else {
+                shard.continued = nil
+                return callInPlace(record, method, message)
+            }
             if callInPlace(record, persisted, method, message) { return }
         }
         if let record, standsInLine(method, record, message) { return }
@@ -209,7 +212,7 @@ extension ServerConnection {
         let told = toldIfWanted(method, record.type, message)
         let began = shard.beginsNow()
         let limit = timeLimit(of: message)
-        let deadline = shard.reactor.now &+ limit.nanoseconds
+        let deadline = takeContinued()?.deadline ?? shard.reactor.now &+ limit.nanoseconds
         let outcome: Result<UnsafeRawBufferPointer, any Error>
         do {
             try told.during { try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) } }
@@ -275,7 +278,7 @@ extension ServerConnection {
             case .failure(let error):
                 if ActorMoved.isIt(error), self.running[call.callID] === call {
                     self.withdraw(call)
-                    return kept.withMessage { self.handleAgain($0) }
+                    return self.continuing(call) { kept.withMessage { self.handleAgain($0) } }
                 }
                 completion(.failure(error))
             case .success(let record):

@@ -170,13 +170,15 @@ extension ServerConnection {
         return false
     }
 
-    /// Nobody is there any more to be answered.
-    func abandonCrossing() {
+    /// Answers all that are on their way.
+    ///
+    /// - Parameter error: nil when nobody is there any more to be answered.
+    func abandonCrossing(_ error: TrebuchetError? = nil) {
         for crossing in crossings {
             crossing.timer?.cancel()
             crossing.timer = nil
             for batch in crossing.away {
-                for index in 0..<batch.count where !batch.isAnswered(index) { giveUp(index, of: batch, nil) }
+                for index in 0..<batch.count where !batch.isAnswered(index) { giveUp(index, of: batch, error) }
                 batch.cancelTasks()
             }
             crossing.take()

@@ -8,16 +8,21 @@ internal import TrebuchetWire
 extension ServerConnection {
     /// Whether a repeat is of a call that was sent to another server, which may have been an earlier process of this one.
     func isOfEarlierServer(_ message: borrowing Message) -> Bool {
-        shard.stateWriter != nil && named(message.text(message.envelope.pointee.session)) == nil
+        named(message.text(message.envelope.pointee.session)) == nil && writer(for: message) != nil
+    }
+
+    /// What writes the states of the actor that a message is for; nil where they are not persisted.
+    private func writer(for message: borrowing Message) -> StateWriter? {
+        isPlaced(ActorName(message.actorName)) ? shard.placedWriter : shard.stateWriter
     }
 
     /// Answers what the store has of it. It never runs here: what has left no trace may have run all the same.
     func repeatEarlierCall(_ message: borrowing Message) {
-        guard let writer = shard.stateWriter, let number = number(of: message) else {
+        guard let writer = writer(for: message), let number = number(of: message) else {
             return fail(
                 message, TrebuchetError(.invalidArguments, "the callID of a call with a session is a number"))
         }
-        let (record, _, refusal) = repeatedPlace(of: message)
+        let (record, _, refusal) = repeatedPlace(of: message, for: nil)
         if let refusal { return fail(message, refusal) }
         let session = message.text(message.envelope.pointee.session)
         // No other server gives such a name, and a store is not to look for it.
@@ -33,7 +38,7 @@ extension ServerConnection {
                 return self.deliver(answer ?? .failure(Self.ofEarlierServer), to: call)
             }
             self.withdraw(call)
-            kept.withMessage { self.runAgain($0, session, number) }
+            self.continuing(call) { kept.withMessage { self.runAgain($0, session, number) } }
         }
     }
 
@@ -79,7 +84,7 @@ extension ServerConnection {
                             return self.lookUp(message, session, number, writer, call, body)
                         }
                         self.withdraw(call)
-                        self.repeatAgain(message)
+                        self.continuing(call) { self.repeatAgain(message) }
                     }
                 }
             }

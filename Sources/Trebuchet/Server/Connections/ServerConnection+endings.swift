@@ -50,13 +50,12 @@ extension ServerConnection {
     /// connection.
     ///
     /// - Returns: false for a new stream of the client, which needs a beginning first.
-    func beginsElsewhere(_ request: StreamRequest) -> Bool {
+    func beginsElsewhere(_ name: AskedStream, _ callID: [UInt8]) -> Bool {
         if let upstream {
-            let name = request.name.resumed
-            upstream.send(name == nil ? .refused : .moved, name ?? request.callID)
+            upstream.send(name.resumed == nil ? .refused : .moved, name.resumed ?? callID)
             return true
         }
-        guard let streamID = request.name.resumed ?? request.name.knownAs else { return false }
+        guard let streamID = name.resumed ?? name.knownAs else { return false }
         tellDeparture(of: streamID)
         return true
     }

@@ -78,6 +78,22 @@ extension ServerConnection {
         withoutCounting { handle(message) }
     }
 
+    /// Handles what `body` does in place of a call that has been withdrawn: it keeps the deadline of that call, and what the rules have
+    /// said of it. Without this a call that comes back again and again would never end.
+    func continuing(_ call: RunningCall, _ body: () -> Void) {
+        let before = shard.continued
+        shard.continued = (call, self)
+        defer { shard.continued = before }
+        body()
+    }
+
+    /// The call that the message in hand was before. Nobody else takes it.
+    func takeContinued() -> RunningCall? {
+        guard let continued = shard.continued, continued.connection === self else { return nil }
+        shard.continued = nil
+        return continued.call
+    }
+
     /// The same for a call that may have begun.
     func repeatAgain(_ message: borrowing Message) {
         guard message.kind == .invocation else { return handleAgain(message) }
@@ -144,7 +160,9 @@ extension ServerConnection {
             withdraw(call)
             // It is counted anew.
             request.stake.giveBack()
-            message.withMessage { handleAgain($0) }
+            // Who goes on with a stream waits for its owner, however long there is none.
+            guard request.seen == nil else { message.withMessage { handleAgain($0) }; return true }
+            continuing(call) { message.withMessage { handleAgain($0) } }
             return true
         }
         if let upstream {

@@ -35,15 +35,18 @@ extension ServerConnection {
         if isRepeat { shard.counts.count(.repeatsRun) }
         let rest = Duration.nanoseconds(Int64(clamping: run.deadline > now ? run.deadline - now : 0))
         // Not that of the connection's call: it may end before this does.
+        let late = TrebuchetError(.timeout, "the call did not end before its deadline")
         run.timer = shard.reactor.schedule(after: rest) {
             run.cancel()
-            shard.end(run, name, .failure(TrebuchetError(.timeout, "the call did not end before its deadline")))
+            shard.end(run, name, .failure(late))
         }
         run.didStopWaiting = {
-            shard.end(
-                run, name, .failure(TrebuchetError(.cancelled, "the call was cancelled before its actor was there")))
+            // The call of the connection has the same deadline, and looks first.
+            let isLate = shard.reactor.now >= run.deadline
+            let cancelled = TrebuchetError(.cancelled, "the call was cancelled before its actor was there")
+            shard.end(run, name, .failure(isLate ? late : cancelled))
         }
-        if shard.stateWriter != nil {
+        if shard.keepsStates {
             let key = CallNamespace.key(
                 message.text(message.envelope.pointee.session), name.number, of: message.actorName)
             run.kept = KeptCall(
@@ -88,7 +91,7 @@ extension ServerConnection {
             return repeatCall(name, message)
         }
         // Until it is back it is a call under way, as any that waits.
-        guard let call = begin(message) else { return }
+        guard let call = begin(message, isPermitted: false) else { return }
         let kept = KeptMessage(message)
         let connection = self
         old.reactor.execute {
@@ -104,7 +107,7 @@ extension ServerConnection {
     func repeatCall(
         _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, hasLookedUp: Bool = false
     ) {
-        guard let call = begin(message) else { return }
+        guard let call = begin(message, isPermitted: false) else { return }
         repeatCall(name, message, call, hasLookedUp: hasLookedUp)
     }
 
@@ -113,7 +116,7 @@ extension ServerConnection {
         _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, _ call: RunningCall,
         hasLookedUp: Bool = false
     ) {
-        let (record, target, refusal) = repeatedPlace(of: message)
+        let (record, target, refusal) = repeatedPlace(of: message, for: call)
         if let refusal { return refuse(call, message, refusal) }
         let isRepeat = name.connection != self.name
         if isRepeat || isCounted {
@@ -123,7 +126,7 @@ extension ServerConnection {
         let now = shard.reactor.now
         let request = request(message, isRepeat: isRepeat)
         // It may have run on another node, which had the actor before: what that has written says more than that calls are forgotten here.
-        let writer = hasLookedUp || !isPlaced(ActorName(message.actorName)) ? nil : shard.stateWriter
+        let writer = hasLookedUp || !isPlaced(ActorName(message.actorName)) ? nil : shard.placedWriter
         switch shard.answers.join(name, request, waiting, at: now) {
         case nil: break
         case .forgotten?:
@@ -164,7 +167,7 @@ extension ServerConnection {
                 return self.deliver(answer, to: call)
             }
             self.withdraw(call)
-            kept.withMessage { self.repeatCall(name, $0, hasLookedUp: true) }
+            self.continuing(call) { kept.withMessage { self.repeatCall(name, $0, hasLookedUp: true) } }
         }
     }
 
@@ -176,7 +179,11 @@ extension ServerConnection {
     }
 
     /// What a repeated call's name and target lead to here, and why it may not be made.
-    func repeatedPlace(of message: borrowing Message) -> (ActorRecord?, ActorType.Target?, refusal: TrebuchetError?) {
+    ///
+    /// - Parameter call: what it is already.
+    func repeatedPlace(
+        of message: borrowing Message, for call: RunningCall?
+    ) -> (ActorRecord?, ActorType.Target?, refusal: TrebuchetError?) {
         let (record, type): (ActorRecord?, ActorType?) =
             switch place(of: message) {
             case .ready(let record): (record, record.type)
@@ -185,7 +192,7 @@ extension ServerConnection {
             }
         let target = type?.target(message.target)
         guard isGuarded else { return (record, target, nil) }
-        return (record, target, refusal(of: target?.name ?? message.target, message.actorName))
+        return (record, target, refusal(of: target?.name ?? message.target, message.actorName, for: call))
     }
 
     /// Tells a repeat from another call under the same name. Who sends another one under the name of its own deceives nobody but itself.
@@ -339,7 +346,7 @@ extension ServerShard {
             connection.shard.reactor.run {
                 guard connection.isOpen, !call.isAnswered, let message = call.message else { return }
                 connection.withdraw(call)
-                message.withMessage { body(connection, $0) }
+                connection.continuing(call) { message.withMessage { body(connection, $0) } }
             }
         }
     }

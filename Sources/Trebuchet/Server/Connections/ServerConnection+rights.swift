@@ -22,11 +22,29 @@ extension ServerConnection {
     }
 
     /// Why a call or stream may not begin; nil when it may.
-    func refusal(of target: String, _ actorID: String) -> TrebuchetError? {
+    ///
+    /// - Parameter call: what it is already; nil for what has not been noted, or is handled again.
+    func refusal(of target: String, _ actorID: String, for call: RunningCall? = nil) -> TrebuchetError? {
         if isServer { return nil }
         if let revocation = revocation(of: actorID) { return revocation }
-        if let refusal = refusalByRules(target, actorID) { return refusal }
+        if !isPermitted(call), let refusal = refusalByRules(target, actorID) { return refusal }
+        // It is noted already: nothing else takes it.
+        if let call { call.permission = grants?.takePermission() ?? call.permission }
         return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
+    }
+
+    /// Whether the rules of now have permitted a call to the caller of now before: it has come back from where it waited.
+    private func isPermitted(_ call: RunningCall?) -> Bool {
+        let continued = shard.continued.flatMap { $0.connection === self ? $0.call : nil }
+        guard let permission = (call ?? continued)?.permission else { return false }
+        return permission == basis
+    }
+
+    /// What a decision of the rules holds for.
+    private var basis: KeptGrants.Basis {
+        KeptGrants.Basis(
+            rules: shard.parts.rules.load(ordering: .acquiring),
+            principal: caller?.connection.principalChanges.load(ordering: .acquiring) ?? 0)
     }
 
     private func refusalByRules(_ target: String, _ actorID: String) -> TrebuchetError? {
@@ -40,17 +58,22 @@ extension ServerConnection {
     }
 
     private func isGranted(_ target: String, _ actorID: String, _ rules: AccessRules) -> Bool {
-        guard rules.keepsGrants else { return rules.mayCall(caller, actorID, target) }
+        // Calls come back that wait for actors which move between nodes.
+        guard rules.keepsGrants || shard.parts.nodes != nil else { return rules.mayCall(caller, actorID, target) }
         // Before it is asked: a grant by rules that change meanwhile is one by those before.
-        let basis = KeptGrants.Basis(
-            rules: shard.parts.rules.load(ordering: .acquiring),
-            principal: caller?.connection.principalChanges.load(ordering: .acquiring) ?? 0)
+        let basis = basis
         let grants = grants ?? KeptGrants()
         self.grants = grants
-        let actor = ActorName(actorID)
-        if grants.contains(actor, target, on: basis) { return true }
-        guard rules.mayCall(caller, actorID, target) else { return false }
-        grants.add(actor, target, on: basis)
+        if rules.keepsGrants {
+            let actor = ActorName(actorID)
+            if !grants.contains(actor, target, on: basis) {
+                guard rules.mayCall(caller, actorID, target) else { return false }
+                grants.add(actor, target, on: basis)
+            }
+        } else if !rules.mayCall(caller, actorID, target) {
+            return false
+        }
+        grants.notePermission(on: basis)
         return true
     }
 

@@ -6,13 +6,22 @@ internal import TrebuchetWire
 extension ServerConnection {
     /// Notes a call that is not answered at once; nil when it was refused.
     ///
-    /// - Parameter isInTransit: it runs in place on another reactor.
-    func begin(_ message: borrowing Message, isInTransit: Bool = false) -> RunningCall? {
-        begin(message, Array(message.callID), isInTransit: isInTransit)
+    /// - Parameters:
+    ///   - isInTransit: it runs in place on another reactor.
+    ///   - isPermitted: whether the rules, if there are any, have just permitted it.
+    func begin(
+        _ message: borrowing Message, isInTransit: Bool = false, isPermitted: Bool = true
+    ) -> RunningCall? {
+        begin(message, Array(message.callID), isInTransit: isInTransit, isPermitted: isPermitted)
     }
 
     /// - Parameter callID: under which it can be cancelled.
-    func begin(_ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false) -> RunningCall? {
+    func begin(
+        _ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false, isPermitted: Bool = true
+    ) -> RunningCall? {
+        // Before anything of an app may run here.
+        let earlier = takeContinued()
+        let permission = isPermitted ? grants?.takePermission() ?? earlier?.permission : earlier?.permission
         noteQueued()
         guard running[callID] == nil else {
             let text = "callID '\(String(decoding: callID, as: UTF8.self))' is in use by a call under way"
@@ -28,7 +37,9 @@ extension ServerConnection {
             return nil
         }
         let limit = timeLimit(of: message)
-        let call = RunningCall(callID: callID, after: limit, on: shard.reactor, byteCount: bytes)
+        let call = RunningCall(
+            callID: callID, after: limit, on: shard.reactor, byteCount: bytes, continuing: earlier)
+        call.permission = permission
         call.isInTransit = isInTransit
         time(call, within: limit)
         running[callID] = call

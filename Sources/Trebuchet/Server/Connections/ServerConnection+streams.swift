@@ -124,7 +124,10 @@ extension ServerConnection {
         {
             request.message = KeptMessage(message)
         }
-        if let record { return begin(request, of: record) }
+        if let record {
+            shard.continued = nil
+            return begin(request, of: record)
+        }
         guard let call = begin(message, request.key) else { return }
         // Who goes on with a stream waits for its owner, however long there is none.
         if request.seen != nil, isPlaced(request.name.actor) { call.timer?.cancel() }
@@ -157,7 +160,7 @@ extension ServerConnection {
     }
 
     private func begin(_ request: StreamRequest, of record: ActorRecord) {
-        if isDraining, beginsElsewhere(request) { return }
+        if isDraining, beginsElsewhere(request.name, request.callID) { return }
         let connection = self
         if let first = beginning.updateValue(request, forKey: request.streamID) { giveUp(first) }
         mayAwaitStreams = mayAwaitStreams || record.home !== shard.states
@@ -227,7 +230,7 @@ extension ServerConnection {
             if let error = request.stake.refusal { refuse(request, error) }
             return
         }
-        if isDraining, beginsElsewhere(request) { return }
+        if isDraining, beginsElsewhere(request.name, request.callID) { return }
         let (stream, streamID) = (request.name.target, request.streamID)
         let seen = request.seen.flatMap { source.goesOn(from: $0.sequence, in: $0.epoch) ? $0 : nil }
         // Who goes on from another life has to hear that it does.

@@ -1,5 +1,6 @@
 internal import Networking
 internal import Platform
+internal import TrebuchetActors
 internal import WebSockets
 
 extension ServerShard {
@@ -19,17 +20,29 @@ extension ServerShard {
 
     /// Ends all connections where they are, and writes no more states.
     func cut() {
-        parts.locals.writer(on: states)?.abandon()
+        for writer in writers { writer.abandon() }
         for connection in connections.values {
             connection.link.abort()
             connection.linkDidClose(.server)
         }
     }
 
+    /// Answers the calls that are left: their callers learn whether they may have been made.
+    private func endWaitingCalls() {
+        let error = TrebuchetError(
+            .unknownOutcome,
+            "the server is shutting down, and what the call has changed is not written: it may be written yet")
+        for writer in writers {
+            writer.endCalls(error) { ($0 as? ServerConnection)?.isServer == false }
+        }
+        for connection in clients { connection.endWaitingCalls() }
+    }
+
     /// All but the server's own, over which actors that still have to end call others.
     private var clients: [ServerConnection] { connections.values.filter { !$0.isServer } }
 
     private func drain(for limit: Duration, _ done: @escaping () -> Void) {
+        isDraining = true
         let deadline = reactor.now &+ limit.nanoseconds
         // Half of the time for telling them: the last ones' calls get the other half.
         let plan = DrainPlan(clients: clients.count, within: limit / 2)
@@ -42,6 +55,7 @@ extension ServerShard {
             self.wait(until: heard, { self.areSilent }) {
                 for connection in self.clients { connection.dismiss() }
                 self.wait(until: deadline, { self.clients.allSatisfy(\.hasNoCalls) }) {
+                    self.endWaitingCalls()
                     self.close(done)
                 }
             }

@@ -71,6 +71,8 @@ final class ServerShard: @unchecked Sendable {
     var slotQueues: SlotQueues?
     var idleWatch = IdleWatch()
     var isWatchingIdle = false
+    /// Whether the connections that there are have been told to go, or are being told.
+    var isDraining = false
     /// Whether the server shuts down, which lets all actors go.
     var isEnding = false
     /// The time of the last pong behind `goAway`, or of the last call on a draining connection. Nanoseconds of the reactor's clock.
@@ -79,6 +81,8 @@ final class ServerShard: @unchecked Sendable {
     var idlePause: Duration?
     /// Answers of calls that came in on other reactors, until the turn ends.
     var outgoing: [OutgoingAnswers] = []
+    /// The call that a message in hand was before, for the connection that handles it again.
+    var continued: (call: RunningCall, connection: ServerConnection)?
     var hasOutgoing = false
     /// For calls to actors of other reactors.
     var spareBatches: [CrossingBatch] = []
@@ -107,8 +111,13 @@ final class ServerShard: @unchecked Sendable {
     var directory: ActorDirectory { parts.directory }
     var limits: ServerLimits { parts.limits }
     var answers: RememberedAnswers { parts.answers }
-    /// What writes the states of actors on this reactor; nil at a server without a store.
+    /// What writes the states of the server's own actors on this reactor; nil at a server without a store.
     var stateWriter: StateWriter? { parts.locals.writer(on: states) }
+    /// What writes those of actors that one node of several has; nil at a server that is no node.
+    var placedWriter: StateWriter? { parts.locals.writer(on: states, isPlaced: true) }
+    /// Whether any actors of this reactor are persisted.
+    var keepsStates: Bool { parts.locals.keepsStates(on: states) }
+    var writers: [StateWriter] { parts.locals.writers(on: states) }
 
     @inline(__always)
     func coder(writing dates: DateForm) -> ValueCoder {
@@ -315,6 +324,7 @@ final class ServerParts: Sendable {
     /// Of `AccessPolicy.authenticate`.
     let failedHooks: RefusalLog
     let refusedSubjects: RefusedSubjects
+    let loads: LoadFailures
     /// Counted up whenever what `AccessPolicy.authorize` decides by has changed.
     let rules = Atomic<UInt64>(0)
     /// Set before the server listens, at one of several nodes.
@@ -340,6 +350,7 @@ final class ServerParts: Sendable {
         disclosure = ErrorDisclosure(showsText: showsErrorText, log: log)
         failedHooks = RefusalLog(log)
         refusedSubjects = RefusedSubjects(log)
+        loads = LoadFailures(log: logAt)
         shares = ShareBook(limits: limits, events: events)
         directory = ActorDirectory(shares: shares)
         memory = MemoryBudget(limit: limits.heldBytes)

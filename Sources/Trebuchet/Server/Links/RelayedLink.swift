@@ -55,6 +55,8 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
             dates: client.wholeSeconds ? .wholeSeconds : .milliseconds,
             upstream: Upstream(carried: carried, streams: client.streams) { [weak self] in self?.leave($0, $1) })
         connection.remembers = shard.answers.reopen(name)
+        // What it may still own is another node's in a moment: nothing begins here any more.
+        if shard.isDraining { connection.dismiss() }
         self.connection = connection
     }
 

@@ -14,7 +14,7 @@ final class RelayedCall {
     /// What the client numbers it, where its answer is kept.
     let number: UInt64?
     private let message: KeptMessage
-    private let isRepeatable: Bool
+    let isRepeatable: Bool
     private var isRepeat = false
     private weak var user: (any OwnerLineUser)?
     /// The one that it was sent over; nil while it waits to be sent.

@@ -177,9 +177,23 @@ final class ServerNodes: Sendable {
     }
 
     /// Gives its slots away; goes on carrying what its clients call elsewhere.
-    func drain() async {
+    ///
+    /// - Parameter limit: what it still owns then, as the engine is away for one, others own when its leases are over.
+    func drain(within limit: Duration) async {
         exchange.leave()
-        await member.drain()
+        let member = member
+        let isDone = await TrebuchetServer.answer(within: limit) { answer in
+            Task {
+                await member.drain()
+                answer(true)
+            }
+        }
+        guard isDone == nil else { return }
+        log(
+            .warning,
+            "cluster: node \(node.name) could not give all away within \(limit), and stops: "
+                + (member.trouble?.message ?? "calls of its actors have not ended")
+                + "; other nodes take over when its leases end")
     }
 
     /// Others hear nothing of it any more, nor it of them.

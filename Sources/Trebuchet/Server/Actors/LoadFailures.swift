@@ -1,0 +1,85 @@
+internal import Platform
+internal import Synchronization
+internal import TrebuchetActors
+
+/// Actors whose persisted states cannot be loaded, for the log and for `trebuchet_actors_unloadable`.
+final class LoadFailures: Sendable {
+    /// A failure that lasts this long is logged.
+    static let patience = Duration.seconds(10)
+    /// A failure counts for this long after the last attempt to load the actor.
+    static let memory = Duration.seconds(60)
+    /// Clients may ask for any number of actors on demand while a store is away.
+    static let most = 1_024
+    static let mostLines = 16
+
+    private struct Failure {
+        let since: UInt64
+        var last: UInt64
+        var isLogged = false
+    }
+
+    private let failures = Mutex<[ActorName: Failure]>([:])
+    private let log: @Sendable (ServerEvent.Level, String) -> Void
+    private let clock: @Sendable () -> UInt64
+
+    /// - Parameter clock: nanoseconds, never less than before.
+    init(
+        log: @escaping @Sendable (ServerEvent.Level, String) -> Void,
+        clock: @escaping @Sendable () -> UInt64 = { MonotonicClock.now }
+    ) {
+        (self.log, self.clock) = (log, clock)
+    }
+
+    /// The number of actors that could not be loaded when that was tried last.
+    var count: Int {
+        let now = clock()
+        return failures.withLock { failures in
+            Self.forget(&failures, at: now)
+            return failures.count
+        }
+    }
+
+    /// Runs `load`, and notes whether it failed. An actor that lives on another node by now is none that cannot be loaded.
+    func noting<Loaded>(_ name: String, _ load: () async throws -> Loaded) async throws -> Loaded {
+        do {
+            let loaded = try await load()
+            didLoad(ActorName(name))
+            return loaded
+        } catch {
+            if !ActorMoved.isIt(error) { didFail(ActorName(name), error) }
+            throw error
+        }
+    }
+
+    private func didFail(_ name: ActorName, _ error: any Error) {
+        let now = clock()
+        let lasting: UInt64? = failures.withLock { failures in
+            var failure = failures[name] ?? Failure(since: now, last: now)
+            failure.last = now
+            let lasting = now - min(now, failure.since)
+            let isNews =
+                !failure.isLogged && lasting >= Self.patience.nanoseconds
+                && failures.values.count(where: \.isLogged) < Self.mostLines
+            failure.isLogged = failure.isLogged || isNews
+            if failures[name] == nil, failures.count >= Self.most { Self.forget(&failures, at: now) }
+            if failures[name] != nil || failures.count < Self.most { failures[name] = failure }
+            return isNews ? lasting : nil
+        }
+        guard let lasting else { return }
+        let reason = (error as? TrebuchetError)?.message ?? "\(error)"
+        log(
+            .error,
+            "actor '\(name.text)' has not been loaded for \(lasting / 1_000_000_000) s, and its calls fail: \(reason); look after the "
+                + "store: each call tries again")
+    }
+
+    private func didLoad(_ name: ActorName) {
+        let failure = failures.withLock { $0.isEmpty ? nil : $0.removeValue(forKey: name) }
+        if failure?.isLogged == true { log(.notice, "actor '\(name.text)' is loaded again") }
+    }
+
+    private static func forget(_ failures: inout [ActorName: Failure], at now: UInt64) {
+        let memory = memory.nanoseconds
+        failures = failures.filter { now - min(now, $0.value.last) < memory }
+    }
+}

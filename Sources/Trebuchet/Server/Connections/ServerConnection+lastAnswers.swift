@@ -1,0 +1,49 @@
+internal import TrebuchetActors
+
+/// Calls and streams that still wait when a stopping server closes its connections.
+extension ServerConnection {
+    private static var notMade: TrebuchetError {
+        TrebuchetError(.unavailable, "the server is shutting down, and the call was not made: call again")
+    }
+    private static var unknown: TrebuchetError {
+        TrebuchetError(
+            .unknownOutcome, "the server is shutting down, and the call has not ended: it may have been made")
+    }
+
+    /// Answers the calls that still wait: with `unknownOutcome`, or with `unavailable` when they have not begun. A call that its client
+    /// repeats is left to that: it gets its answer from the next owner of its actor, or from the next process.
+    func endWaitingCalls() {
+        guard isOpen else { return }
+        noteQueued()
+        abandonCrossing(Self.unknown)
+        for call in Array(running.values) { endWaiting(call) }
+        for request in Array(beginning.values) {
+            request.stake.withdraw(nil)
+            didBegin(request)
+            refuseOrMove(request.name, request.callID)
+        }
+    }
+
+    private func endWaiting(_ call: RunningCall) {
+        // One before it may have ended the connection.
+        guard isOpen, !call.isAnswered else { return }
+        if let answer = call.answer { return answer.end() }
+        if let stream = call.stream {
+            withdraw(call)
+            return refuseOrMove(stream, call.callID)
+        }
+        if call.run != nil || call.repeated != nil || call.relayed?.isRepeatable == true { return }
+        let hasBegun = call.relayed.map { $0.line != nil || $0.mayHaveRun } ?? call.isAtWork
+        if let upstream, !hasBegun {
+            withdraw(call)
+            return upstream.send(.refused, call.callID)
+        }
+        call.cancel()
+        finish(call, .failure(hasBegun ? Self.unknown : Self.notMade))
+    }
+
+    /// A stream that does not begin here: one that its client has goes on with the next connection.
+    private func refuseOrMove(_ stream: AskedStream, _ callID: [UInt8]) {
+        if !beginsElsewhere(stream, callID) { refuse(stream, callID, Self.notMade) }
+    }
+}

@@ -1,0 +1,69 @@
+import Synchronization
+import Testing
+import TrebuchetActors
+
+@testable import Trebuchet
+
+/// What the log says of actors that cannot be loaded.
+@Suite struct LoadFailuresTests {
+    private struct Away: Error {}
+
+    private final class World: Sendable {
+        let lines = Mutex<[String]>([])
+        let now = Mutex<UInt64>(1)
+
+        func advance(_ seconds: UInt64) { now.withLock { $0 += seconds * 1_000_000_000 } }
+
+        func failures() -> LoadFailures {
+            LoadFailures(log: { level, line in self.lines.withLock { $0.append("\(level) \(line)") } }) {
+                self.now.withLock { $0 }
+            }
+        }
+    }
+
+    private func fail(_ failures: LoadFailures, _ name: String, _ error: any Error = Away()) async {
+        await #expect(throws: (any Error).self) { try await failures.noting(name) { throw error } }
+    }
+
+    @Test("a failure that lasts is logged once, as an error with its reason, and its end too")
+    func lasting() async throws {
+        let world = World()
+        let failures = world.failures()
+        await fail(failures, "todos")
+        world.advance(9)
+        await fail(failures, "todos")
+        #expect(world.lines.withLock { $0 }.isEmpty)
+        for _ in 0..<3 {
+            world.advance(1)
+            await fail(failures, "todos", TrebuchetError(.unavailable, "the disk is gone"))
+        }
+        let lines = world.lines.withLock { $0 }
+        #expect(lines.count == 1)
+        #expect(lines.first?.hasPrefix("error actor 'todos' has not been loaded for 10 s") == true)
+        #expect(lines.first?.contains("the disk is gone") == true)
+        #expect(failures.count == 1)
+        #expect(try await failures.noting("todos") { 1 } == 1)
+        #expect(world.lines.withLock { $0.last } == "notice actor 'todos' is loaded again")
+        #expect(failures.count == 0)
+    }
+
+    @Test("an actor that has moved to another node is none that cannot be loaded")
+    func moved() async {
+        let failures = World().failures()
+        await fail(failures, "todos", ActorMoved.error)
+        #expect(failures.count == 0)
+    }
+
+    @Test("actors that nobody asks for any more are forgotten, and there is room for so many")
+    func bounded() async {
+        let world = World()
+        let failures = world.failures()
+        for number in 0..<LoadFailures.most + 10 { await fail(failures, "lists/\(number)") }
+        #expect(failures.count == LoadFailures.most)
+        world.advance(10)
+        for number in 0..<LoadFailures.most { await fail(failures, "lists/\(number)") }
+        #expect(world.lines.withLock { $0 }.count == LoadFailures.mostLines)
+        world.advance(60)
+        #expect(failures.count == 0)
+    }
+}
