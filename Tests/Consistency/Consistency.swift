@@ -26,6 +26,9 @@ enum Consistency {
             case "play":
                 guard let crew = Crew(Array(arguments.dropFirst())) else { exit(2) }
                 try await crew.run()
+            case "count":
+                guard let crew = CounterCrew(Array(arguments.dropFirst())) else { exit(2) }
+                try await crew.run()
             case "play-web":
                 guard let crew = WebCrew(Array(arguments.dropFirst())) else { exit(2) }
                 try await crew.run()
@@ -64,7 +67,8 @@ enum Consistency {
         let kind =
             (options.web ? "--web " : "") + (options.nodes > 0 ? "--nodes \(options.nodes) " : "")
             + (options.namespaces
-                ? "--namespaces --faults \(options.faults.map(\.rawValue).joined(separator: ",")) " : "") + "--seed"
+                ? "--namespaces --faults \(options.faults.map(\.rawValue).joined(separator: ",")) " : "")
+            + (options.server.map { "--server \($0) " } ?? "") + "--seed"
         return try await judge(
             options, again: { "\(kind) \($0) --clients \(options.clients) --calls \(options.calls)" }
         ) {

@@ -19,6 +19,8 @@ struct Options: Sendable {
     var namespaces = false
     var faults = NetworkPlan.Kind.allCases
     var isVerbose = false
+    /// An executable `trebuchet` that is judged instead of nodes with games.
+    var server: String?
     /// At most, of a bank.
     var accounts = 2_000
 
@@ -35,6 +37,7 @@ struct Options: Sendable {
           --nodes N         nodes that share a Redis server instead of one server; they stand still too, and Redis is killed (0: none)
           --namespaces      nodes, Redis and sentinels each in a network namespace; their network fails (only by scripts/consistency)
           --faults KINDS    which of these faults, with --namespaces (\(NetworkPlan.Kind.all))
+          --server PATH     nodes are PATH serve, with counters instead of games; with --namespaces
           --verbose         tells each of these faults
           --services        two clients of the services in Swift and one in Python
           --rounds N        what each of these does, three writes and an event for each room at once (30)
@@ -55,6 +58,7 @@ struct Options: Sendable {
             case "--web": web = true
             case "--nodes": nodes = try rest.number(0...9)
             case "--namespaces": namespaces = true
+            case "--server": server = try rest.value()
             case "--verbose": isVerbose = true
             case "--faults":
                 let value = try rest.value()
@@ -89,5 +93,6 @@ struct Options: Sendable {
         guard !namespaces || nodes > 1 && !web else {
             throw WrongUse("--namespaces needs --nodes, two at least, and no --web")
         }
+        guard server == nil || namespaces else { throw WrongUse("--server needs --namespaces") }
     }
 }

@@ -2,21 +2,20 @@
 
 /// The ledger is written before anybody sees it, so it goes forward over all lives of its server.
 struct LedgerCheck {
-    /// Whether it may go back to what an engine has not lost.
-    let mayLose: Bool
+    /// How often it may go back to what an engine has not lost.
+    private var steps: StepsBack
     private var last = Ledger()
 
-    init(mayLose: Bool = false) { self.mayLose = mayLose }
+    init(_ steps: StepsBack = .none) { self.steps = steps }
 
     mutating func take(_ ledger: Ledger) -> String? {
         defer { last = ledger }
         if !ledger.isWhole { return "a ledger of \(ledger.calls.count) calls whose points are of another one" }
-        if mayLose { return nil }
+        if ledger.calls.starts(with: last.calls) || steps.take() { return nil }
         if ledger.calls.count < last.calls.count {
             return "the ledger went back from \(last.calls.count) calls to \(ledger.calls.count)"
         }
-        if !ledger.calls.starts(with: last.calls) { return "calls that were in the ledger have changed" }
-        return nil
+        return "calls that were in the ledger have changed"
     }
 
     var description: String { "\(last.calls.count) calls" }
@@ -47,8 +46,8 @@ struct BoardCheck {
 
 /// Each round comes, within each life and as long as its stream lasts.
 struct RoundCheck {
-    /// Whether an engine may lose some: then the value that is left comes whole.
-    let mayLose: Bool
+    /// How often an engine may lose some: then the value that is left comes whole.
+    private var steps: StepsBack
     private var life = 0
     private var number = -1
     private var ended: Set<Int> = []
@@ -56,7 +55,7 @@ struct RoundCheck {
     private var isAfterOverflow = false
     private(set) var count = 0
 
-    init(mayLose: Bool = false) { self.mayLose = mayLose }
+    init(_ steps: StepsBack = .none) { self.steps = steps }
 
     mutating func overflowed() { isAfterOverflow = true }
 
@@ -71,9 +70,10 @@ struct RoundCheck {
         if round.number == 0, number == 0 { return nil }
         // A stream that begins anew begins with the value of now, which may be the last one of before.
         if isAfterOverflow {
-            return round.number < number && !mayLose ? "the rounds went back from \(number) to \(round.number)" : nil
+            return round.number >= number || steps.take()
+                ? nil : "the rounds went back from \(number) to \(round.number)"
         }
-        return round.number == number + 1 || mayLose ? nil : "round \(round.number) came after \(number)"
+        return round.number == number + 1 || steps.take() ? nil : "round \(round.number) came after \(number)"
     }
 
     var description: String { "round \(number) of life \(life)" }

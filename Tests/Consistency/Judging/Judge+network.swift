@@ -7,12 +7,14 @@ import Trebuchet
 extension Judge {
     /// How soon after a fault all nodes answer all calls again.
     private static let mostHealing = Duration.seconds(25)
-    /// When a lease is surely over: 2 s, and what rounds and a busy machine take.
-    private static let leasesOver = Duration.seconds(3)
+    /// When a lease is surely over: 2 s, or 5 s of `trebuchet serve`, and what rounds and a busy machine take.
+    private var leasesOver: Duration { options.server == nil ? .seconds(3) : .seconds(6) }
     /// How soon nodes leave a primary that another one has replaced: asked for each second; and answers may be late at their clients.
     private static let slowestToLeave = Duration.seconds(8)
     /// The same limit while one sentinel still names the old primary.
     private static let slowestToLeaveSplit = Duration.seconds(4)
+    /// How late an answer may be at its client: lines are late and stand still.
+    private static let latestAnswer = Duration.seconds(2)
 
     func playAndFail(_ machines: Machines) async throws {
         let calls = Double(options.clients * options.calls) * Self.shareOfIdempotentCalls
@@ -26,7 +28,10 @@ extension Judge {
             try await cause(fault, machines)
             try await machines.namespaces.heal()
             try await restartLost(machines)
-            guard let healing = await Healing(ports: ports).untilHealed(within: Self.mostHealing) else {
+            guard
+                let healing = await Healing(ports: ports, isServed: options.server != nil).untilHealed(
+                    within: Self.mostHealing)
+            else {
                 throw Halt(description: "\(Self.mostHealing) after \(fault) the nodes did not answer: \(await state())")
             }
             outcome.note(fault, healing)
@@ -51,7 +56,7 @@ extension Judge {
             try await namespaces.cut([machines.nodes[one]], way, [machines.nodes[other]])
             try await Task.sleep(for: time)
             // A link that is silent for 5 s is given up; then all goes through the engine.
-            if await Healing(ports: ports).untilHealed(within: .seconds(15)) == nil {
+            if await Healing(ports: ports, isServed: options.server != nil).untilHealed(within: .seconds(15)) == nil {
                 found("with no link between nodes \(one) and \(other) calls were not answered through the engine")
             }
         case .down(let time):
@@ -64,17 +69,23 @@ extension Judge {
             servers[node] = nil
             old.kill()
             _ = await eventually(within: .seconds(20)) { !old.isRunning }
-            let new = try machines.startNode(node)
-            servers[node] = new
+            var new = try machines.startNode(node)
+            // `trebuchet serve` ends without an engine, and whoever operates it starts it again.
+            if options.server == nil { servers[node] = new }
             try await beWithout(time, alive: servers.indices.filter { $0 != node })
             try await startEngineAgain(machines)
-            try await wait("for node \(node), which was started without an engine, to listen") { new.isListening }
+            try await wait("for node \(node), which was started without an engine, to listen") {
+                if options.server != nil, !new.isRunning { new = try machines.startNode(node) }
+                return new.isListening
+            }
+            servers[node] = new
         case .slow(let node, let standsStill, let time):
             if standsStill { return try await pause(node, min(time, .milliseconds(1_600))) }
             try await namespaces.slow(machines.nodes[node])
             try await Task.sleep(for: time)
         case .stall(let time): try await machines.stallEngine(0, for: time)
         case .restart: try await restart(machines)
+        case .restore(let time): try await restore(after: time, machines)
         case .scale(let nodes):
             for node in nodes { try await stopServer(node, SIGTERM) }
             for node in nodes { try await startServer(node) }
@@ -100,11 +111,12 @@ extension Judge {
     private func beWithout(_ time: Duration, alive: [Int]) async throws {
         let begin = ContinuousClock.now
         if time > .seconds(5), outcome.slowestRefusal == .zero {
-            try await Task.sleep(for: Self.leasesOver)
-            let (answers, took) = await Healing(ports: alive.map { ports[$0] }).ask(within: .seconds(20))
+            try await Task.sleep(for: leasesOver)
+            let (answers, took) = await Healing(ports: alive.map { ports[$0] }, isServed: options.server != nil).ask(
+                within: .seconds(20))
             if let wrong = answers.first(where: { $0.error?.code != .unavailable && $0.error?.code != .timeout }) {
                 found(
-                    "\(Self.leasesOver) after the engine had gone a call ended with \(wrong) in \(took), not with unavailable or timeout"
+                    "\(leasesOver) after the engine had gone a call ended with \(wrong) in \(took), not with unavailable or timeout"
                 )
             }
             outcome.slowestRefusal = max(outcome.slowestRefusal, took)
@@ -114,9 +126,26 @@ extension Judge {
 
     private func restart(_ machines: Machines) async throws {
         for node in servers.indices { try await stopServer(node, SIGTERM) }
-        await machines.stopEngine(0)
+        try await machines.stopEngine(0)
         try await startEngineAgain(machines)
         for node in servers.indices { try await startServer(node) }
+    }
+
+    /// Puts the engine's data of some time ago back, as Cluster.md says.
+    private func restore(after time: Duration, _ machines: Machines) async throws {
+        let begin = ContinuousClock.now
+        try await machines.backUp()
+        try await Task.sleep(for: time)
+        for node in servers.indices { try await stopServer(node, SIGTERM) }
+        note("all nodes have ended")
+        try await machines.stopEngine(0)
+        losses.append(begin...(.now + Self.latestAnswer))
+        try await machines.restoreEngine { try await self.wait($0, until: $1) }
+        for node in servers.indices { try await startServer(node) }
+        if let (number, server) = servers.enumerated().first(where: { $0.element?.ownsNothing == true }) {
+            found(
+                "after a restore node \(number) says that the engine lost something: \(server?.lines.suffix(5) ?? [])")
+        }
     }
 
     // MARK: Failovers
@@ -158,7 +187,8 @@ extension Judge {
         // `.replicated` writes nothing before; the other one goes on meanwhile.
         if machines.plan.durability == .engine {
             try await restartLost(machines)
-            if await Healing(ports: ports).untilHealed(within: Self.mostHealing) == nil {
+            if await Healing(ports: ports, isServed: options.server != nil).untilHealed(within: Self.mostHealing) == nil
+            {
                 found(
                     "\(Self.mostHealing) after \(failover) the nodes did not answer over the new primary: \(await state())"
                 )
@@ -179,6 +209,14 @@ extension Judge {
             }
         }
         outcome.slowestToNotice = max(outcome.slowestToNotice, .now - begin)
+        for (number, server) in servers.enumerated() where server?.ownsNothing == true {
+            guard await eventually(within: .seconds(15), { server?.isRunning != true }) else {
+                found(
+                    "15 s after node \(number) said that it owns nothing it still ran: \(server?.lines.suffix(5) ?? [])"
+                )
+                continue
+            }
+        }
         for number in servers.indices { try await endServer(number, SIGKILL, .zero) }
         losses.append(start...(.now + Self.slowestToLeave))
     }
@@ -187,7 +225,7 @@ extension Judge {
     private func restartLost(_ machines: Machines) async throws {
         for (number, server) in servers.enumerated() where server?.ownsNothing == true {
             outcome.lostNodes += 1
-            if !machines.plan.mayLose {
+            if strictness != .mayLose {
                 found("node \(number) says that the engine lost something: \(server?.lines.suffix(5) ?? [])")
             }
             try await endServer(number, SIGKILL, .zero)
@@ -195,7 +233,7 @@ extension Judge {
     }
 
     private func state() async -> String {
-        let answers = await Healing(ports: ports).ask(within: .seconds(5)).answers
+        let answers = await Healing(ports: ports, isServed: options.server != nil).ask(within: .seconds(5)).answers
         let lines = servers.enumerated().map { "\n    node \($0): \($1?.lines.suffix(12) ?? [])" }.joined()
         return "\(answers), \(network?.overflowCount ?? 0) overflows of Redis\(lines)"
     }
@@ -213,7 +251,7 @@ extension Judge {
 
 extension ChildProgram {
     /// A node that has joined.
-    var isListening: Bool { lines.contains("listening") }
+    var isListening: Bool { lines.contains { $0 == "listening" || $0.hasPrefix("trebuchet serves ") } }
     /// A node whose engine has lost what it held.
     var ownsNothing: Bool { lines.contains { $0.contains("owns nothing any more") } }
 }

@@ -14,7 +14,7 @@ extension Judge {
                 let count = book.now.reportCount
                 tellWriters("report")
                 try await wait("for reports of the room") { book.now.reportCount > count }
-                problems = WriterJudging(book.now, mayBeLost: lossCheck).unsettled()
+                problems = WriterJudging(book.now, revisionsDiffer: true, mayBeLost: lossCheck).unsettled()
                 if !problems.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
                 return problems.isEmpty
             }
@@ -22,9 +22,10 @@ extension Judge {
             throw Halt(description: ([halt.description] + problems).joined(separator: "\n    "))
         }
         let contents = book.now
-        var judging = WriterJudging(contents, mayBeLost: lossCheck)
+        var judging = WriterJudging(contents, revisionsDiffer: strictness != .mayLose, mayBeLost: lossCheck)
         outcome.findings += judging.findings(try await readCollection()) + judging.roomFindings()
         outcome.lost += judging.lost
+        outcome.shownAgain += judging.shownAgain
         outcome.mutations = contents.commits.count
         outcome.published = contents.published.count
     }

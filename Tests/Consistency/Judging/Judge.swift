@@ -66,7 +66,7 @@ final class Judge {
             if options.nodes > 0 { try await startWriters() }
             for crew in 0..<Self.crews { try startCrew(crew, generation: 0) }
             if let network { try await playAndFail(network) } else { try await playAndKill() }
-            try await compare(finish())
+            if options.server == nil { try await compare(finish()) } else { try await finishCounters() }
             if options.nodes > 0 { try await finishWriting() }
         } catch let halt as Halt {
             outcome.findings.append(halt.description)
@@ -92,8 +92,14 @@ final class Judge {
     // MARK: Processes
 
     private func startMachines() async throws {
-        let plan = NetworkPlan(seed: seed, nodes: options.nodes, kinds: options.faults)
-        let network = try await Machines(plan, nodes: options.nodes, folder: folder, seed: seed)
+        let plan = NetworkPlan(
+            seed: seed, nodes: options.nodes, kinds: options.faults, isServed: options.server != nil)
+        var served: ServedNode?
+        if let executable = options.server {
+            served = ServedNode(executable: executable, rulesFile: folder + "/rules.json")
+            try ServedNode.rules.write(toFile: folder + "/rules.json", atomically: true, encoding: .utf8)
+        }
+        let network = try await Machines(plan, nodes: options.nodes, served: served, folder: folder, seed: seed)
         self.network = network
         ports = network.relays.map(\.address.port)
         try await network.startEngines { try await self.wait($0, until: $1) }
@@ -111,7 +117,7 @@ final class Judge {
     func startServer(_ number: Int) async throws {
         let server = try network?.startNode(number) ?? startProgram(number)
         servers[number] = server
-        try await wait("for server \(number) to listen") { server.lines.contains("listening") }
+        try await wait("for server \(number) to listen") { server.isListening }
     }
 
     private func startProgram(_ number: Int) throws -> ChildProgram {
@@ -135,19 +141,19 @@ final class Judge {
         let program = try ChildProgram(
             ServeProcess.built("Consistency"),
             [
-                options.web ? "play-web" : "play", "\(seed)", ports.map { "\($0)" }.joined(separator: ","),
-                "\(first)", "\(count)", "\(isOrdered ? max(options.calls, Self.callsInOrder) : options.calls)",
-            ] + (strictness == .usual ? [] : [strictness.rawValue])
+                options.server != nil ? "count" : options.web ? "play-web" : "play", "\(seed)",
+                ports.map { "\($0)" }.joined(separator: ","),
+                "\(first)", "\(count)",
+                "\(isOrdered || options.server != nil ? max(options.calls, Self.callsInOrder) : options.calls)",
+            ] + (strictness == .usual && options.server == nil ? [] : [strictness.rawValue])
         ) { scores.take($0, from: crew) }
         if crew < crews.count { crews[crew] = program } else { crews.append(program) }
     }
 
-    private var strictness: Strictness {
-        network?.plan.mayLose == true ? .mayLose : isOrdered ? .ordered : .usual
-    }
+    var strictness: Strictness { network?.plan.strictness ?? .usual }
 
-    private var isOrdered: Bool { network?.plan.isOrdered == true }
-    /// Calls of each client where nodes come and go in order, which takes longer than other faults.
+    private var isOrdered: Bool { strictness == .ordered }
+    /// Calls of each client where nodes come and go in order, or have longer leases, which takes longer than other faults.
     private static let callsInOrder = 300
 
     private func startWriters() async throws {
@@ -167,12 +173,13 @@ final class Judge {
     func wait(_ what: String, until condition: () async throws -> Bool) async throws {
         while try await !condition() {
             for (number, server) in servers.enumerated() {
-                if let end = server?.end {
+                // One that has lost what it owned ends by itself.
+                if let end = server?.end, server?.ownsNothing != true {
                     throw Halt(description: "server \(number) \(end): \(server?.lines.suffix(20) ?? [])")
                 }
             }
-            if let end = network?.programs.compactMap(\.end).first {
-                throw Halt(description: "an engine or a sentinel \(end)")
+            if let program = network?.programs.first(where: { !$0.isRunning }) {
+                throw Halt(description: "an engine or a sentinel \(program.end ?? ""): \(program.lines.suffix(20))")
             }
             if let end = engine?.program.end {
                 throw Halt(description: "the engine \(end): \(engine?.program.lines.suffix(20) ?? [])")
@@ -259,7 +266,7 @@ final class Judge {
     func stopServer(_ number: Int, _ signal: Int32) async throws {
         guard let old = servers[number] else { return }
         servers[number] = nil
-        Glibc.kill(old.pid, signal)
+        if old.isRunning { Glibc.kill(old.pid, signal) }
         try await wait("for the server to end") { !old.isRunning }
         if signal == SIGTERM, old.end != "ended with 0" {
             throw Halt(description: "the server that was to stop \(old.end ?? ""): \(old.lines.suffix(20))")

@@ -29,6 +29,8 @@ struct Outcome: SeedOutcome {
     /// Mutations of the collection, and events of the room, that were acknowledged.
     var mutations = 0
     var published = 0
+    /// Events that members of a room were shown again, as it had lost what it knew of its history.
+    var shownAgain = 0
 
     mutating func add(_ other: Outcome) {
         findings += other.findings
@@ -47,6 +49,7 @@ struct Outcome: SeedOutcome {
         lost += other.lost
         mutations += other.mutations
         published += other.published
+        shownAgain += other.shownAgain
         lostNodes += other.lostNodes
         overflows += other.overflows
         slowestRefusal = max(slowestRefusal, other.slowestRefusal)
@@ -67,7 +70,9 @@ struct Outcome: SeedOutcome {
     }
 
     private var writing: String {
-        mutations + published == 0 ? "" : "\(mutations) mutations of a collection, \(published) events of a room; "
+        mutations + published == 0
+            ? ""
+            : "\(mutations) mutations of a collection, \(published) events of a room\(shownAgain > 0 ? ", \(shownAgain) shown again" : ""); "
     }
 
     var description: String {

@@ -1,9 +1,11 @@
 import Synchronization
 import Trebuchet
 
-/// Whether the nodes answer: plain calls of each game, through each node.
+/// Whether the nodes answer: calls of each game or counter, through each node.
 struct Healing {
     let ports: [Int]
+    /// Whether the nodes have counters and no games.
+    let isServed: Bool
 
     /// What each call ended with.
     struct Answer: CustomStringConvertible {
@@ -18,7 +20,7 @@ struct Healing {
         let answers = await withTaskGroup(of: Answer.self) { group in
             for port in ports {
                 for game in 0..<GameServer.games {
-                    group.addTask { await Self.ask(port, game, within: limit) }
+                    group.addTask { await ask(port, game, within: limit) }
                 }
             }
             return await group.reduce(into: []) { $0.append($1) }
@@ -36,14 +38,18 @@ struct Healing {
         return nil
     }
 
-    private static func ask(_ port: Int, _ game: Int, within limit: Duration) async -> Answer {
+    private func ask(_ port: Int, _ game: Int, within limit: Duration) async -> Answer {
         var options = Player.options
         options.callTimeout = limit
         let client = TrebuchetClient(transports: PlayerLine.transports([port]), options: options)
         defer { Task { await client.close() } }
         do {
             try await client.connect()
-            _ = try await client.resolve(Game.self, id: GameServer.name(game)).look()
+            if isServed {
+                _ = try await client.resolve(Counter.self, id: Counter.nameBeside(game)).add(0)
+            } else {
+                _ = try await client.resolve(Game.self, id: GameServer.name(game)).look()
+            }
             return Answer(error: nil, description: "answered")
         } catch {
             let error = error as? TrebuchetError ?? TrebuchetError(.internal, "\(error)")

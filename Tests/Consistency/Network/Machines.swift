@@ -14,6 +14,8 @@ final class Machines {
     private static let name = "games"
 
     let plan: NetworkPlan
+    /// nil for nodes of the judge's own executable.
+    private let served: ServedNode?
     let nodes: [Host]
     let engines: [Host]
     let sentinels: [Host]
@@ -27,8 +29,11 @@ final class Machines {
     private(set) var primary = 0
     private let overflows = Count()
 
-    init(_ plan: NetworkPlan, nodes count: Int, folder: String, seed: UInt64) async throws {
+    init(
+        _ plan: NetworkPlan, nodes count: Int, served: ServedNode?, folder: String, seed: UInt64
+    ) async throws {
         self.plan = plan
+        self.served = served
         self.folder = folder
         nodes = (0..<count).map { Host(name: "node-\($0)", address: "10.77.0.\(20 + $0)") }
         engines = (0..<(plan.hasSentinels ? 2 : 1)).map { Host(name: "redis-\($0)", address: "10.77.0.\(2 + $0)") }
@@ -59,11 +64,20 @@ final class Machines {
             plan.hasSentinels
             ? "redis+sentinel://\(sentinels.map(\.address).joined(separator: ","))/\(Self.name)"
             : "redis://\(engines[0].address):\(Self.enginePort)"
+        let links = plan.isLinked ? Self.linkPort : nil
+        if let served {
+            return try Self.start(
+                served.executable,
+                served.arguments(
+                    engine: engine, name: "node-\(number)", host: nodes[number].address, port: Self.gamePort,
+                    links: links),
+                at: nodes[number])
+        }
         return try Self.start(
             ServeProcess.built("Consistency"),
             [
                 "node", engine, "node-\(number)", nodes[number].address, "\(Self.gamePort)",
-                plan.isLinked ? "\(Self.linkPort)" : "-", plan.durability.rawValue,
+                links.map { "\($0)" } ?? "-", plan.durability.rawValue,
             ], at: nodes[number])
     }
 
@@ -92,12 +106,13 @@ final class Machines {
         try await wait("for sentinels that know each other and the replica") { try await self.knowEachOther() }
     }
 
-    func startEngine(_ number: Int, follows: Bool) throws {
+    /// - Parameter isRestored: whether it reads `dump.rdb`: with `appendonly yes` Redis does not.
+    func startEngine(_ number: Int, follows: Bool, isRestored: Bool = false) throws {
         let data = "\(folder)/redis-\(number)"
         try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
         var arguments = [
             "--port", "\(Self.enginePort)", "--bind", "0.0.0.0", "--protected-mode", "no", "--dir", data, "--save", "",
-            "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
+            "--appendonly", isRestored ? "no" : "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
             "--repl-ping-replica-period", "1", "--repl-diskless-sync-delay", "0",
         ]
         // More than nodes have under way to one another when they begin anew; less than comes while one stands still.
@@ -126,11 +141,44 @@ final class Machines {
         kill(pid, SIGCONT)
     }
 
-    func stopEngine(_ number: Int) async {
+    func stopEngine(_ number: Int) async throws {
         let program = servers[number]
         servers[number] = nil
-        if let pid = program?.pid { kill(pid, SIGTERM) }
-        _ = await eventually(within: .seconds(20)) { program?.isRunning != true }
+        // It closes the connection, which redis-cli takes for an error.
+        try await Shell.run("redis-cli -h \(engines[number].address) shutdown || true")
+        guard await eventually(within: .seconds(20), { program?.isRunning != true }) else {
+            throw Judge.Halt(description: "Redis did not end: \(program?.lines.suffix(5) ?? [])")
+        }
+    }
+
+    // MARK: Backups
+
+    private var backup: String { "\(folder)/backup.rdb" }
+
+    func backUp() async throws {
+        let redis = "redis-cli -h \(engines[0].address)"
+        try await Shell.run(
+            """
+            \(redis) bgsave
+            until \(redis) info persistence | grep -q rdb_bgsave_in_progress:0; do sleep 0.02; done
+            \(redis) info persistence | grep -q rdb_last_bgsave_status:ok
+            cp \(folder)/redis-0/dump.rdb \(backup)
+            """)
+    }
+
+    /// Starts the engine, which was stopped, with the data of the backup.
+    func restoreEngine(_ wait: (String, () async throws -> Bool) async throws -> Void) async throws {
+        let (data, redis) = ("\(folder)/redis-0", "redis-cli -h \(engines[0].address)")
+        try await Shell.run("rm -rf \(data)/appendonlydir\ncp \(backup) \(data)/dump.rdb")
+        try startEngine(0, follows: false, isRestored: true)
+        try await wait("for the restored engine") { self.isReady }
+        try await Shell.run(
+            """
+            \(redis) config set appendonly yes
+            until \(redis) info persistence | grep -q aof_rewrite_in_progress:0; do sleep 0.02; done
+            \(redis) info persistence | grep -q aof_last_bgrewrite_status:ok
+            test -e \(data)/appendonlydir/appendonly.aof.manifest
+            """)
     }
 
     func flush() async throws { try await Shell.run("redis-cli -h \(engines[0].address) flushall") }

@@ -6,12 +6,16 @@ import TrebuchetTesting
 struct NetworkPlan {
     /// A kind of fault, by which they are chosen with `--faults`.
     enum Kind: String, CaseIterable {
-        case kill, stop, pause, cut, links, down, start, stall, restart, scale, slow, failover, split, flush
+        case kill, stop, pause, cut, links, down, start, stall, restart, restore, scale, slow, failover, split, flush
 
         static let all = allCases.map(\.rawValue).joined(separator: ",")
         /// What fits a seed with sentinels, whose primary may change at any moment, and one that loses all.
         var fitsFailover: Bool { [.kill, .stop, .pause, .links, .failover].contains(self) }
         var fitsFlush: Bool { [.kill, .stop, .pause, .cut, .links, .flush].contains(self) }
+        /// What loses nothing beside a restore.
+        var fitsRestore: Bool { [.kill, .stop, .pause, .cut, .links, .down, .stall, .restart].contains(self) }
+        /// What a seed has once at most.
+        var isOnce: Bool { [.flush, .split, .restore].contains(self) }
     }
 
     enum Fault {
@@ -34,6 +38,8 @@ struct NetworkPlan {
         case stall(Duration)
         /// All nodes are stopped in order, then Redis; then all are started again.
         case restart
+        /// A backup of the engine is made; after this time the nodes and the engine are stopped in order, and started again with the backup's data.
+        case restore(Duration)
         /// All nodes but one are stopped in order, one after the other in this order, and started again.
         case scale([Int])
         /// The old primary and one sentinel are apart from the others, and nodes reach all of them.
@@ -55,6 +61,7 @@ struct NetworkPlan {
             case .failover(let failover): "failover \(failover.loss)"
             case .stall: "stall"
             case .restart: "restart"
+            case .restore: "restore"
             case .scale: "scale"
             case .split: "split"
             case .flush: "flush"
@@ -90,16 +97,17 @@ struct NetworkPlan {
     /// Whether nodes reach each other directly.
     let isLinked: Bool
     /// Whether what was acknowledged may be lost.
-    let mayLose: Bool
+    var mayLose: Bool { strictness.mayLose }
     let hasSentinels: Bool
     /// Whether Redis keeps little for who does not take it.
     let overflows: Bool
-    /// Whether nodes come and go in order and nothing else fails. Then no call may fail.
-    let isOrdered: Bool
+    /// What clients have to put up with.
+    let strictness: Strictness
 
-    init(seed: UInt64, nodes: Int, kinds: [Kind]) {
+    /// - Parameter isServed: whether nodes are `trebuchet serve`, whose leases last 5 s instead of 2 s, with durability `.engine`.
+    init(seed: UInt64, nodes: Int, kinds: [Kind], isServed: Bool) {
         var random = RandomSource(seed: seed &* 15_485_863)
-        let rare: [Kind] = [.flush, .failover, .split, .slow, .scale]
+        let rare: [Kind] = [.flush, .failover, .split, .slow, .scale, .restore]
         let common = kinds.filter { !rare.contains($0) }
         var theme: Kind?
         let themes = kinds.filter(rare.contains)
@@ -108,14 +116,20 @@ struct NetworkPlan {
         }
         hasSentinels = theme == .failover || theme == .split
         overflows = theme == .slow
-        isOrdered = theme == .scale
-        durability = hasSentinels && Bool.random(using: &random) ? .replicated : .engine
-        mayLose = theme == .flush || hasSentinels && durability == .engine
+        durability = hasSentinels && Bool.random(using: &random) && !isServed ? .replicated : .engine
+        strictness =
+            switch theme {
+            case .scale: .ordered
+            case .restore: .restored
+            case .flush: .mayLose
+            default: hasSentinels && durability == .engine ? .mayLose : .usual
+            }
         let fitting = common.filter { kind in
             switch theme {
             case .failover, .split: kind.fitsFailover
             case .scale: false
             case .flush: kind.fitsFlush
+            case .restore: kind.fitsRestore
             case .slow: kind != .links
             default: true
             }
@@ -125,27 +139,26 @@ struct NetworkPlan {
         var faults: [(Double, Fault)] = []
         for number in 0..<count {
             var kind = fitting.randomElement(using: &random) ?? theme ?? .kill
-            // One flush, or split, is enough.
-            let isOnce = theme == .flush || theme == .split
+            let isOnce = theme?.isOnce == true
             if let theme, number == 0 || !isOnce && Bool.random(using: &random) { kind = theme }
             if isOnce, number > 0, kind == theme { continue }
             if kind == .links { isLinked = true }
             let share = Double.random(in: 0.05...0.9, using: &random)
-            faults.append((share, Self.fault(kind, nodes: nodes, &random)))
+            faults.append((share, Self.fault(kind, nodes: nodes, isServed, &random)))
         }
         self.isLinked = isLinked
         self.faults = faults.sorted { $0.0 < $1.0 }.map { (share: $0.0, fault: $0.1) }
     }
 
-    private static func fault(_ kind: Kind, nodes: Int, _ random: inout RandomSource) -> Fault {
+    private static func fault(_ kind: Kind, nodes: Int, _ isServed: Bool, _ random: inout RandomSource) -> Fault {
         func time(_ range: ClosedRange<Int>) -> Duration { .milliseconds(Int.random(in: range, using: &random)) }
         let node = Int.random(in: 0..<nodes, using: &random)
         let way = Namespaces.Way.allCases.randomElement(using: &random) ?? .both
         switch kind {
         case .kill: return .kill(node, time(0...400))
         case .stop: return .stop(node, time(0...400))
-        case .pause: return .pause(node, time(2_200...5_000))
-        case .cut: return .cut(node, way, time(200...7_000))
+        case .pause: return .pause(node, time(isServed ? 5_200...8_000 : 2_200...5_000))
+        case .cut: return .cut(node, way, time(200...(isServed ? 12_000 : 7_000)))
         case .links:
             return .links(node, (node + Int.random(in: 1..<nodes, using: &random)) % nodes, way, time(0...2_000))
         case .down: return .down(time(200...6_000))
@@ -157,8 +170,12 @@ struct NetworkPlan {
                     loss: Failover.Loss.allCases.randomElement(using: &random) ?? .killed, way: way,
                     lead: time(0...1_500), absence: time(0...3_000), isUnaware: Bool.random(using: &random),
                     killed: Int.random(in: 0..<3, using: &random) == 0 ? node : nil))
-        case .stall: return .stall(time(1_200...4_500))
+        case .stall:
+            // Half of them end while Redis still takes writes for a lease that its owner holds to be over.
+            let (edge, any) = isServed ? (3_000...4_900, 2_500...8_000) : (1_200...1_950, 1_200...4_500)
+            return .stall(time(Bool.random(using: &random) ? edge : any))
         case .restart: return .restart
+        case .restore: return .restore(time(300...4_000))
         case .scale:
             let stays = Int.random(in: 0..<nodes, using: &random)
             return .scale((0..<nodes).filter { $0 != stays }.shuffled(using: &random))

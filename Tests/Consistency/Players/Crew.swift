@@ -4,7 +4,7 @@ import TestSupport
 import Trebuchet
 import TrebuchetTesting
 
-/// `Consistency play SEED PORTS FIRST COUNT CALLS [may-lose|ordered]`: some of the clients, in a process of their own. It says on its output how calls
+/// `Consistency play SEED PORTS FIRST COUNT CALLS [may-lose|restored|ordered]`: some of the clients, in a process of their own. It says on its output how calls
 /// ended, what readers found, `played` after the last call, and `done` when all readers have seen the end.
 struct Crew: Sendable {
     let seed: UInt64
@@ -13,8 +13,6 @@ struct Crew: Sendable {
     let count: Int
     let calls: Int
     let strictness: Strictness
-    /// Whether the servers may lose what they have acknowledged and shown.
-    var mayLose: Bool { strictness == .mayLose }
     private var isOrdered: Bool { strictness == .ordered }
     private let whereabouts = Whereabouts()
     private let sent = SentBytes()
@@ -32,7 +30,7 @@ struct Crew: Sendable {
     }
 
     func run() async throws {
-        listen()
+        Self.listen(whereabouts)
         let players = try (first..<(first + count)).map {
             try Player($0, seed: seed, ports: ports, strictness, whereabouts)
         }
@@ -97,8 +95,8 @@ struct Crew: Sendable {
         }
     }
 
-    private func listen() {
-        let whereabouts = whereabouts
+    /// Says where everybody is when the judge asks, and ends with it.
+    static func listen(_ whereabouts: Whereabouts) {
         startThread {
             while let line = readLine() {
                 if line == "status" { for line in whereabouts.lines { Output.say("status \(line)") } }

@@ -5,12 +5,12 @@ import Trebuchet
 struct Onlooker {
     private let name: String
     private let game: Game
-    private let mayLose: Bool
+    private let steps: StepsBack
     private var random: RandomSource
 
     init(_ client: TrebuchetClient, _ number: Int, of player: Player, seed: UInt64) throws {
         name = "onlooker \(number) of player \(player.number)"
-        mayLose = player.mayLose
+        steps = player.strictness.stepsBack
         game = try client.resolve(Game.self, id: GameServer.name((player.gameNumber + 1) % GameServer.games))
         random = RandomSource(seed: seed ^ UInt64(number + 1) << 40)
     }
@@ -27,11 +27,11 @@ struct Onlooker {
     }
 
     private func read(_ kind: Int) -> Task<Void, Never> {
-        let (game, name, mayLose) = (game, name, mayLose)
+        let (game, name, steps) = (game, name, steps)
         return Task {
             switch kind {
             case 0:
-                var check = LedgerCheck(mayLose: mayLose)
+                var check = LedgerCheck(steps)
                 await Self.read(await game.observeLedger(), "the ledger", name) { check.take($0) }
             case 1:
                 var check = BoardCheck()

@@ -12,7 +12,6 @@ final class Player: Sendable {
     let line: PlayerLine
     let gate = Gate()
     let strictness: Strictness
-    var mayLose: Bool { strictness == .mayLose }
     private let seed: UInt64
     private let client: TrebuchetClient
     private let game: Game

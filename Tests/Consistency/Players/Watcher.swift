@@ -13,7 +13,7 @@ struct Watcher: Sendable {
     let isOfNodes: Bool
     let strictness: Strictness
     /// Whether the game may lose what it has shown.
-    private var mayLose: Bool { strictness == .mayLose }
+    private var mayLose: Bool { strictness.mayLose }
     private var isOrdered: Bool { strictness == .ordered }
 
     /// Returns when all readers have seen the end.
@@ -44,7 +44,7 @@ struct Watcher: Sendable {
 
     /// Gives the calls that were in the ledger in the end, too.
     private func readLedger() async -> (Totals, [Int]) {
-        var (check, totals) = (LedgerCheck(mayLose: mayLose), Totals())
+        var (check, totals) = (LedgerCheck(strictness.stepsBack), Totals())
         note("ledger", "waits for the first value")
         let stream = await game.observeLedger()
         for await ledger in stream {
@@ -89,7 +89,7 @@ struct Watcher: Sendable {
     }
 
     private func readTally() async -> Totals {
-        await readEach("tally", RoundCheck(mayLose: mayLose), mayOverflow: !isOrdered) { await game.observeTally() }
+        await readEach("tally", RoundCheck(strictness.stepsBack), mayOverflow: !isOrdered) { await game.observeTally() }
     }
 
     private func readEach(

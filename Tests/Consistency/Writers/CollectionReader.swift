@@ -32,17 +32,22 @@ struct CollectionReader {
 
 /// What a reader of a query's results may see. Pure.
 struct ResultCheck {
-    let mayLose: Bool
+    private let strictness: Strictness
+    private var steps: StepsBack
     private var revision = 0
     private var sum = 0
     private var created: [String: Int] = [:]
 
-    init(mayLose: Bool) { self.mayLose = mayLose }
+    init(_ strictness: Strictness) {
+        self.strictness = strictness
+        steps = strictness.stepsBack
+    }
 
     mutating func take(_ result: Writing.Result) -> String? {
-        if mayLose { return nil }
+        if strictness == .mayLose { return nil }
         defer { revision = max(revision, result.revision) }
         if result.revision < revision { return "the result went back from revision \(revision) to \(result.revision)" }
+        if goesBack(result), steps.take() { (created, sum) = ([:], 0) }
         for document in result.documents {
             if document.revision > result.revision || document.created > document.revision {
                 return "document \(document.id) of revision \(document.revision) in a result of \(result.revision)"
@@ -56,5 +61,13 @@ struct ResultCheck {
             if new < sum { return "the sum went back from \(sum) to \(new)" }
         }
         return nil
+    }
+
+    /// Whether writes are gone that were shown before.
+    private func goesBack(_ result: Writing.Result) -> Bool {
+        result.documents.contains {
+            created[$0.id, default: $0.created] != $0.created
+                || $0.id == Writing.shared && $0.fields.sum.map { $0 < sum } ?? false
+        }
     }
 }

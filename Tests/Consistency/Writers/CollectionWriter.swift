@@ -72,6 +72,18 @@ enum Strictness: String {
     case usual
     /// What was acknowledged and shown may be lost.
     case mayLose = "may-lose"
+    /// The same once, by a restore: what is read goes back once at most, and revisions of a collection never do.
+    case restored
     /// Nodes come and go in order alone: no call fails, and no stream that leaves nothing out overflows.
     case ordered
+
+    var mayLose: Bool { self == .mayLose || self == .restored }
+
+    var stepsBack: StepsBack {
+        switch self {
+        case .usual, .ordered: .none
+        case .restored: .one
+        case .mayLose: .any
+        }
+    }
 }

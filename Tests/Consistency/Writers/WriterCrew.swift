@@ -90,7 +90,7 @@ struct WriterCrew: Sendable {
             }
             // One that reads over each node's client; they end with the process.
             for (number, client) in clients.enumerated().prefix(2) {
-                let check = ResultCheck(mayLose: strictness == .mayLose)
+                let check = ResultCheck(strictness)
                 Task {
                     var reader = CollectionReader(name: "reader \(number)", client: client, check: check)
                     await reader.run { false }

@@ -3,10 +3,16 @@ struct WriterJudging {
     let contents: WriterBook.Contents
     /// Whether what was acknowledged at a time may be lost; nil where nothing may ever be.
     let mayBeLost: ((ContinuousClock.Instant) -> Bool)?
+    /// Whether no two mutations have one revision, also where one of them is lost: so after a restore.
+    let revisionsDiffer: Bool
     private(set) var lost = 0
+    /// Events that a member was shown again by a room that had lost what it knew of its history.
+    private(set) var shownAgain = 0
 
-    init(_ contents: WriterBook.Contents, mayBeLost: ((ContinuousClock.Instant) -> Bool)?) {
-        (self.contents, self.mayBeLost) = (contents, mayBeLost)
+    init(
+        _ contents: WriterBook.Contents, revisionsDiffer: Bool, mayBeLost: ((ContinuousClock.Instant) -> Bool)?
+    ) {
+        (self.contents, self.revisionsDiffer, self.mayBeLost) = (contents, revisionsDiffer, mayBeLost)
     }
 
     private mutating func isLost(_ time: ContinuousClock.Instant) -> Bool {
@@ -25,7 +31,7 @@ struct WriterJudging {
         var owners: [Int: WriterBook.Commit] = [:]
         for commit in contents.commits {
             let name = "mutation \(commit.number) of writer \(commit.writer)"
-            if let other = owners.updateValue(commit, forKey: commit.revision), mayBeLost == nil {
+            if let other = owners.updateValue(commit, forKey: commit.revision), revisionsDiffer {
                 findings.append(
                     "\(name) was answered revision \(commit.revision), as mutation \(other.number) of writer \(other.writer) was"
                 )
@@ -37,7 +43,7 @@ struct WriterJudging {
                 }
                 continue
             }
-            if document.created != commit.revision, mayBeLost == nil {
+            if document.created != commit.revision, mayBeLost?(commit.time) != true {
                 findings.append(
                     "\(name) was answered revision \(commit.revision), and has made revision \(document.created)")
             }
@@ -92,7 +98,9 @@ struct WriterJudging {
                     findings.append("member \(report.name) was shown '\(text)'")
                     continue
                 }
-                if let before = last[label.name], before >= label.number {
+                if let before = last[label.name], before >= label.number, !revisionsDiffer {
+                    shownAgain += 1
+                } else if let before = last[label.name], before >= label.number {
                     findings.append("member \(report.name) was shown \(text) behind number \(before)")
                 }
                 last[label.name] = label.number

@@ -1,0 +1,63 @@
+import Trebuchet
+import TrebuchetClient
+
+/// The counters of a judged executable (`--server`) in the end.
+extension Judge {
+    /// Adds the end to each, and compares it with the answers.
+    func finishCounters() async throws {
+        var options = Player.options
+        options.callTimeout = .seconds(30)
+        let client = TrebuchetClient(transports: PlayerLine.transports(ports), options: options)
+        try await client.connect()
+        var counts: [Int] = []
+        for number in Counter.all {
+            let counter = try client.resolve(Counter.self, id: Counter.name(number))
+            do { counts.append(try await end(counter)) } catch {
+                throw Halt(description: "in the end a call of counter \(number) ended with \(error)")
+            }
+        }
+        try await wait("for the readers to see the end") { scores.now.done.count == Self.crews }
+        await client.close()
+        let now = scores.now
+        outcome.acknowledged = now.acknowledged.count
+        outcome.unknown = now.unknown.count
+        outcome.refused = now.refused.count
+        for final in now.finals where !counts.contains(where: { final.digest == "\($0)" }) {
+            // An end of which nobody knows whether it was made comes twice, or not.
+            guard let count = Int(final.digest), counts.contains(where: { $0 % Counter.end == count % Counter.end })
+            else {
+                found("\(final.reader): the number in the end, \(final.digest), is not the server's: \(counts)")
+                continue
+            }
+        }
+        if now.finals.count < self.options.clients { found("only \(now.finals.count) readers of counters saw the end") }
+        for (number, count) in counts.enumerated() { compare(number, count % Counter.end, now) }
+    }
+
+    private func end(_ counter: Counter) async throws -> Int {
+        while true {
+            do { return try await counter.add(Counter.end) } catch let error as TrebuchetError
+                where [.unknownOutcome, .unavailable].contains(error.code)
+            {}
+        }
+    }
+
+    private func compare(_ number: Int, _ sum: Int, _ now: Scoreboard.Contents) {
+        func isOfIt(_ call: Int) -> Bool { call / Player.callsPerPlayer % GameServer.games == number }
+        var (owners, kept): ([Int: Int], Int) = ([:], 0)
+        for (call, answer) in now.acknowledged where isOfIt(call) {
+            let mayBeLost = mayBeLost(call)
+            if mayBeLost { outcome.lost += 1 } else { kept += 1 }
+            if let other = owners.updateValue(call, forKey: answer), !mayBeLost, !self.mayBeLost(other) {
+                found("calls \(other) and \(call) of counter \(number) were both answered \(answer)")
+            }
+            if answer > sum, !mayBeLost {
+                found("call \(call) was answered \(answer), and counter \(number) is \(sum)")
+            }
+        }
+        let most = now.acknowledged.keys.count(where: isOfIt) + now.unknown.count(where: isOfIt)
+        outcome.unknownThatRan += max(0, sum - now.acknowledged.keys.count(where: isOfIt))
+        guard sum < kept || sum > most else { return }
+        found("counter \(number) is \(sum): \(kept) calls have to be in it, and \(most) may be")
+    }
+}
