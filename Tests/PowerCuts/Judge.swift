@@ -11,10 +11,13 @@ package enum Finding: Sendable, Equatable, CustomStringConvertible {
     case torn(String)
     /// A batch is missing that was acknowledged before one began that is there.
     case disordered(String)
+    /// Clients would go on in a history that the store does not have.
+    case resumed(String)
 
     package var description: String {
         switch self {
-        case .refused(let text), .lost(let text), .torn(let text), .disordered(let text): text
+        case .refused(let text), .lost(let text), .torn(let text), .disordered(let text), .resumed(let text):
+            text
         }
     }
 }
@@ -24,9 +27,16 @@ struct Judge {
     let plan: Plan
     let durability: SQLiteStore.Durability
     let ledger: [[Ledger.Entry]]
+    /// By the writer, the epochs of its log so far, those of earlier looks too.
+    private(set) var epochs: [Set<String>]
+
+    init(plan: Plan, durability: SQLiteStore.Durability, _ ledger: Ledger) {
+        (self.plan, self.durability) = (plan, durability)
+        (self.ledger, epochs) = (ledger.entries, ledger.epochs)
+    }
 
     /// - Returns: what is wrong, and how many batches are there.
-    func look(at path: String) async -> (findings: [Finding], batches: Int) {
+    mutating func look(at path: String) async -> (findings: [Finding], batches: Int) {
         do {
             let store = try SQLiteStore(path: path)
             let outcome = try await look(into: store)
@@ -40,7 +50,7 @@ struct Judge {
         }
     }
 
-    private func look(into store: SQLiteStore) async throws -> (findings: [Finding], batches: Int) {
+    private mutating func look(into store: SQLiteStore) async throws -> (findings: [Finding], batches: Int) {
         let marks = try await store.list(Plan.marks)
         var findings: [Finding] = []
         var counts: [Int] = []
@@ -56,11 +66,9 @@ struct Judge {
             let entries = try await store.list(Plan.values, prefix: "\(writer)/", after: nil, limit: 1_000)
             findings += torn(writer, counts[writer], entries)
             let log = plan.log(writer)
-            // Its lock is not beside the file: the log must have begun another epoch.
-            let found = try await store.log(log.key).map { found in
-                if found.snapshot.epoch == "e" {
-                    findings.append(.torn("writer \(writer): its log goes on in its epoch"))
-                }
+            let stored = try await store.log(log.key)
+            if let stored { findings += resumed(writer, counts[writer], stored) }
+            let found = stored.map { found in
                 let snapshot = LogSnapshot(epoch: "e", number: found.snapshot.number, bytes: found.snapshot.bytes)
                 return StoredLog(snapshot: snapshot, entries: found.entries)
             }
@@ -75,6 +83,19 @@ struct Judge {
             }
         }
         return (findings, counts.reduce(0, +))
+    }
+
+    /// The history may have moved back, so that the log must have begun another epoch, and no earlier one may go further than the log.
+    private mutating func resumed(_ writer: Int, _ count: Int, _ log: StoredLog) -> [Finding] {
+        var findings: [Finding] = []
+        if !epochs[writer].insert(log.snapshot.epoch).inserted {
+            findings.append(.resumed("writer \(writer): its log goes on in an epoch that it has had"))
+        }
+        for life in log.earlier where life.last > count {
+            findings.append(
+                .resumed("writer \(writer): an earlier epoch leads to version \(life.last), and the log has \(count)"))
+        }
+        return findings
     }
 
     private func lost(_ counts: [Int]) -> [Finding] {

@@ -11,6 +11,8 @@ final class Ledger: Sendable {
     private struct State {
         var now = 0
         var entries: [[Entry]]
+        /// By the writer, the epochs that its log has had: clients may have seen versions of each.
+        var epochs: [Set<String>]
 
         mutating func tick() -> Int {
             now += 1
@@ -20,10 +22,19 @@ final class Ledger: Sendable {
 
     private let state: Mutex<State>
 
-    init(writers: Int) { state = Mutex(State(entries: Array(repeating: [], count: writers))) }
+    init(writers: Int) {
+        state = Mutex(
+            State(
+                entries: Array(repeating: [], count: writers), epochs: Array(repeating: ["e"], count: writers)))
+    }
 
     /// The batches of each writer, in their order.
     var entries: [[Entry]] { state.withLock { $0.entries } }
+
+    /// By the writer.
+    var epochs: [Set<String>] { state.withLock { $0.epochs } }
+
+    func use(_ epoch: String, _ writer: Int) { _ = state.withLock { $0.epochs[writer].insert(epoch) } }
 
     /// The number of the writer's next batch, from 1.
     func begin(_ writer: Int) -> Int {

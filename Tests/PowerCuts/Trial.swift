@@ -26,7 +26,7 @@ package struct Trial: Sendable {
         let disk = Disk(honesty, cutAt: plan.cutAt, cutMove: plan.cutMove)
         let ledger = Ledger(writers: plan.writers)
         try await disk.use { try await write(disk, folder.path + "/data.db", ledger) }
-        return try await judge(disk, ledger.entries)
+        return try await judge(disk, ledger, lock: folder.path + "/data.db-lock")
     }
 
     /// Until the power goes, or all is written.
@@ -51,6 +51,7 @@ package struct Trial: Sendable {
     }
 
     private func write(_ store: SQLiteStore, _ writer: Int, _ batches: Int, _ disk: Disk, _ ledger: Ledger) async {
+        if let epoch = try? await store.log(plan.log(writer).key)?.snapshot.epoch { ledger.use(epoch, writer) }
         for _ in 0..<batches {
             let number = ledger.begin(writer)
             let writes = plan.batch(writer, number).stateWrites
@@ -83,17 +84,19 @@ package struct Trial: Sendable {
         return changed
     }
 
-    private func judge(_ disk: Disk, _ ledger: [[Ledger.Entry]]) async throws -> Outcome {
+    /// - Parameter lock: the store's lock, which comes back beside one of the files.
+    private func judge(_ disk: Disk, _ ledger: Ledger, lock: String) async throws -> Outcome {
         var outcome = Outcome()
         outcome.cut = disk.cut ?? ""
         outcome.events = disk.events
-        outcome.acknowledged = ledger.reduce(0) { $0 + $1.count { $0.acknowledged != nil } }
+        outcome.acknowledged = ledger.entries.reduce(0) { $0 + $1.count { $0.acknowledged != nil } }
         outcome.cutsWhileMoving = disk.unsynced.contains { $0.hasSuffix("data.db") } ? 1 : 0
         var random = plan.random
-        let judge = Judge(plan: plan, durability: durability, ledger: ledger)
-        for _ in 0..<3 where outcome.findings.isEmpty {
+        var judge = Judge(plan: plan, durability: durability, ledger)
+        for number in 0..<3 where outcome.findings.isEmpty {
             let (folder, before) = (try Folder(), random)
             outcome.tally.add(try disk.rebuild(in: folder.path, using: &random))
+            if number == 1 { rename(lock, folder.path + "/data.db-lock") }
             let (findings, batches) = await judge.look(at: folder.path + "/data.db")
             outcome.findings = findings
             outcome.batches.append(batches)
