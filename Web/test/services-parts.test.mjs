@@ -249,7 +249,10 @@ test("events are taken once and in order, and those that are missing are known",
     assert.equal(cursor._last, 8)
     cursor._joined({ epoch: "c", last: 6, earlier: [{ epoch: "a", last: 20 }, { epoch: "b", last: 6 }] })
     assert.equal(cursor._last, 6)
-    cursor._joined({ epoch: "d", last: 20 })
+    // It was restored: of the lives it has the first one, and not the whole of that.
+    cursor._joined({ epoch: "d", last: 5, earlier: [{ epoch: "a", last: 4 }] })
+    assert.equal(cursor._last, 4)
+    cursor._joined({ epoch: "e", last: 20 })
     assert.equal(cursor._last, 0)
 })
 

@@ -76,6 +76,24 @@ import Testing
         #expect(after.position.earlier?.count == EventPosition.mostEarlier)
     }
 
+    @Test("a room that was restored to a life before the last one shows nothing twice")
+    func restored() {
+        let first = history(5, maximum: 10)
+        var moved = EventHistory(maximumEvents: 10, maximumBytes: 100, after: first.position, events: first.events)
+        append(&moved, .null)
+        var cursor = EventCursor()
+        cursor.joined(at: first.position)
+        cursor.joined(at: moved.position)
+        #expect(numbers(cursor.advance(over: moved.events)) == [6])
+        // The backup is of the first life, and has four of its events.
+        var restored = EventHistory(
+            maximumEvents: 10, maximumBytes: 100, after: EventPosition(epoch: first.epoch, last: 4),
+            events: Array(first.events.prefix(4)))
+        append(&restored, .null)
+        for _ in 0..<2 { cursor.joined(at: restored.position) }
+        #expect(numbers(cursor.advance(over: restored.events)) == [5])
+    }
+
     @Test("numbers that no server has ever counted to end no client", arguments: [Int.min, -1, 0, .max - 1, .max])
     func strangeNumbers(number: Int) {
         for last in [Int.min, -1, 0, 1, .max] {

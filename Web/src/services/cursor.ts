@@ -6,6 +6,7 @@ export type EventPosition = { epoch: string; last: number; earlier?: { epoch: st
 /** Which events of a room a client has seen: so it has each once, in order, and knows of those that it has missed. Pure. */
 export class Cursor {
     private _epoch: string | undefined
+    private _earlier: { epoch: string; last: number }[] = []
     _last = 0
     _missed = 0
 
@@ -15,10 +16,14 @@ export class Cursor {
         // counts from one again.
         if (this._epoch === undefined) this._last = last
         else if (this._epoch !== epoch) {
-            const known = earlier.filter((life) => life.epoch === this._epoch).pop()
-            this._last = Math.min(this._last, known?.last ?? 0)
+            // The newest life that both know: a room that was restored knows an earlier one only.
+            const lives = new Map([...earlier, { epoch, last }].map((life) => [life.epoch, life.last]))
+            const mine = [...this._earlier, { epoch: this._epoch, last: this._last }]
+            const known = mine.filter((life) => lives.has(life.epoch)).pop()
+            this._last = known ? Math.min(this._last, known.last, lives.get(known.epoch)!) : 0
         }
         this._epoch = epoch
+        this._earlier = earlier
     }
 
     /** Whether others lie between, which are to be asked for before. */

@@ -20,6 +20,8 @@ struct EventPosition: Codable, Sendable, Equatable {
 /// How far a client has come in the events of a room: makes of what it hears each event once, in order.
 struct EventCursor: Equatable {
     private var epoch: String?
+    /// The lives before it that the room has named.
+    private var earlier: [EventPosition] = []
     /// The number of the last event that was seen; nil as long as it is not known where to begin.
     private(set) var last: Int?
 
@@ -30,9 +32,19 @@ struct EventCursor: Equatable {
         case nil: last = max(0, position.last)
         case position.epoch: break
         // The room has moved, and may have lost what it had last; or it was made anew, and all of its events are news.
-        default: last = min(last ?? 0, position.earlier?.last(where: { $0.epoch == epoch })?.last ?? 0)
+        default: last = min(last ?? 0, shared(with: position))
         }
-        epoch = position.epoch
+        (epoch, earlier) = (position.epoch, position.earlier ?? [])
+    }
+
+    /// The number of the last event that the room had in a life known here as well. The newest such life counts: a room that was
+    /// restored knows an earlier one only.
+    private func shared(with position: EventPosition) -> Int {
+        let theirs = (position.earlier ?? []) + [position]
+        for life in [EventPosition(epoch: epoch ?? "", last: .max)] + earlier.reversed() {
+            if let found = theirs.last(where: { $0.epoch == life.epoch }) { return max(0, min(life.last, found.last)) }
+        }
+        return 0
     }
 
     /// The room had been joined before its events were of interest: those up to this one are not.
