@@ -7,6 +7,9 @@ internal import Synchronization
 package final class ChildProgram: Sendable {
     private struct State {
         var lines: [String] = []
+        /// Whether its output is not read any more; it stays open unless it is to be closed.
+        var isLeft = false
+        var isClosed = false
         /// As from `waitpid`.
         var status: Int32?
     }
@@ -56,6 +59,7 @@ package final class ChildProgram: Sendable {
         var unread: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         while case let count = read(output, &buffer, buffer.count), count > 0 {
+            if state.withLock({ $0.isLeft }) { break }
             unread += buffer[..<count]
             while let end = unread.firstIndex(of: 0x0A) {
                 let line = String(decoding: unread[..<end], as: UTF8.self)
@@ -67,11 +71,18 @@ package final class ChildProgram: Sendable {
                 didPrint?(line)
             }
         }
-        close(output)
+        let isOpen = state.withLock { $0.isLeft && !$0.isClosed }
+        if !isOpen { close(output) }
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0, errno == EINTR {}
         state.withLock { $0.status = status }
+        if isOpen { close(output) }
         close(input)
+    }
+
+    /// Reads nothing of it from its next output on, so that the pipe fills, or closes the pipe then.
+    package func leaveOutput(isClosed: Bool) {
+        state.withLock { ($0.isLeft, $0.isClosed) = (true, isClosed) }
     }
 
     /// What it printed last.
@@ -114,6 +125,14 @@ package final class ChildProgram: Sendable {
 
     package var descriptorCount: Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count) ?? 0
+    }
+
+    /// What its descriptors lead to.
+    package var descriptors: [String] {
+        let folder = "/proc/\(pid)/fd"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)") }
+            .sorted()
     }
 
     private func file(_ name: String) -> String {

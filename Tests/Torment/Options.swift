@@ -66,7 +66,7 @@ struct Options: Sendable {
             }
         }
         families = (only ?? Family.allCases).filter { !without.contains($0) && (isTLS || $0 != .tls) }
-        if replay?.courses.contains(where: { $0.line != .plain }) == true { isTLS = true }
+        if replay?.courses.contains(where: { [.tls, .bare].contains($0.line) }) == true { isTLS = true }
         guard !families.isEmpty else { throw WrongUse("no family is left") }
         guard FileManager.default.isExecutableFile(atPath: tool) else {
             throw WrongUse("--tool \(tool): there is no such executable")
@@ -82,6 +82,11 @@ struct Options: Sendable {
             families.append(family)
         }
         return families
+    }
+
+    /// The lines of the servers that these families need.
+    var lines: Set<Course.Line> {
+        Set([.plain] + (isTLS ? [.tls, .bare] : []) + (families.contains(.output) ? [.full, .closed] : []))
     }
 
     /// What an answer may take beyond the limit of its call.

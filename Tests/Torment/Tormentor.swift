@@ -23,7 +23,7 @@ final class Tormentor {
         print(
             "torments for \(options.seconds) s with --seed \(options.seed)\(options.isTLS ? " --tls" : ""): "
                 + options.families.map(\.rawValue).joined(separator: ", "))
-        let siege = try await Siege(options, isTLS: options.isTLS) { try await self.befriend($0) }
+        let siege = try await Siege(options, lines: options.lines) { try await self.befriend($0) }
         // So that what is made once is made when memory is looked at first.
         let warmUp = min(120, Double(options.seconds) / 5)
         var base: [Daemon.Memory]?
@@ -55,6 +55,7 @@ final class Tormentor {
         _ = await eventually(within: .seconds(7)) { siege.death != nil }
         if let finding = siege.death ?? slowness { return await report(finding, before, siege) }
         for client in honest { await client.stop() }
+        if let finding = await siege.endInOrder() { return await report(finding, before, siege) }
         await siege.stop()
         print("\(source.count) courses in \(Int(elapsed)) s, and nothing found; honest clients: \(times)")
         return true
@@ -63,7 +64,7 @@ final class Tormentor {
     // MARK: Honest clients
 
     private func befriend(_ daemons: [Daemon]) async throws {
-        for daemon in daemons {
+        for daemon in daemons where daemon.output == nil {
             let suffix = daemon.isSecure ? "-tls" : ""
             honest.append(try await SwiftClient(name: "swift\(suffix)", port: daemon.port, isSecure: daemon.isSecure))
             if !daemon.isSecure { honest.append(PageReader(name: "pages", port: daemon.port)) }

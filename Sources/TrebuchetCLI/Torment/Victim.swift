@@ -24,12 +24,21 @@ package struct VictimTree: Codable, Sendable, Equatable {
     package var depth: Int { 1 + (children.map(\.depth).max() ?? 0) }
 }
 
+/// An element of a collection.
+package struct VictimCell: Codable, Sendable, Equatable, Identifiable {
+    package var id: Int
+    package var points: Int
+
+    package init(id: Int, points: Int) { (self.id, self.points) = (id, points) }
+}
+
 /// An actor with a method of each kind, for `scripts/torment`.
 @Trebuchet
 package distributed actor Victim {
     @StreamedState package var state: VictimState = VictimState()
     @StreamedState(delivery: .every(buffer: 64)) package var log: Int = 0
     @StreamedEvents(buffer: 1024) package var ticks: Int
+    @StreamedState package var cells: KeyedCollection<VictimCell> = []
 
     private var tickCount = 0
     private var total = 0
@@ -90,6 +99,28 @@ package distributed actor Victim {
         let limit = min(max(0, milliseconds), 2_000)
         await Task.detached { try? await Task.sleep(for: .milliseconds(limit)) }.value
         return milliseconds
+    }
+
+    /// Inserts and appends cells, whatever their ids are; at most 100 stay. Gives their number.
+    package distributed func keep(_ cells: [VictimCell], at index: Int) -> Int {
+        for cell in cells.prefix(100) {
+            self.cells.insert(cell, at: index)
+            self.cells.append(cell)
+        }
+        if self.cells.count > 100 { self.cells.removeAll() }
+        return self.cells.count
+    }
+
+    /// Replaces all cells.
+    package distributed func adopt(_ cells: KeyedCollection<VictimCell>) -> Int {
+        self.cells = KeyedCollection(Array(cells.prefix(100)) + cells.prefix(10))
+        return self.cells.count
+    }
+
+    /// Gives a cell another id, which another cell may have.
+    package distributed func renumber(_ id: Int, _ other: Int) -> Int {
+        cells.update(id: id) { $0.id = other }
+        return cells.count
     }
 
     /// Adds to what was put before, and gives the sum.

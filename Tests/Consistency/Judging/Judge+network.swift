@@ -87,7 +87,7 @@ extension Judge {
         case .restart: try await restart(machines)
         case .restore(let time): try await restore(after: time, machines)
         case .scale(let nodes):
-            for node in nodes { try await stopServer(node, SIGTERM) }
+            for node in nodes { try await stopNode(node) }
             for node in nodes { try await startServer(node) }
         case .split(let sentinel, let time): try await split(sentinel, time, machines)
         case .failover(let failover): try await failOver(failover, machines)
@@ -124,8 +124,14 @@ extension Judge {
         try await Task.sleep(until: begin + time)
     }
 
+    private func stopNode(_ node: Int) async throws {
+        let begin = ContinuousClock.now
+        try await stopServer(node, SIGTERM)
+        note("node \(node) was stopped in \(ContinuousClock.now - begin)")
+    }
+
     private func restart(_ machines: Machines) async throws {
-        for node in servers.indices { try await stopServer(node, SIGTERM) }
+        for node in servers.indices { try await stopNode(node) }
         try await machines.stopEngine(0)
         try await startEngineAgain(machines)
         for node in servers.indices { try await startServer(node) }
@@ -136,8 +142,7 @@ extension Judge {
         let begin = ContinuousClock.now
         try await machines.backUp()
         try await Task.sleep(for: time)
-        for node in servers.indices { try await stopServer(node, SIGTERM) }
-        note("all nodes have ended")
+        for node in servers.indices { try await stopNode(node) }
         try await machines.stopEngine(0)
         losses.append(begin...(.now + Self.latestAnswer))
         try await machines.restoreEngine { try await self.wait($0, until: $1) }

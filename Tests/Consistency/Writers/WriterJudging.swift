@@ -111,7 +111,9 @@ struct WriterJudging {
             let shown = Set(report.events)
             for (label, time) in contents.published where Label(label)?.name != report.name {
                 guard !shown.contains(label), !isLost(time) else { continue }
-                findings.append("member \(report.name) was not shown \(label), which was acknowledged")
+                findings.append(
+                    "member \(report.name) was not shown \(label), which was acknowledged; its topic says: \(report.missed ?? "nothing")"
+                )
             }
         }
         return findings

@@ -26,6 +26,10 @@ enum Family: String, CaseIterable, Sendable {
     case ahead
     /// Sign-in, rooms and collections.
     case services
+    /// Values that decode, and that hardly anybody expects.
+    case values
+    /// A server whose standard output and standard error nobody reads, or nobody can.
+    case output
     /// Much of one thing.
     case floods
     /// What TLS alone has; with `--tls`.
@@ -48,10 +52,12 @@ enum Family: String, CaseIterable, Sendable {
             case .edges: EdgeCourses.make(&dice)
             case .ahead: AheadCourses.make(&dice)
             case .services: ServiceCourses.make(&dice)
+            case .values: ValueCourses.make(&dice)
+            case .output: OutputCourses.make(&dice)
             case .floods: FloodCourses.make(&dice)
             case .tls: LineCourses.make(&dice)
             }
-        guard isTLS, self != .tls else { return courses }
+        guard isTLS, self != .tls, self != .output else { return courses }
         let isSecure = dice.chance(60)
         for index in courses.indices where isSecure { courses[index].line = .tls }
         return courses

@@ -4,6 +4,8 @@ struct Course: Equatable, Sendable, CustomStringConvertible {
         case plain, tls
         /// TCP to the port that expects TLS.
         case bare
+        /// TCP to a server whose standard output and standard error are a pipe that is full, or whose reader has gone.
+        case full, closed
     }
 
     var line = Line.plain

@@ -6,9 +6,9 @@ import Synchronization
 final class CourseCrew: Sendable {
     struct Ports: Sendable {
         var plain: Int
-        var secure: Int?
+        var others: [Course.Line: Int] = [:]
 
-        func port(for line: Course.Line) -> Int { line == .plain ? plain : secure ?? plain }
+        func port(for line: Course.Line) -> Int { others[line] ?? plain }
     }
 
     /// What came of a crew's work.

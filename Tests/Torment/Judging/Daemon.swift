@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestCertificates
 import TestSupport
 import Trebuchet
@@ -40,11 +41,13 @@ final class Daemon: Sendable {
     private let folder: String
     let port: Int
     let isSecure: Bool
+    /// `full` or `closed` for one whose output is not read; nil for others.
+    let output: Course.Line?
     private let client: TrebuchetClient
     private let debug: TormentDebug
 
     /// Starts it and waits until it listens.
-    init(_ tool: String, isSecure: Bool) async throws {
+    init(_ tool: String, isSecure: Bool = false, output: Course.Line? = nil) async throws {
         folder = NSTemporaryDirectory() + "torment-" + UUID().uuidString
         try PageCourses.Site.make(at: folder)
         var arguments = [
@@ -56,8 +59,10 @@ final class Daemon: Sendable {
                 "--tls-cert", TestCertificate.path("server.pem"), "--tls-key", TestCertificate.path("server.key"),
             ]
         }
+        // So that it has much to say.
+        if output != nil { arguments += ["--log-level", "debug"] }
         program = try ChildProgram(tool, arguments)
-        self.isSecure = isSecure
+        (self.isSecure, self.output) = (isSecure, output)
         let program = program
         let scheme = isSecure ? "wss://127.0.0.1:" : "ws://127.0.0.1:"
         var port: Int?
@@ -74,6 +79,19 @@ final class Daemon: Sendable {
         client = Self.client(port: port, isSecure: isSecure)
         debug = try client.resolve(TormentDebug.self, id: "debug")
         try await client.connect()
+        guard let output else { return }
+        program.leaveOutput(isClosed: output == .closed)
+        // Each call is a line of its log, until the pipe is full. Connections of both reactors, so that what is made once is there.
+        for _ in 0..<4 {
+            let other = Self.client(port: port, isSecure: false)
+            try await other.connect()
+            let debug = try other.resolve(TormentDebug.self, id: "debug")
+            for _ in 0..<250 { _ = try await debug.report() }
+            let nothing = Array("null".utf8)
+            _ = try await other.call(
+                actor: "rooms/chat-0", target: "join(presence:token:attempt:)", arguments: [nothing, nothing, nothing])
+            await other.close()
+        }
     }
 
     deinit {
@@ -91,7 +109,13 @@ final class Daemon: Sendable {
         return TrebuchetClient(transport: .webSocket(host: "localhost", port: port, tls: trusting), options: options)
     }
 
-    var name: String { isSecure ? "the server with TLS" : "the server" }
+    var name: String {
+        switch output {
+        case nil: isSecure ? "the server with TLS" : "the server"
+        case .closed: "the server whose output nobody can read"
+        default: "the server whose output nobody reads"
+        }
+    }
 
     /// What it has under way and holds; throws when it does not say.
     func levels() async throws -> Levels {
@@ -103,6 +127,14 @@ final class Daemon: Sendable {
     func memory() async throws -> Memory {
         let bytes = try await debug.trim()
         return Memory(resident: program.residentKiB, inUse: bytes >> 10)
+    }
+
+    /// Whether it ends with 0 when it is asked to.
+    func endInOrder() async -> Bool {
+        await client.close()
+        kill(program.pid, SIGTERM)
+        let program = program
+        return await eventually(within: .seconds(30)) { !program.isRunning } && program.end == "ended with 0"
     }
 
     func stop() async {

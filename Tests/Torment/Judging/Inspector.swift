@@ -60,7 +60,8 @@ struct Inspector {
         }
         return .leftover(
             Self.names(left),
-            "all hostile clients have gone, and \(daemon.name) still has \(left.joined(separator: ", "))")
+            "all hostile clients have gone, and \(daemon.name) still has \(left.joined(separator: ", ")); its descriptors: \(daemon.program.descriptors)"
+        )
     }
 
     /// KiB of pages more than after the warm-up that are no finding, where a tenth of that is less.

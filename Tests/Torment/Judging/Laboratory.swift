@@ -23,11 +23,11 @@ final class Laboratory {
     static func run(
         _ schedule: Schedule, repeats: Int, _ options: Options, wanted: Finding? = nil
     ) async throws -> Finding? {
-        let isTLS = schedule.courses.contains { $0.line != .plain }
+        let lines = Set(schedule.courses.map(\.line))
         var options = options
         // The machine has nothing else to do, and there is much to try.
         if wanted != nil { options.patience = min(options.patience, .seconds(6)) }
-        var siege = try await Siege(options, isTLS: isTLS)
+        var siege = try await Siege(options, lines: lines)
         siege.patience = .seconds(wanted == nil ? 12 : 5)
         var base: [Daemon.Memory]?
         var finding: Finding?

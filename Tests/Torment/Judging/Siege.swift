@@ -1,6 +1,6 @@
 import TestSupport
 
-/// The servers of a run: the plain one, and with `--tls` one more.
+/// The servers of a run: the plain one, with `--tls` one more, and for `output` two more.
 struct Siege: Sendable {
     let daemons: [Daemon]
     private let before: [Daemon.Levels]
@@ -9,15 +9,25 @@ struct Siege: Sendable {
     private let memorySlack: Int
 
     /// Starts them.
-    init(_ options: Options, isTLS: Bool, honest: (([Daemon]) async throws -> Void)? = nil) async throws {
-        var daemons = [try await Daemon(options.tool, isSecure: false)]
-        if isTLS { daemons.append(try await Daemon(options.tool, isSecure: true)) }
+    init(
+        _ options: Options, lines: Set<Course.Line>, honest: (([Daemon]) async throws -> Void)? = nil
+    ) async throws {
+        var daemons = [try await Daemon(options.tool)]
+        var ports = CourseCrew.Ports(plain: daemons[0].port)
+        if !lines.isDisjoint(with: [.tls, .bare]) {
+            daemons.append(try await Daemon(options.tool, isSecure: true))
+            (ports.others[.tls], ports.others[.bare]) = (daemons[1].port, daemons[1].port)
+        }
+        for line in [Course.Line.full, .closed] where lines.contains(line) {
+            let daemon = try await Daemon(options.tool, output: line)
+            daemons.append(daemon)
+            ports.others[line] = daemon.port
+        }
         try await honest?(daemons)
         var before: [Daemon.Levels] = []
         for daemon in daemons { before.append(try await Self.resting(daemon)) }
         self.daemons = daemons
         self.before = before
-        let ports = CourseCrew.Ports(plain: daemons[0].port, secure: isTLS ? daemons[1].port : nil)
         // In a short run the allocator has not met all sizes before the end of the warm-up: it keeps pages of which a small part is
         // used, once four times as many as would do. What is in use is judged in short runs as in long ones.
         memorySlack = options.seconds < 300 && options.replay == nil ? 32 << 10 : 0
@@ -91,6 +101,16 @@ struct Siege: Sendable {
     func memory(_ now: [Daemon.Memory], above base: [Daemon.Memory]) -> Finding? {
         for (inspector, (now, base)) in zip(inspectors, zip(now, base)) {
             if let finding = inspector.tooMuch(now, above: base) { return finding }
+        }
+        return nil
+    }
+
+    /// Asks the servers to stop whose output nobody reads: they must.
+    func endInOrder() async -> Finding? {
+        for daemon in daemons where daemon.output != nil {
+            guard await daemon.endInOrder() else {
+                return .noAnswer("\(daemon.name) still runs, or ended otherwise than with 0, 30 s after SIGTERM")
+            }
         }
         return nil
     }
