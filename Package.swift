@@ -6,7 +6,7 @@ import PackageDescription
 // The settings of every Swift target. `TREBUCHET_STRICT=1` (set by scripts/test) makes warnings errors.
 let strict = ProcessInfo.processInfo.environment["TREBUCHET_STRICT"] == "1"
 // `TREBUCHET_SANITIZE=thread`, for use with `--sanitize=thread`, gives the state modules a lock that ThreadSanitizer
-// sees (Docs/Testing.md). Its members come from a module that the files which lock do not import by name.
+// sees (Docs/Internals/Testing.md). Its members come from a module that the files which lock do not import by name.
 let sanitizesThreads = ProcessInfo.processInfo.environment["TREBUCHET_SANITIZE"] == "thread"
 let settings: [SwiftSetting] =
     [
@@ -28,7 +28,8 @@ func test(
         name: name, dependencies: dependencies, exclude: exclude, resources: resources, swiftSettings: settings)
 }
 
-// Elsewhere than on Linux the package is what needs none of our sockets (Docs/Platforms.md). TREBUCHET_PORTABLE=1 makes it that here.
+// On other systems than Linux the package has only targets that need none of our sockets (Docs/Reference/Platforms.md).
+// TREBUCHET_PORTABLE=1 has the same effect here.
 #if os(Linux)
     let isPortable = ProcessInfo.processInfo.environment["TREBUCHET_PORTABLE"] == "1"
 #else
@@ -73,7 +74,7 @@ let package = Package(
         .plugin(name: "GenerateClient", targets: ["GenerateClient"]),
     ],
     targets: [
-        // The floors are those of Docs/Architecture.md. Below them: system headers.
+        // The floors are those of Docs/Internals/Architecture.md. Below them: system headers.
         .systemLibrary(name: "CEpoll"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),

@@ -1,27 +1,27 @@
 package import Commands
 
-/// `trebuchet bench`: measures.
+/// `trebuchet bench`: the benchmarks.
 package enum BenchCommand {
     package static let spec = CommandSpec(
         name: "bench",
         summary:
-            "measure what calls, streams, connections, relays, changes, machines, coders, stores, engines and services cost",
+            "measure calls, streams, connections, relays, deltas, state machines, coders, stores, clusters and services",
         subcommands: [
             rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, bareEcho, BareFanout.command,
             autobahnClient, machines,
             codec, store, transfers, cluster, takeover, spread, services,
         ],
         discussion: """
-            Figures depend on the machine and on what else it does: set them beside its own limit, taken in the same
-            minute. See Docs/Performance.md.
+            Results depend on the machine and its load: compare them with the machine's own limit, measured in the same
+            minute. See Docs/Internals/Performance.md.
             """,
         run: { _ in })
 
-    static let seconds = OptionSpec("--seconds", "S", "how long to measure (5)")
+    static let seconds = OptionSpec("--seconds", "S", "duration of the measurement (5)")
     static let connections = OptionSpec("--connections", "N", "connections (64)")
-    static let inFlight = OptionSpec("--in-flight", "N", "messages in flight on each (16)")
+    static let inFlight = OptionSpec("--in-flight", "N", "messages in flight per connection (16)")
 
-    /// A benchmark that ends with its figures.
+    /// Returns the command of a benchmark that prints a report.
     static func measure(
         _ name: String, _ summary: String, _ options: [OptionSpec], discussion: String = "",
         run: @escaping @Sendable (ParsedArguments) async throws -> BenchReport
@@ -36,7 +36,7 @@ package enum BenchCommand {
         try arguments.double("--seconds", in: 0.1...3600) ?? least
     }
 
-    /// - Parameter expected: what an answer has to have.
+    /// - Parameter expected: text that each response must contain.
     static func requests(
         _ arguments: ParsedArguments, _ message: [UInt8], _ url: String, subprotocols: [String] = [],
         expecting expected: String? = nil
@@ -49,21 +49,21 @@ package enum BenchCommand {
             url: url, subprotocols: subprotocols, connections: connections, seconds: try seconds(arguments))
     }
 
-    /// Bytes under way that a server and its load have memory for.
+    /// The maximum number of bytes in flight, for which server and load have memory.
     private static let mostUnderWay = 256 << 20
 
     static func checkUnderWay(_ connections: Int, _ inFlight: Int, _ bytes: Int) throws(UsageError) {
         guard bytes * inFlight > mostUnderWay / connections else { return }
         throw UsageError(
-            "\(connections) connections with \(inFlight) messages of \(bytes) bytes in flight are more than \(mostUnderWay >> 20) MiB under "
-                + "way at once: fewer of --connections, --in-flight or --size")
+            "\(connections) connections with \(inFlight) messages of \(bytes) bytes in flight exceed \(mostUnderWay >> 20) MiB in "
+                + "total; reduce --connections, --in-flight or --size")
     }
 
     private static let idle = measure(
-        "idle", "what a connection that says nothing costs the server in memory",
+        "idle", "server memory per idle connection",
         [
             MeasuredServer.url, MeasuredServer.pid, OptionSpec("--connections", "N", "connections (10000)"),
-            OptionSpec("--observe", nil, "each also observes a state"),
+            OptionSpec("--observe", nil, "each connection also observes a state"),
         ]
     ) { arguments in
         let server = try MeasuredServer(arguments)
@@ -75,14 +75,14 @@ package enum BenchCommand {
     }
 
     private static let soak = measure(
-        "soak", "connections that end in every way there is, and what they leave with the server",
+        "soak", "resources of the server after connections end in all ways",
         [
             MeasuredServer.url, MeasuredServer.pid, OptionSpec("--connections", "N", "connections (10000)"),
-            OptionSpec("--threads", "N", "that connect at the same time (32)"),
-            OptionSpec("--ending", "NAME", "this way to end alone; an unknown name lists them"),
+            OptionSpec("--threads", "N", "concurrent connections (32)"),
+            OptionSpec("--ending", "NAME", "only this way to end; an unknown name lists them"),
         ],
         discussion:
-            "Nothing is left when there are as many descriptors and threads as before, and about as many bytes."
+            "Descriptors and threads must be as many as before, and memory about the same."
     ) { arguments in
         var load = SoakLoad(
             connections: try arguments.int("--connections", in: 1...10_000_000) ?? 10_000,
@@ -100,9 +100,9 @@ package enum BenchCommand {
     }
 
     private static let relays = measure(
-        "relays", "a change of a StateRelay, against one AsyncStream per reader",
+        "relays", "a change of a StateRelay, compared with one AsyncStream per reader",
         [
-            OptionSpec("--readers", "N", "readers that wait (1000)"),
+            OptionSpec("--readers", "N", "waiting readers (1000)"),
             OptionSpec("--rounds", "N", "changes in each of five runs (100)"),
         ]
     ) { arguments in
@@ -113,10 +113,10 @@ package enum BenchCommand {
     }
 
     private static let delta = measure(
-        "delta", "one changed element of a keyed collection, from server to client, against its size",
+        "delta", "one changed element of a keyed collection, from server to client, by collection size",
         [
-            OptionSpec("--count", "N", "elements of the collection (10, 100, 1000 and 10000, by turns)"),
-            OptionSpec("--rounds", "N", "changes with each (4000)"),
+            OptionSpec("--count", "N", "elements of the collection (10, 100, 1000 and 10000, in turn)"),
+            OptionSpec("--rounds", "N", "changes per size (4000)"),
         ]
     ) { arguments in
         let count = try arguments.int("--count", in: 1...10_000_000)
@@ -127,7 +127,8 @@ package enum BenchCommand {
     }
 
     private static let qstream = measure(
-        "qstream", "five operators, against one actor for each; single ones, against plain sequences; memory",
+        "qstream",
+        "five operators compared with one actor each; single operators compared with plain sequences; memory",
         [OptionSpec("--values", "N", "values in each of five runs (100000)")]
     ) { arguments in
         let values = try arguments.int("--values", in: 1...1_000_000_000) ?? 100_000
@@ -137,26 +138,26 @@ package enum BenchCommand {
     }
 
     private static let autobahnClient = CommandSpec(
-        name: "bench autobahn-client", summary: "echo the cases of the Autobahn suite's fuzzing server",
+        name: "bench autobahn-client", summary: "echo the cases of the fuzzing server of the Autobahn suite",
         options: [
             OptionSpec("--url", "URL", "the fuzzing server (ws://127.0.0.1:9001)"),
-            OptionSpec("--agent", "NAME", "what its report calls this client (trebuchet)"),
+            OptionSpec("--agent", "NAME", "name of this client in the report (trebuchet)"),
         ],
-        discussion: "It offers compression. The verdicts are the fuzzing server's. See Docs/Conformance.md.",
+        discussion: "Offers compression. The fuzzing server writes the verdicts. See Docs/Reference/Conformance.md.",
         run: AutobahnClient.run)
 
     private static let codec = measure(
-        "codec", "a struct of some 200 bytes written as JSON and read, beside Foundation's coders",
-        [OptionSpec("--rounds", "N", "of each of five turns (20000)")]
+        "codec", "JSON coding of a struct of about 200 bytes, compared with Foundation's coders",
+        [OptionSpec("--rounds", "N", "rounds in each of five runs (20000)")]
     ) { arguments in
         try CodecLoad(rounds: arguments.int("--rounds", in: 1...10_000_000) ?? 20_000).run()
     }
 
     private static let machines = measure(
-        "machines", "what state machines cost, without a network",
+        "machines", "state machines, without a network",
         [
             OptionSpec("--sends", "N", "actions to send (1000000)"),
-            OptionSpec("--effects", "N", "effects in flight when their host goes (10000)"),
+            OptionSpec("--effects", "N", "effects in flight when their host is released (10000)"),
         ]
     ) { arguments in
         await MachineLoad.run(
@@ -165,13 +166,13 @@ package enum BenchCommand {
     }
 
     private static let store = measure(
-        "store", "writes that SQLite acknowledges, and calls that wait for them",
+        "store", "acknowledged writes to SQLite, and calls that wait for them",
         [
-            OptionSpec("--folder", "PATH", "where the files go, and come away again (.)"),
-            OptionSpec("--size", "BYTES", "of each value (200)"),
-            OptionSpec("--seconds", "S", "how long each figure is measured (2)"),
+            OptionSpec("--folder", "PATH", "folder of the temporary files (.)"),
+            OptionSpec("--size", "BYTES", "size of each value (200)"),
+            OptionSpec("--seconds", "S", "duration of each measurement (2)"),
         ],
-        discussion: "fdatasync_per_second is the disk's own limit: one block appended and synced at a time."
+        discussion: "fdatasync_per_second is the limit of the disk: one block appended and synced at a time."
     ) { arguments in
         let load = StoreLoad(
             folder: arguments.string("--folder") ?? ".", size: try arguments.int("--size", in: 0...(16 << 20)) ?? 200,
@@ -180,20 +181,20 @@ package enum BenchCommand {
     }
 
     private static let services = measure(
-        "services", "what presence, topics and writes to collections cost server and members",
+        "services", "cost of presence, topics and collection writes for server and members",
         [
-            OptionSpec("--part", "NAME", "presence, topics or collections (all three), or large"),
-            OptionSpec("--documents", "N", "of the large collection (100000)"),
+            OptionSpec("--part", "NAME", "presence, topics, collections or large (the first three)"),
+            OptionSpec("--documents", "N", "documents of the large collection (100000)"),
             OptionSpec("--members", "N", "members of a room (1000)"),
-            OptionSpec("--rate", "N", "presence: patches per second of all members together (100)"),
-            OptionSpec("--size", "BYTES", "of a patch or an event (100)"), seconds,
+            OptionSpec("--rate", "N", "presence: patches per second of all members (100)"),
+            OptionSpec("--size", "BYTES", "size of a patch or an event (100)"), seconds,
         ],
         discussion: """
-            Starts a server in a process of its own, with one reactor. Bytes are those of WebSocket frames. server_cores_percent is
-            the processor time of that process against the time that passed.
+            Starts a server in a separate process with one reactor. Bytes are those of WebSocket frames. server_cores_percent is
+            the processor time of that process divided by the elapsed time.
 
-            --part large fills a collection of a server of its own, and tells for each step how long it took and how long another
-            client waited at most for an answer meanwhile.
+            --part large fills a collection of a separate server, and reports for each step its duration and the longest time that
+            another client waited for a response meanwhile.
             """
     ) { arguments in
         let part = arguments.string("--part")

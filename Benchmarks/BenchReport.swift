@@ -2,17 +2,17 @@ import Commands
 import Networking
 import Platform
 
-/// The figures of a run, in the order in which they are printed.
+/// The results of a run, in the order in which they are printed.
 struct BenchReport {
     private var rows: [(name: String, value: Double)] = []
-    /// What was measured, where a benchmark has several.
+    /// The subject of the measurement, if a benchmark has several.
     private var subject: (name: String, text: String)?
 
     subscript(name: String) -> Double? { rows.first { $0.name == name }?.value }
 
-    /// Says what the figures are of, before all of them.
+    /// Sets the subject, which is printed before the results.
     ///
-    /// - Parameter text: without anything that JSON would escape.
+    /// - Parameter text: a text without characters that JSON escapes.
     mutating func tell(_ name: String, _ text: String) { subject = (name, text) }
 
     mutating func add(_ name: String, _ value: Double) { rows.append((name, value)) }

@@ -19,7 +19,7 @@ package struct Histogram: Sendable {
         largest = max(largest, other.largest)
     }
 
-    /// The value that a share of all values does not exceed, in microseconds.
+    /// Returns the quantile for a share of all values, in microseconds.
     package func microseconds(_ share: Double) -> Double {
         guard count > 0 else { return 0 }
         var left = Int((share * Double(count)).rounded(.up))

@@ -2,13 +2,13 @@ import Networking
 import Platform
 import WebSockets
 
-/// Connections that say nothing, and what each costs the server in memory.
+/// Measures the server's memory per idle connection.
 enum IdleLoad {
     static func run(
         url: String, process: ServerProcess, connections: Int, observing: Bool
     ) async throws -> BenchReport {
         let group = try ReactorGroup.clients()
-        // Warm: what the first connections cost once is not what each costs.
+        // Warm up, since the first connections have one-time costs.
         var sockets = try await open(100, url, group, observing)
         try await Task.sleep(for: .seconds(0.5))
         let before = try process.residentBytes()
@@ -50,6 +50,7 @@ enum IdleLoad {
         }
     }
 
+    /// A handler that ignores messages.
     private final class Silent: WebSocketHandler {
         func webSocket(
             _ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode

@@ -1,13 +1,13 @@
 import Glibc
 import WebSockets
 
-/// Messages to a server, made without an encoder.
+/// Messages to a server, created without an encoder.
 enum Invocation {
     static let subprotocol = "trebuchet.v3"
 
     /// - Parameters:
     ///   - arguments: as JSON.
-    ///   - id: of its own for each call that may be under way with others.
+    ///   - id: unique among the in-flight calls.
     static func text(_ actor: String, _ target: String, _ arguments: [String] = [], id: String = "c") -> String {
         #"{"type":"invocation","payload":{"callID":"\#(id)","actorID":"\#(actor)","targetIdentifier":"\#(target)","#
             + #""arguments":[\#(arguments.joined(separator: ","))]}}"#
@@ -15,7 +15,7 @@ enum Invocation {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The digits behind the first place where `key` stands in a message, which is not decoded for that.
+    /// Returns the number after the first occurrence of `key` in a message, without decoding the message.
     func number(after key: StaticString) -> Int? {
         let length = key.utf8CodeUnitCount
         guard count > length else { return nil }
@@ -33,7 +33,7 @@ extension UnsafeRawBufferPointer {
 }
 
 extension WebSocketLimits {
-    /// Wide enough for results of many documents, and for the Autobahn suite: it sends messages of 16 MiB, in up to 65,536
+    /// Limits for results with many documents, and for the Autobahn suite, which sends messages of 16 MiB in up to 65,536
     /// fragments.
     static var wide: WebSocketLimits {
         var limits = WebSocketLimits()

@@ -3,29 +3,28 @@ import Glibc
 import Networking
 import Platform
 
-/// The server that is measured: one that runs already, or `trebuchet serve` in a process of its own, so that its memory is its
-/// own.
+/// The measured server: a running one, or `trebuchet serve` in a separate process, so that its memory can be measured.
 struct MeasuredServer {
-    static let url = OptionSpec("--url", "URL", "a running server; without it one is started in a process of its own")
-    static let pid = OptionSpec("--pid", "PID", "the process of the server at --url, to look into it")
+    static let url = OptionSpec("--url", "URL", "a running server (a separate process)")
+    static let pid = OptionSpec("--pid", "PID", "process of the server at --url, to measure it")
 
     let url: String
-    /// nil of one that was named by its address alone.
+    /// Nil for a running server without `--pid`.
     let process: ServerProcess?
-    /// That of its own; nil of one that runs by itself.
+    /// The started process; nil for a running server.
     private let child: ServerChild?
 
     var isOurs: Bool { child != nil }
 
-    /// The one that `--url` and `--pid` name, or one of its own that hosts the example actors and no services: these know their
-    /// callers, and so cost each connection something.
+    /// Uses the server of `--url` and `--pid`, or starts one with the example actors and without services. Services identify
+    /// callers, which costs each connection something.
     ///
     /// - Parameters:
-    ///   - options: more for the one of its own.
-    ///   - reactors: of the one of its own.
+    ///   - options: additional options of a started server.
+    ///   - reactors: the number of reactors of a started server.
     init(_ arguments: ParsedArguments, _ options: [String] = [], reactors: Int = 1) throws {
         guard let url = arguments.string("--url") else {
-            if arguments.has("--pid") { throw UsageError("--pid goes with --url") }
+            if arguments.has("--pid") { throw UsageError("--pid requires --url") }
             self = try MeasuredServer(["--bench"] + options, reactors: reactors)
             return
         }
@@ -34,14 +33,14 @@ struct MeasuredServer {
         child = nil
     }
 
-    /// Starts it and waits until it listens.
+    /// Starts a server and waits until it listens.
     init(_ options: [String], reactors: Int = 1) throws {
         try self.init(command: ["serve", "--port", "0", "--reactors", "\(reactors)"] + options)
     }
 
-    /// Starts a command of this program that prints where it listens, and waits until it does.
+    /// Starts a command of this program that prints its address, and waits until it listens.
     ///
-    /// - Parameter cores: on which it may run; nil for all.
+    /// - Parameter cores: the cores that it may use; nil for all.
     init(command: [String], cores: [Int]? = nil) throws {
         guard let pipe = Pipe(), let life = Pipe() else {
             throw UsageError("pipe: \(String(cString: strerror(errno)))")
@@ -55,7 +54,7 @@ struct MeasuredServer {
             (["trebuchet"] + command).map { $0.withCString { strdup($0) } } + [nil]
         defer { for word in words { free(word) } }
         var pid: pid_t = 0
-        // Its input ends when this process does, however that is.
+        // Its input closes when this process ends for any reason.
         var variables: [UnsafeMutablePointer<CChar>?] = []
         var next = environ
         while let variable = next.pointee {
@@ -68,7 +67,7 @@ struct MeasuredServer {
         let status = posix_spawn(&pid, "/proc/self/exe", &actions, nil, &words, &variables)
         close(life.readEnd)
         guard status == 0 else { throw UsageError("starting a server: \(String(cString: strerror(status)))") }
-        // Before it has other threads, which inherit it.
+        // Before it starts other threads, which inherit the setting.
         if let cores { Cores.keep(pid, on: cores) }
         close(pipe.writeEnd)
         var text = ""
@@ -79,19 +78,19 @@ struct MeasuredServer {
         guard let url = text.split(separator: " ").first(where: { $0.contains("://") }) else {
             let command = "trebuchet \(command.joined(separator: " "))"
             throw UsageError(
-                text.isEmpty ? "'\(command)' did not start, as it says itself" : "'\(command)' did not start: \(text)")
+                text.isEmpty ? "'\(command)' did not start; see its output" : "'\(command)' did not start: \(text)")
         }
         self.url = String(url)
         process = ServerProcess(pid: pid)
         child = ServerChild(pid, input: life.writeEnd)
     }
 
-    /// For a benchmark that cannot do without.
+    /// Returns the process, for a benchmark that requires it.
     func knownProcess() throws(UsageError) -> ServerProcess {
-        guard let process else { throw UsageError("--url needs --pid, to look into the server") }
+        guard let process else { throw UsageError("--url requires --pid, to measure the server") }
         return process
     }
 
-    /// Ends the one of its own.
+    /// Stops a started server.
     func stop() { child?.stop() }
 }

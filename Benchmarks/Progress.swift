@@ -1,8 +1,8 @@
 import Commands
 
-/// A line per second on standard error while a benchmark runs, when somebody watches.
+/// Prints one line per second to standard error while a benchmark runs in a terminal.
 enum Progress {
-    /// Waits for `seconds`, telling how the count grows.
+    /// Waits for `seconds` and reports the growth of the count.
     static func run(seconds: Double, _ count: () -> Int) async throws {
         var left = seconds
         var last = count()

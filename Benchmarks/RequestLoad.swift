@@ -4,39 +4,39 @@ import Platform
 import Synchronization
 import WebSockets
 
-/// What a load sends that is not the same each time; asked on the load's reactor alone.
+/// Produces the messages of a load that vary; used on the load's reactor only.
 protocol RequestScript: AnyObject, Sendable {
-    /// Makes the message of one of those in flight, before it is sent, of what was sent in this slot before.
+    /// Writes the next message of an in-flight slot before it is sent; `message` has the previous one of the slot.
     func write(_ message: inout [UInt8], slot: Int)
 
-    /// Looks at an answer.
+    /// Processes a response.
     func read(_ answer: UnsafeRawBufferPointer)
 }
 
-/// Sends messages over and over on many connections, each again when it is answered, and times the answers.
+/// Sends messages repeatedly on many connections, each again when it is answered, and measures the response times.
 ///
-/// `@unchecked Sendable`: its state is touched on the client's reactor alone; `answers` is atomic.
+/// `@unchecked Sendable`: its state is used on the client's reactor only; `answers` is atomic.
 final class RequestLoad: @unchecked Sendable {
     let answers = Atomic<Int>(0)
-    /// Connections that were closed, and first answers that were errors.
+    /// The number of closed connections, and of first responses that were errors.
     private let errors = Atomic<Int>(0)
-    /// Those in flight on each connection.
+    /// The in-flight messages of each connection.
     private var messages: [[UInt8]]
     private let script: (any RequestScript)?
-    /// What an answer has that is none of an error.
+    /// Text in every response that is no error.
     fileprivate let expected: String?
     private let isAwake: Bool
-    /// What the first that failed was answered.
+    /// The response of the first failed request.
     private var refusal: String?
-    /// Why the first that was closed was.
+    /// The close reason of the first closed connection.
     private var closing: String?
     private var latency = Histogram()
     private var isCounting = false
     private var sockets: [WebSocket] = []
 
     /// - Parameters:
-    ///   - script: makes each message and looks at the answers; nil sends them as they are.
-    ///   - expected: what the first answer on each connection has to have; nil takes any.
+    ///   - script: writes each message and processes the responses; nil sends the messages unchanged.
+    ///   - expected: text that the first response on each connection must contain; nil accepts any.
     ///   - isAwake: whether the load never sleeps, see `Reactor.keptAwake`.
     init(
         messages: [[UInt8]], script: (any RequestScript)? = nil, expecting expected: String? = nil,
@@ -50,7 +50,7 @@ final class RequestLoad: @unchecked Sendable {
 
     fileprivate var inFlight: Int { messages.count }
 
-    /// Runs for `seconds` after half a second of warming up.
+    /// Runs for `seconds` after a warm-up of half a second.
     func run(url: String, subprotocols: [String], connections: Int, seconds: Double) async throws -> BenchReport {
         let group = try ReactorGroup.clients()
         let reactor = group.reactors[0]
@@ -73,12 +73,12 @@ final class RequestLoad: @unchecked Sendable {
         let took = MonotonicClock.seconds(since: start)
         let count = answers.load(ordering: .relaxed) - before
         let (latency, refusal, closing) = await reactor.perform { (self.finish(), self.refusal, self.closing) }
-        if let refusal { throw UsageError("\(url) does not do what is measured: \(refusal)") }
+        if let refusal { throw UsageError("\(url) rejected the measured operation: \(refusal)") }
         guard count > 0 else {
             let reason =
                 closing.map { "it closed the connection: \($0)" }
-                ?? "it answered none of \(connections * inFlight) messages"
-            throw UsageError("\(url) does not do what is measured: \(reason)")
+                ?? "no response to \(connections * inFlight) messages"
+            throw UsageError("\(url) failed the measured operation: \(reason)")
         }
         var report = BenchReport()
         report.add("connections", connections)
@@ -121,9 +121,10 @@ final class RequestLoad: @unchecked Sendable {
         if isCounting { latency.add(nanoseconds) }
     }
 
+    /// One connection of the load.
     private final class Connection: WebSocketHandler {
         private let load: RequestLoad
-        /// When the messages in flight were sent; answers come in their order.
+        /// The times when the in-flight messages were sent; responses arrive in their order.
         private var sent: [UInt64]
         private var next = 0
         private var isFirst = true
@@ -155,10 +156,10 @@ final class RequestLoad: @unchecked Sendable {
 }
 
 extension Reactor {
-    /// Looks at its sockets again and again instead of sleeping, until the task is cancelled.
+    /// Polls the sockets of the reactor instead of sleeping, until the task is cancelled.
     ///
-    /// On one machine a server pays for each client that it wakes, several microseconds of its own core for a message to a
-    /// sleeping one. A client elsewhere is woken by another machine.
+    /// On one machine a server pays for each client that it wakes: several microseconds of its core per message to a sleeping
+    /// client. A remote client is woken by its machine.
     func keptAwake() -> Task<Void, Never> {
         Task(executorPreference: taskExecutor) { while !Task.isCancelled { await Task.yield() } }
     }

@@ -1,7 +1,8 @@
 import Glibc
 import Synchronization
 
-/// A server that a benchmark has started. It ends with the benchmark, however that ends: its input does, and it reads that.
+/// A server that a benchmark has started. It reads its input, which closes when the benchmark ends for any reason, and then
+/// ends too.
 package final class ServerChild: Sendable {
     static let endsWithInput = "TREBUCHET_ENDS_WITH_INPUT"
 
@@ -14,7 +15,7 @@ package final class ServerChild: Sendable {
         self.input = input
     }
 
-    /// Kills it and waits until it is gone; once.
+    /// Kills the process and waits for its end; only the first call has an effect.
     func stop() {
         isStopped.withLock { isStopped in
             guard !isStopped else { return }
@@ -26,7 +27,7 @@ package final class ServerChild: Sendable {
         }
     }
 
-    /// Ends this process when its input does, if it is such a server.
+    /// Ends this process when its input closes, if a benchmark has started it.
     package static func endWithInput() {
         guard getenv(endsWithInput) != nil else { return }
         unsetenv(endsWithInput)

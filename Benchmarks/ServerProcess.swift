@@ -1,11 +1,11 @@
 import Commands
 import Glibc
 
-/// What Linux tells of a process of ours.
+/// Linux statistics of a process of this user.
 struct ServerProcess {
     let pid: Int32
 
-    /// Memory that is in RAM, from `/proc/PID/smaps_rollup`.
+    /// Returns the resident memory from `/proc/PID/smaps_rollup`.
     func residentBytes() throws -> Int {
         for line in try lines("smaps_rollup") {
             let words = line.split(separator: " ")
@@ -14,7 +14,7 @@ struct ServerProcess {
         throw UsageError("process \(pid) has no Rss in smaps_rollup")
     }
 
-    /// Processor time so far, in nanoseconds, from `/proc/PID/schedstat` of its threads.
+    /// Returns the processor time so far in nanoseconds, from `/proc/PID/schedstat` of its threads.
     func processorTime() throws -> Int {
         try entries("task").reduce(0) { time, thread in
             // A thread that has ended meanwhile has no file any more.
@@ -23,7 +23,7 @@ struct ServerProcess {
         }
     }
 
-    /// Bytes that it has had written to disks so far, from `/proc/PID/io`.
+    /// Returns the bytes written to disks so far, from `/proc/PID/io`.
     func writtenBytes() throws -> Int {
         for line in try lines("io") where line.hasPrefix("write_bytes: ") {
             if let bytes = Int(line.dropFirst(13).prefix { $0.isNumber }) { return bytes }

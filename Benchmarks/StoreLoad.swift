@@ -5,7 +5,7 @@ import Synchronization
 import Trebuchet
 import TrebuchetStore
 
-/// Measures a `SQLiteStore` beside the disk that it stands on.
+/// Measures a `SQLiteStore`, with the disk as the baseline.
 struct StoreLoad {
     let folder: String
     let size: Int
@@ -60,12 +60,12 @@ struct StoreLoad {
         return Double(count) / MonotonicClock.seconds(since: start)
     }
 
-    /// Calls over WebSocket, of one actor whose state each of them changes.
+    /// Measures calls over WebSocket to one actor whose state each call changes.
     private func callRate(_ store: SQLiteStore?, _ connections: Int, _ inFlight: Int) async throws -> Double {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1, store: store)
         await server.expose(Tally(actorSystem: server.actorSystem), as: "tally")
         let url = "ws://\(try await server.start())"
-        // Calls that are not answered yet have names of their own.
+        // In-flight calls need different callIDs.
         let load = RequestLoad(
             messages: (0..<inFlight).map { Array(Invocation.text("tally", "add(_:)", ["1"], id: "c\($0)").utf8) })
         let report = try await load.run(
@@ -75,7 +75,7 @@ struct StoreLoad {
     }
 }
 
-/// A number that is kept.
+/// A persisted number.
 @Trebuchet
 distributed actor Tally {
     @StreamedState(persisted: true) var count: Int = 0

@@ -2,10 +2,10 @@ import Commands
 import Glibc
 import Platform
 
-/// The disk's own limit.
+/// The sync rate of a disk.
 enum SyncRate {
-    /// How often a second one block of a file is written and is on the disk, each before the next, as SQLite writes its log. The
-    /// file is there before.
+    /// Returns how often per second one block of an existing file can be written and synced, one after the other, as SQLite
+    /// writes its log.
     static func measure(_ path: String, seconds: Double) async throws -> Double {
         try await onThread {
             let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)

@@ -2,10 +2,10 @@ import CEpoll
 import Commands
 import Glibc
 
-/// `trebuchet bench bare-echo`: sends back what comes over TCP, with nothing but system calls, until it is killed. What the machine
-/// can do with one core, for others to stand beside.
+/// `trebuchet bench bare-echo`: a TCP echo that uses system calls only, until it is killed. The baseline of one core of the
+/// machine.
 enum BareEcho {
-    /// A connection, and what its socket did not take.
+    /// A connection with its unsent bytes.
     private final class Peer {
         let descriptor: Int32
         var rest: [UInt8] = []
@@ -22,7 +22,7 @@ enum BareEcho {
     private static func serve(_ listener: Int32) -> Never {
         let poller = epoll_create1(Int32(EPOLL_CLOEXEC))
         watch(listener, EPOLLIN.rawValue, EPOLL_CTL_ADD, poller)
-        // By descriptor.
+        // The connections by descriptor.
         var peers: [Int32: Peer] = [:]
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 512 << 10, alignment: 16)
         var events = [epoll_event](repeating: epoll_event(), count: 512)
@@ -59,7 +59,7 @@ enum BareEcho {
         guard count > 0 else { return count < 0 && errno == EAGAIN }
         let sent = max(0, send(peer.descriptor, buffer.baseAddress, count, Int32(MSG_NOSIGNAL)))
         guard sent < count else { return true }
-        // It is not read from until the rest has gone.
+        // Reading stops until the rest is sent.
         peer.rest = Array(buffer[sent..<count])
         watch(peer.descriptor, EPOLLOUT.rawValue, EPOLL_CTL_MOD, poller)
         return true

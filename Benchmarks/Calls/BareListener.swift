@@ -1,9 +1,9 @@
 import Commands
 import Glibc
 
-/// A socket that listens at 127.0.0.1, for programs that do with nothing but system calls.
+/// A socket that listens at 127.0.0.1, for programs that use system calls only.
 enum BareListener {
-    /// - Parameter port: 0 takes a free one.
+    /// - Parameter port: 0 selects a free one.
     static func listen(_ port: Int) throws -> (descriptor: Int32, port: Int) {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var name = sockaddr_in()

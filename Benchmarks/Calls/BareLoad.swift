@@ -5,36 +5,37 @@ import Platform
 import Synchronization
 import Transports
 
-/// Bytes sent over and over to an echo, bare or with a protocol, on many connections with many messages in flight on each, as
-/// `RequestLoad` sends calls. Messages are made once, and of answers only the first is looked at: so the load costs the same whatever
-/// speaks at the other end.
+/// Sends the same bytes repeatedly to an echo, with or without a protocol, on many connections with many messages in flight, as
+/// `RequestLoad` sends calls. Messages are created once, and only the first response is checked, so the load costs the same
+/// with any peer.
 ///
-/// `@unchecked Sendable`: its state is touched on the client's reactor alone; `answers` is atomic.
+/// `@unchecked Sendable`: its state is used on the client's reactor only; `answers` is atomic.
 final class BareLoad: @unchecked Sendable {
-    /// What goes over each connection.
+    /// The bytes exchanged on each connection.
     struct Exchange {
         var message: [UInt8]
         var answer: [UInt8]
-        /// What is said first, answered with a head that an empty line ends; nil where messages begin at once.
+        /// A request sent first, whose response is a head that ends with an empty line; nil if messages begin at once.
         var opening: String?
-        /// nil for plain text.
+        /// Nil for a connection without TLS.
         var tls: TLSContext?
 
-        /// Bytes that come back as they are.
+        /// An exchange of equal bytes in both directions.
         init(size: Int) {
             message = Array(repeating: 0x61, count: size)
             answer = message
         }
     }
 
+    /// The result of a run.
     struct Outcome {
-        /// Echoes per second.
+        /// The number of echoes per second.
         let rate: Double
-        /// Nanoseconds of the server's processor time for each.
+        /// The processor time of the server in nanoseconds per echo.
         let cost: Double
     }
 
-    /// Messages of so many bytes are shared by all connections; smaller ones are copied, all that leave at once together.
+    /// The size in bytes from which connections share a message; smaller ones are copied into one write.
     private static let smallestShared = 8 << 10
 
     private let answers = Atomic<Int>(0)
@@ -53,7 +54,7 @@ final class BareLoad: @unchecked Sendable {
         shared = isShared ? exchange.message.withUnsafeBytes { SharedBytes($0) } : nil
     }
 
-    /// Runs for `seconds` after half a second of warming up.
+    /// Runs for `seconds` after a warm-up of half a second.
     func run(at server: MeasuredServer, connections count: Int, seconds: Double) async throws -> Outcome {
         guard let port = server.url.split(separator: ":").last.flatMap({ Int($0) }) else {
             throw UsageError("the echo listens at \(server.url)")
@@ -65,7 +66,7 @@ final class BareLoad: @unchecked Sendable {
             if let tls = exchange.tls { try channel.secure(with: tls, host: "127.0.0.1") }
             await reactor.perform {
                 let connection = Connection(self, channel)
-                // One that does not start is missed below.
+                // A connection that fails to start is detected below.
                 if (try? channel.start(connection)) != nil { self.connections.append(connection) }
             }
         }
@@ -87,18 +88,19 @@ final class BareLoad: @unchecked Sendable {
             return self.failure
         }
         if let failure { throw UsageError("the echo at \(server.url): \(failure)") }
-        guard echoes > 0 else { throw UsageError("the echo at \(server.url) did not answer") }
+        guard echoes > 0 else { throw UsageError("the echo at \(server.url) did not respond") }
         return Outcome(rate: Double(echoes) / took, cost: Double(spent) / Double(echoes))
     }
 
+    /// One connection of the load.
     private final class Connection: ByteChannelDelegate {
         private let load: BareLoad
         let channel: ByteChannel
-        /// What has come of the answer to the opening; nil once that is whole.
+        /// The received part of the response to the opening; nil when it is complete.
         private var head: [UInt8]?
-        /// The first answer, until it is whole.
+        /// The first response until it is complete.
         private var first: [UInt8]? = []
-        /// Bytes that have come of a message that is not all there.
+        /// The number of received bytes of an incomplete message.
         private var rest = 0
 
         init(_ load: BareLoad, _ channel: ByteChannel) {
@@ -132,13 +134,15 @@ final class BareLoad: @unchecked Sendable {
             if messages > 0 { channel.corked { send(messages) } }
         }
 
-        /// Nothing follows the head before a message was sent.
+        /// No bytes follow the head before a message is sent.
         private func takeHead(_ bytes: UnsafeMutableRawBufferPointer) {
             head?.append(contentsOf: bytes)
             guard let text = head.map({ String(decoding: $0, as: UTF8.self) }), text.hasSuffix("\r\n\r\n") else {
                 return
             }
-            guard text.hasPrefix("HTTP/1.1 101 ") else { return fail("it answers \(text.prefix { $0 != "\r\n" })") }
+            guard text.hasPrefix("HTTP/1.1 101 ") else {
+                return fail("unexpected response \(text.prefix { $0 != "\r\n" })")
+            }
             head = nil
             send(load.inFlight)
         }
@@ -147,7 +151,7 @@ final class BareLoad: @unchecked Sendable {
             first?.append(contentsOf: bytes)
             guard let came = first, came.count >= load.exchange.answer.count else { return }
             first = nil
-            if !came.starts(with: load.exchange.answer) { fail("its first answer is no echo") }
+            if !came.starts(with: load.exchange.answer) { fail("its first response is not an echo") }
         }
 
         private func fail(_ reason: String) {

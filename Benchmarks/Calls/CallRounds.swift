@@ -5,13 +5,14 @@ import Glibc
 import Platform
 import Synchronization
 
-/// Calls as users make them, against a server in a process of its own, beside a bare echo of 64 bytes in the same run.
+/// Measures typical calls to a server in a separate process, with a bare 64-byte echo in the same run as the baseline.
 package struct CallRounds {
-    /// What is called, by the name that `--call` has for it.
+    /// The called method, by its name for `--call`.
     package enum Call: String, CaseIterable {
         case add, place, submit, scale, later, authorised, crossing
 
-        /// The message of one call. Its id is unlike that of others under way on the connection, and as long.
+        /// Returns the message of one call. Its id is unique among the in-flight calls of the connection, and all ids have the
+        /// same length.
         func message(_ slot: Int) -> String {
             let id = "c\(1000 + slot)"
             return switch self {
@@ -25,7 +26,7 @@ package struct CallRounds {
 
         var options: [String] { self == .authorised ? ["--bench", "--bench-callers"] : ["--bench"] }
 
-        /// What is placed and submitted.
+        /// The order that is placed and submitted.
         package static let orderText =
             #"{"id":"0B5E9F4C-7C1B-4E0B-9C55-0D6E1F6A2B3C","customer":"Ada Lovelace","#
             + #""placed":"2026-01-01T00:00:00.250Z","lines":[{"sku":"WIDGET-10","quantity":3,"price":19.99},"#
@@ -38,7 +39,8 @@ package struct CallRounds {
     let rounds: Int
     let seconds: Double
 
-    /// The best of each, by turns, so that a neighbour slows both. Server and load have a core each, where there are two.
+    /// Alternates both measurements and reports the best of each, so that other load affects both. Server and load have
+    /// separate cores if there are two.
     func run() async throws -> BenchReport {
         let cores = Cores.ofProcess
         let apart = cores.count > 1
@@ -81,7 +83,7 @@ package struct CallRounds {
             at: server, connections: connections, seconds: seconds)
     }
 
-    /// - Returns: calls per second, and nanoseconds of the server's processor time for each.
+    /// - Returns: calls per second, and the server's processor time in nanoseconds per call.
     private func measure(reactors: Int, _ cores: [Int]?) async throws -> (rate: Double, cost: Double) {
         let server = try MeasuredServer(
             command: ["serve", "--port", "0", "--reactors", "\(reactors)"] + call.options,
@@ -102,12 +104,12 @@ package struct CallRounds {
     }
 }
 
-/// Looks whether each answer has a result.
+/// Checks that each response has a result.
 ///
-/// `@unchecked Sendable`: used on the load's reactor, and read when that is over.
+/// `@unchecked Sendable`: used on the load's reactor, and read after the run.
 private final class AnswerCheck: RequestScript, @unchecked Sendable {
     private(set) var failures = 0
-    /// Where in an answer the name of the result stands; all have callIDs of one length.
+    /// The offset of the result's name in a response; all callIDs have the same length.
     private var place = -1
 
     func write(_ message: inout [UInt8], slot: Int) {}
@@ -126,23 +128,23 @@ private final class AnswerCheck: RequestScript, @unchecked Sendable {
     }
 }
 
-/// On which cores a process may run.
+/// The processor cores that a process may use.
 enum Cores {
-    /// Those of this process, by their numbers.
+    /// The core numbers of this process.
     static var ofProcess: [Int] {
         var set = [UInt8](repeating: 0, count: 128)
         guard gnu_sched_getaffinity(0, UInt(set.count), &set) >= 0 else { return [] }
         return set.indices.flatMap { byte in (0..<8).filter { set[byte] & 1 << $0 != 0 }.map { byte * 8 + $0 } }
     }
 
-    /// Holds a thread, which is a process too, on some; one that has ended is let be.
+    /// Binds a thread, by its process-like id, to some cores; ignores a thread that has ended.
     static func keep(_ thread: Int32, on cores: [Int]) {
         var set = [UInt8](repeating: 0, count: 128)
         for core in cores { set[core / 8] |= 1 << (core % 8) }
         _ = gnu_sched_setaffinity(thread, UInt(set.count), set)
     }
 
-    /// Holds all threads of this process on some.
+    /// Binds all threads of this process to some cores.
     static func keepThisProcess(on cores: [Int]) {
         for thread in (try? ServerProcess(pid: getpid()).threadNumbers()) ?? [] { keep(thread, on: cores) }
     }

@@ -6,9 +6,9 @@ public import Trebuchet
     public import Foundation
 #endif
 
-/// What somebody orders, about 200 bytes of JSON: plain `Codable`.
+/// An order of about 200 bytes of JSON: plain `Codable`.
 public struct Order: Codable, Sendable, Equatable {
-    /// So many of something.
+    /// An article with its quantity and price.
     public struct Line: Codable, Sendable, Equatable {
         public var sku: String
         public var quantity: Int
@@ -23,7 +23,7 @@ public struct Order: Codable, Sendable, Equatable {
     public var express: Bool
 }
 
-/// What an order comes to: plain `Codable`.
+/// The total of an order: plain `Codable`.
 public struct Receipt: Codable, Sendable, Equatable {
     public var order: UUID
     public var total: Double
@@ -31,10 +31,10 @@ public struct Receipt: Codable, Sendable, Equatable {
     public var placed: Date
 }
 
-/// An order with the same members, whose coding is written for it.
+/// An order with the same members and generated coding.
 @Wire
 public struct WireOrder: Sendable, Equatable {
-    /// So many of something.
+    /// An article with its quantity and price.
     @Wire
     public struct Line: Sendable, Equatable {
         public var sku: String
@@ -50,7 +50,7 @@ public struct WireOrder: Sendable, Equatable {
     public var express: Bool
 }
 
-/// A receipt with the same members, whose coding is written for it.
+/// A receipt with the same members and generated coding.
 @Wire
 public struct WireReceipt: Sendable, Equatable {
     public var order: UUID
@@ -59,7 +59,7 @@ public struct WireReceipt: Sendable, Equatable {
     public var placed: Date
 }
 
-/// `orders`: calls as users make them, for `trebuchet bench rpc --call`.
+/// `orders`: typical calls, for `trebuchet bench rpc --call`.
 @Trebuchet
 public distributed actor Orders {
     public distributed func place(_ order: Order) -> Receipt {
@@ -82,6 +82,6 @@ public distributed actor Orders {
 
     public distributed func scale(_ value: Double) -> Double { value * 2.5 }
 
-    /// May suspend, and does not.
+    /// An async method that never suspends.
     public distributed func later(_ value: Int) async -> Int { value + 1 }
 }

@@ -3,7 +3,7 @@ import Platform
 import TrebuchetCluster
 import TrebuchetRedis
 
-/// Measures fenced appends through a `RedisEngine` beside redis-benchmark with the same script.
+/// Measures fenced appends through a `RedisEngine`, with redis-benchmark running the same script as the baseline.
 struct ClusterLoad {
     let size: Int
     let inFlight: Int
@@ -41,7 +41,7 @@ struct ClusterLoad {
         return report
     }
 
-    /// Each writer has a log and waits for each append, as an actor does; all go over one connection.
+    /// Each writer has a log and waits for each append, as an actor does; all share one connection.
     private func appends(_ engine: RedisEngine, writers: Int) async throws -> (rate: Double, latency: Histogram) {
         let node = try ClusterNode(name: "bench")
         let payload = [UInt8](repeating: 0x61, count: size)
@@ -49,7 +49,7 @@ struct ClusterLoad {
         for writer in 0..<writers {
             let log = ClusterLog("log-\(writer)")
             guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600))
-            else { throw UsageError("\(log.slot) is owned by somebody else") }
+            else { throw UsageError("\(log.slot) has another owner") }
             logs.append((log, lease))
         }
         let start = MonotonicClock.now
@@ -62,7 +62,7 @@ struct ClusterLoad {
                     while case let began = MonotonicClock.now, began < end {
                         let append = LogAppend(payload, expectedTop: top)
                         guard try await engine.append(append, to: log, under: lease) == .accepted(top + 1) else {
-                            throw UsageError("an append of the only owner was refused")
+                            throw UsageError("an append of the only owner was rejected")
                         }
                         top += 1
                         latency.add(MonotonicClock.now - began)
@@ -79,8 +79,8 @@ struct ClusterLoad {
         }
     }
 
-    /// It sends the same each time, so the script's question whether the top is the expected one is turned round: it is asked, and the
-    /// answer is that all is well.
+    /// redis-benchmark sends the same arguments each time. The script's check of the log head is therefore inverted: it runs,
+    /// and the append always succeeds.
     private func benchmark(_ server: RedisProcess, _ client: RedisClient, requests: Int) async throws -> Double {
         let script = RedisScript(
             EngineScripts.append.source.replacing("if top ~= ARGV[3] then", with: "if top == ARGV[3] then"))
@@ -99,16 +99,16 @@ struct ClusterLoad {
 
 extension BenchCommand {
     static let cluster = measure(
-        "cluster", "appends to logs that many nodes share, beside redis-benchmark",
+        "cluster", "appends to shared logs, compared with redis-benchmark",
         [
-            OptionSpec("--size", "BYTES", "of each entry (512)"),
-            OptionSpec("--in-flight", "N", "writers, each with a log of its own and one append in flight (64)"),
-            OptionSpec("--seconds", "S", "how long each figure is measured (2)"),
+            OptionSpec("--size", "BYTES", "size of each entry (512)"),
+            OptionSpec("--in-flight", "N", "writers, each with a separate log and one append in flight (64)"),
+            OptionSpec("--seconds", "S", "duration of each measurement (2)"),
         ],
         discussion: """
-            Starts a redis-server of its own that writes each change to a file (everysec), and appends to logs through a RedisEngine:
-            owner, fence, lease and top are checked, the entry is written and published, all over one connection.
-            redis_benchmark_per_second is redis-benchmark with the same script, over one connection with as many in flight.
+            Starts a redis-server that writes each change to a file (everysec), and appends to logs through a RedisEngine:
+            it checks owner, fence, lease and head, writes the entry and publishes it, over one connection.
+            redis_benchmark_per_second is redis-benchmark with the same script, one connection and as many commands in flight.
             """
     ) { arguments in
         let load = ClusterLoad(

@@ -1,6 +1,6 @@
 public import Trebuchet
 
-/// `meters/*`: what `trebuchet bench takeover` calls and observes; on one node each, when the server is one of several.
+/// `meters/*`: the actors of `trebuchet bench takeover`, each on one node of a cluster.
 @Trebuchet
 public distributed actor Meter {
     @StreamedState(delivery: .every(), persisted: true) public var count: Int = 0

@@ -4,7 +4,7 @@ import Networking
 import Transports
 import TrebuchetRedis
 
-/// A redis-server that keeps each change in a file (everysec), in a folder of its own, for as long as it is measured.
+/// A redis-server that appends each change to a file (everysec), in a separate folder, for the duration of a measurement.
 final class RedisProcess {
     let port: Int
     private let process = Process()
@@ -14,12 +14,12 @@ final class RedisProcess {
     init() async throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "trebuchet-bench-redis-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        // A port that was free a moment ago.
+        // Uses a port that was free a moment ago.
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [ReactorGroup.client]) { _ in }
         port = listener.address.port
         await listener.close()
         process.executableURL = URL(filePath: "/bin/sh")
-        // The shell ends the server when its input is closed, as it is too when this program is killed.
+        // The shell kills the server when its input closes, which also happens when this program is killed.
         process.arguments = [
             "-c", "\"$@\" & cat >/dev/null; kill -KILL $!; wait", "sh", "redis-server",
             "--port", "\(port)", "--bind", "127.0.0.1", "--dir", folder.path, "--save", "",
@@ -54,7 +54,7 @@ final class RedisProcess {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// Requests per second of `redis-benchmark` with a command, over one connection.
+    /// Returns the requests per second of `redis-benchmark` with a command, over one connection.
     func benchmark(_ command: [String], requests: Int, inFlight: Int) throws -> Double {
         let benchmark = Process()
         let output = Pipe()
@@ -66,11 +66,11 @@ final class RedisProcess {
         try benchmark.run()
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         benchmark.waitUntilExit()
-        // "test","rps",… and below that the command, which may hold anything, and figures in quotes.
+        // Below the line "test","rps",… is the command, which may contain any text, and quoted numbers.
         let line = text.split(separator: "\n").last ?? ""
         let figures = line.split(separator: "\",\"").suffix(7)
         guard figures.count == 7, let rate = figures.first.flatMap({ Double($0) }) else {
-            throw UsageError("redis-benchmark said: \(text.prefix(300))")
+            throw UsageError("unexpected output of redis-benchmark: \(text.prefix(300))")
         }
         return rate
     }

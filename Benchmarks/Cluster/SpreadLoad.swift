@@ -2,7 +2,8 @@ import Commands
 import Trebuchet
 import TrebuchetRedis
 
-/// One state whose subscribers are at one node, and the same with half of them at each of two: what a delivery costs the servers.
+/// Measures the server cost of a delivery with all subscribers of a state at one node, and with half of them at each of two
+/// nodes.
 struct SpreadLoad {
     let subscribers: Int
     let rate: Double
@@ -61,17 +62,17 @@ struct SpreadLoad {
 
 extension BenchCommand {
     static let spread = measure(
-        "spread", "one state to the subscribers of one node, and of two",
+        "spread", "one state to subscribers of one and two nodes",
         [
             OptionSpec("--subscribers", "N", "subscribers (1000)"),
             OptionSpec("--rate", "N", "updates per second (200)"),
-            OptionSpec("--size", "BYTES", "of the encoded state (200)"),
-            OptionSpec("--rounds", "N", "rounds, each of which measures both (5)"),
-            OptionSpec("--seconds", "S", "how long to measure in each (3)"),
+            OptionSpec("--size", "BYTES", "size of the encoded state (200)"),
+            OptionSpec("--rounds", "N", "rounds that measure both (5)"),
+            OptionSpec("--seconds", "S", "duration of each measurement (3)"),
         ],
         discussion: """
-            Starts a server alone, and a redis-server with two nodes that reach each other directly, each with one reactor in a process of
-            its own. Of two nodes the processor time is that of both, without that of redis-server.
+            Starts a single server, and a redis-server with two directly connected nodes, each a process with one reactor.
+            The processor time of two nodes is the sum of both, without redis-server.
             """
     ) { arguments in
         let load = SpreadLoad(

@@ -6,17 +6,18 @@ import Trebuchet
 import TrebuchetCluster
 import TrebuchetRedis
 
-/// Calls actors of several nodes at a rate and observes them, while nodes are killed one after the other: how long their actors answer
-/// nobody, and what callers and observers notice.
+/// Calls and observes actors of several nodes at a rate while nodes are killed one after the other. Measures how long the
+/// actors are unavailable, and the effects on callers and observers.
 final class TakeoverLoad: Sendable {
+    /// The measurements of all meters.
     private struct Meters {
-        /// By the meter: since when it has answered nothing that was asked after the kill; nil when it has.
+        /// The time since when a meter has answered no call sent after the kill, by meter; nil once it has.
         var silentSince: [Int: UInt64] = [:]
         var silence = Histogram()
         var answers = 0
         var latency = Histogram()
         var underWay: Set<Int> = []
-        /// Plain calls that were under way at a kill.
+        /// Plain calls that were in flight at a kill.
         var cut: Set<Int> = []
         var unknownOfCut = 0
         var otherErrors: [String: Int] = [:]
@@ -52,7 +53,7 @@ final class TakeoverLoad: Sendable {
         for number in 0..<nodes { servers.append(("n\(number)", try start("n\(number)"))) }
         try await Self.settle(engine, nodes)
 
-        // Of a node that is not killed: what clients of a killed one notice besides is that their connection is lost.
+        // The port of a node that is not killed, since clients of a killed node also lose their connection.
         let port = servers[0].server.url.split(separator: ":").last.flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
         var clients: [TrebuchetClient] = []
         for _ in 0..<connections {
@@ -124,7 +125,7 @@ final class TakeoverLoad: Sendable {
         return report
     }
 
-    /// Waits until so many nodes own all slots, each about its part.
+    /// Waits until `count` nodes own all slots in about equal parts.
     static func settle(_ engine: RedisEngine, _ count: Int) async throws {
         let deadline = MonotonicClock.now &+ 30_000_000_000
         while MonotonicClock.now < deadline {
@@ -138,7 +139,7 @@ final class TakeoverLoad: Sendable {
             }
             try await Task.sleep(for: .milliseconds(100))
         }
-        throw UsageError("the nodes did not share the slots among them within 30 seconds")
+        throw UsageError("the nodes did not distribute the slots within 30 seconds")
     }
 
     // MARK: Clients
@@ -157,7 +158,7 @@ final class TakeoverLoad: Sendable {
         if !Task.isCancelled { meters.withLock { $0.endedStreams += 1 } }
     }
 
-    /// At the rate, whatever becomes of those before; each other one is `@Idempotent`.
+    /// Calls at the rate, regardless of earlier calls; every second call is `@Idempotent`.
     private func call(_ actors: [Meter]) async {
         await withTaskGroup(of: Void.self) { group in
             let start = MonotonicClock.now
@@ -166,7 +167,7 @@ final class TakeoverLoad: Sendable {
                 let due = Int(MonotonicClock.seconds(since: start) * rate)
                 while made < due {
                     let (number, meter) = (made, made % actors.count)
-                    // Not the parity of the meter: each of them gets both.
+                    // Independent of the parity of the meter, so that each meter receives both kinds.
                     let isPlain = made / actors.count % 2 == 0
                     let actor = actors[meter]
                     group.addTask { [self] in await call(number, meter, actor, isPlain: isPlain) }
@@ -186,7 +187,7 @@ final class TakeoverLoad: Sendable {
                 meters.underWay.remove(number)
                 meters.answers += 1
                 meters.latency.add(MonotonicClock.now &- start)
-                // What was asked before may have been answered before, too.
+                // A call sent earlier may have been answered before the kill.
                 if let since = meters.silentSince[meter], start > since {
                     meters.silence.add(MonotonicClock.now &- since)
                     meters.silentSince[meter] = nil
@@ -210,19 +211,19 @@ final class TakeoverLoad: Sendable {
 
 extension BenchCommand {
     static let takeover = measure(
-        "takeover", "what callers notice of nodes that are killed",
+        "takeover", "calls while nodes are killed",
         [
             OptionSpec("--nodes", "N", "nodes of the cluster (3)"),
             OptionSpec("--rate", "N", "calls per second (1000)"),
-            OptionSpec("--actors", "N", "actors that are called and observed, one after the other (100)"),
-            OptionSpec("--connections", "N", "clients' connections, which share the actors (8)"),
-            OptionSpec("--kills", "N", "nodes that are killed, each when the one before was replaced (5)"),
+            OptionSpec("--actors", "N", "actors to call and observe in turn (100)"),
+            OptionSpec("--connections", "N", "client connections that share the actors (8)"),
+            OptionSpec("--kills", "N", "nodes to kill, each after the previous one was replaced (5)"),
         ],
         discussion: """
-            Starts a redis-server and nodes in processes of their own, with a lease of 5 s, and calls actors through a node that is not
-            killed. A connection may have 1,024 calls under way: with few of them those that wait for a next owner are too many for it
-            (errors_rateLimited). silence_… is how long actors of a killed node answered no call that was made after the kill;
-            plain_under_way_unknown counts calls without @Idempotent that were on their way at a kill and ended with unknownOutcome.
+            Starts a redis-server and node processes with a lease of 5 s, and calls actors through a node that is not
+            killed. A connection allows 1,024 in-flight calls: with few connections, calls that wait for the next owner exceed that
+            (errors_rateLimited). silence_… is the time from a kill until actors of the killed node respond to later calls;
+            plain_under_way_unknown counts calls without @Idempotent in flight at a kill that ended with unknownOutcome.
             """
     ) { arguments in
         let load = TakeoverLoad(

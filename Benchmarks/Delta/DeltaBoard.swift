@@ -1,6 +1,7 @@
 import Glibc
 import Trebuchet
 
+/// An element of a board.
 struct DeltaItem: Codable, Sendable, Identifiable {
     let id: Int
     var title: String
@@ -20,7 +21,7 @@ protocol DeltaBenchBoard: DistributedActor where ActorSystem == TrebuchetActorSy
     distributed func processorTime() -> Int
 }
 
-/// Knows what changed in it.
+/// A board that records its changes.
 @Trebuchet
 distributed actor KeyedBoard: DeltaBenchBoard {
     @StreamedState var items: KeyedCollection<DeltaItem>
@@ -31,11 +32,11 @@ distributed actor KeyedBoard: DeltaBenchBoard {
     }
 
     distributed func update(_ id: Int, _ count: Int) { items.update(id: id) { $0.count = count } }
-    /// Nanoseconds that the reactor's thread has worked so far.
+    /// Returns the processor time of the reactor's thread in nanoseconds.
     distributed func processorTime() -> Int { ProcessorTime.thread }
 }
 
-/// Is encoded and compared for each version.
+/// A board that is encoded and compared for each version.
 @Trebuchet
 distributed actor ComparedBoard: DeltaBenchBoard {
     @StreamedState var items: [DeltaItem]
@@ -49,10 +50,11 @@ distributed actor ComparedBoard: DeltaBenchBoard {
     distributed func processorTime() -> Int { ProcessorTime.thread }
 }
 
+/// Processor time clocks.
 enum ProcessorTime {
-    /// Of this thread, in nanoseconds.
+    /// The processor time of this thread in nanoseconds.
     static var thread: Int { read(CLOCK_THREAD_CPUTIME_ID) }
-    /// Of all threads of the process.
+    /// The processor time of all threads of the process in nanoseconds.
     static var process: Int { read(CLOCK_PROCESS_CPUTIME_ID) }
 
     private static func read(_ clock: clockid_t) -> Int {

@@ -1,9 +1,9 @@
 import Trebuchet
 
-/// What one changed element costs in a collection of many, against the number of elements: its steps alone, and the way from
-/// a call to a reader's new value over a WebSocket; beside a state that is encoded and compared.
+/// Measures the cost of one changed element by the size of the collection. It measures the steps alone, and the path from a
+/// call to a reader's new value over a WebSocket. The baseline is a state that is encoded and compared.
 ///
-/// The collections take turns, so that what else the machine does falls on all of them.
+/// The collections alternate, so that other load affects all of them.
 struct DeltaLoad {
     let counts: [Int]
     let rounds: Int

@@ -2,7 +2,8 @@ import Platform
 import Trebuchet
 import WebSockets
 
-/// One observed board: from the call that changes an item to the reader who has the new value, over a WebSocket.
+/// Measures the path from the call that changes an item to the reader that receives the new value, over a WebSocket, for one
+/// board.
 struct DeltaRoundTrips<Board: DeltaBenchBoard> {
     private let board: Board
     private let name: String
@@ -11,8 +12,8 @@ struct DeltaRoundTrips<Board: DeltaBenchBoard> {
     private var round = 0
     /// Nanoseconds, one for each change.
     private(set) var times: [Int] = []
-    /// Processor time for each change: of the server's thread, and of everything else, which is the client. One for each
-    /// series.
+    /// Processor time per change of the server's thread, and of the rest of the process, which is the client. One value for
+    /// each series.
     private(set) var serverTimes: [Int] = []
     private(set) var clientTimes: [Int] = []
 
@@ -44,7 +45,7 @@ struct DeltaRoundTrips<Board: DeltaBenchBoard> {
         return id
     }
 
-    /// How many bytes go to a subscriber for a change: the longest message of some.
+    /// Returns the number of bytes that a subscriber receives for a change: the longest of several messages.
     mutating func wireBytes(_ url: String) async throws -> Int {
         let (sizes, continuation) = AsyncStream.makeStream(of: Int.self)
         let socket = try await WebSocketClient.connect(
@@ -52,7 +53,7 @@ struct DeltaRoundTrips<Board: DeltaBenchBoard> {
         ) { _ in MessageSizes(continuation) }
         socket.send(text: Invocation.text(name, "observeItems"))
         var messages = sizes.makeAsyncIterator()
-        // The beginning of the stream, and the whole value.
+        // Skip the beginning of the stream and the snapshot.
         _ = await messages.next()
         _ = await messages.next()
         var longest = 0
@@ -65,7 +66,7 @@ struct DeltaRoundTrips<Board: DeltaBenchBoard> {
     }
 }
 
-/// How long each message is that comes.
+/// Records the length of each received message.
 private final class MessageSizes: WebSocketHandler {
     private let sizes: AsyncStream<Int>.Continuation
 

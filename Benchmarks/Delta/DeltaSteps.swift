@@ -3,8 +3,8 @@ import Deltas
 import Platform
 import TrebuchetWire
 
-/// One changed element of a keyed collection without a network: the change, its patch, and applying it; beside encoding the
-/// whole value.
+/// Measures one changed element of a keyed collection without a network: the change, its patch, and applying it. The baseline
+/// is encoding the whole value.
 struct DeltaSteps {
     private let coder = ValueCoder()
     private var server: KeyedCollection<DeltaItem>
@@ -26,14 +26,14 @@ struct DeltaSteps {
     mutating func run(_ rounds: Int) throws {
         for _ in 0..<rounds {
             round += 1
-            // As a stream does, which keeps a version while the next is made.
+            // Retain the previous version, as a stream does while the next one is created.
             let (sent, shown) = (server, client)
             var patch = ByteBuffer()
             let start = MonotonicClock.now
             server.update(id: round &* 7_919 % server.count) { $0.count = round }
             let updated = MonotonicClock.now
             guard let changes = reader.take(from: &server, with: coder) else {
-                preconditionFailure("nothing was taken")
+                preconditionFailure("no value was received")
             }
             changes.write(into: &patch)
             let encoded = MonotonicClock.now
@@ -48,7 +48,7 @@ struct DeltaSteps {
         precondition(server.elementsEqual(client) { $0.id == $1.id && $0.count == $1.count })
     }
 
-    /// What the whole value takes: nanoseconds, and bytes.
+    /// Returns the time in nanoseconds and the size in bytes of encoding the whole value.
     func whole() throws -> (time: Int, bytes: Int) {
         var buffer = ByteBuffer()
         var times: [Int] = []

@@ -3,8 +3,7 @@ import Commands
 import Glibc
 import Platform
 
-/// Bytes there and back over TCP on localhost, between two threads that do nothing else: what the machine takes for a round
-/// trip at least.
+/// A TCP echo on localhost between two otherwise idle threads: the minimum round-trip time of the machine.
 final class LoopbackEcho {
     private let near: Int32
     private let size: Int
@@ -45,7 +44,7 @@ final class LoopbackEcho {
 
     deinit { close(near) }
 
-    /// Nanoseconds of each of so many round trips.
+    /// Runs a number of round trips and returns the nanoseconds of each.
     func run(_ rounds: Int) -> [Int] {
         var bytes = [UInt8](repeating: 0x61, count: size)
         return (0..<rounds).map { _ in

@@ -3,17 +3,18 @@ import Commands
 import Networking
 import WebSockets
 
-/// WebSocket messages that come back as they are, beside a bare echo of as many bytes in the same run, and the same through TLS. One
-/// load drives all of them.
+/// Measures a WebSocket echo, with a bare echo of equal size in the same run as the baseline, and both over TLS. One load
+/// drives all of them.
 struct EchoRounds {
     let size: Int
     let connections: Int
     let inFlight: Int
     let rounds: Int
     let seconds: Double
-    /// For the same through TLS; nil to leave that out.
+    /// The TLS settings of the runs over TLS; nil omits these runs.
     let tls: TLSServerSettings?
 
+    /// The rates and costs of the rounds.
     private struct Figures {
         private(set) var rates: [Double] = []
         private(set) var costs: [Double] = []
@@ -26,7 +27,8 @@ struct EchoRounds {
         }
     }
 
-    /// The best of each, by turns, so that a neighbour slows both. Server and load have a core each, where there are two.
+    /// Alternates the measurements and reports the best of each, so that other load affects all. Server and load have separate
+    /// cores if there are two.
     func run() async throws -> BenchReport {
         let cores = Cores.ofProcess
         let apart = cores.count > 1
@@ -71,7 +73,7 @@ struct EchoRounds {
             at: server, connections: connections, seconds: seconds)
     }
 
-    /// A masked text there, and the same without a mask back.
+    /// A masked text frame to the server, and the same without a mask back.
     private var webSocket: BareLoad.Exchange {
         var exchange = BareLoad.Exchange(size: size)
         exchange.message = frame(exchange.answer, maskingKey: 0x9E37_79B9)

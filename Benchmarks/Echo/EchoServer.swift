@@ -5,7 +5,7 @@ import WebSockets
 
 /// `trebuchet bench echo-server`: a bare WebSocket echo, to measure the transport alone and to test it with Autobahn.
 enum EchoServer {
-    /// Compresses whatever it is, as the suite's cases of compression expect.
+    /// Compresses every message, as the suite's compression cases expect.
     static var compression: WebSocketCompression {
         var compression = WebSocketCompression()
         compression.threshold = 1
@@ -29,6 +29,7 @@ enum EchoServer {
     }
 }
 
+/// Echoes each message.
 private final class Echo: WebSocketHandler {
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
         socket.send(opcode, received: message)

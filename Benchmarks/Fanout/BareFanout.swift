@@ -2,16 +2,16 @@ import CBareFanout
 import Commands
 import Glibc
 
-/// `trebuchet bench bare-fanout`: sends what one connection publishes to all others, in C, with nothing but system calls, until it is
-/// killed. What the machine can do with one core, for `bench fanout --bare` to stand beside.
+/// `trebuchet bench bare-fanout`: sends the data that one connection publishes to all others, in C, using system calls only,
+/// until it is killed. The baseline of one core, for `bench fanout --bare`.
 enum BareFanout {
     static let command = CommandSpec(
         name: "bench bare-fanout",
-        summary: "a bare fan-out over TCP on one thread, with nothing but system calls",
+        summary: "host a bare TCP fan-out on one thread, with system calls only",
         options: [
-            OptionSpec("--port", "PORT", "port to listen on, at 127.0.0.1; 0 takes a free one (9000)"),
-            OptionSpec("--tick", "BYTES", "of each message of the publisher, whose first byte is p (100)"),
-            OptionSpec("--size", "BYTES", "that each of the others gets for that (200)"),
+            OptionSpec("--port", "PORT", "port to listen on at 127.0.0.1; 0 selects a free one (9000)"),
+            OptionSpec("--tick", "BYTES", "size of each message of the publisher, whose first byte is p (100)"),
+            OptionSpec("--size", "BYTES", "size of the message to each subscriber (200)"),
         ],
         run: run)
 

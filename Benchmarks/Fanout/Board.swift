@@ -6,11 +6,11 @@ public import Trebuchet
     public import Foundation
 #endif
 
-/// `board`: what `trebuchet bench fanout` publishes to, and `bench rpc --size` and `--uuid` call.
+/// `board`: the actor of `trebuchet bench fanout`, and of `bench rpc --size` and `--uuid`.
 @Trebuchet
 public distributed actor Board {
     public struct State: Codable, Sendable {
-        /// When it was published, in nanoseconds of the publisher's clock.
+        /// The time of publication in nanoseconds of the publisher's clock.
         public var stamp = 0
         public var padding = ""
     }
@@ -19,7 +19,7 @@ public distributed actor Board {
 
     public distributed func publish(stamp: Int) { state.stamp = stamp }
 
-    /// Changes all of the state, so that no difference is smaller than the whole.
+    /// Changes the whole state, so that no delta is smaller than a snapshot.
     public distributed func rewrite(stamp: Int) {
         state = State(
             stamp: stamp, padding: String(repeating: stamp % 2 == 0 ? "x" : "y", count: state.padding.utf8.count))
@@ -29,7 +29,7 @@ public distributed actor Board {
 
     public distributed func length(of text: String) -> Int { text.utf8.count }
 
-    /// Makes the encoded state about so many bytes.
+    /// Sets the approximate size of the encoded state in bytes.
     public distributed func resize(_ bytes: Int) {
         state.padding = String(repeating: "x", count: min(max(0, bytes - 45), 1 << 20))
     }

@@ -4,12 +4,12 @@ import Platform
 import Synchronization
 import WebSockets
 
-/// Many subscribers of one state, and one publisher that changes it at a rate: how long each update takes to each
-/// subscriber, and how many versions were skipped. Some of them may read nothing meanwhile, and are looked at by themselves.
+/// Measures many subscribers of one state while a publisher changes it at a rate: the delay of each update at each subscriber,
+/// and the number of skipped versions. Some subscribers may be stalled, and are reported separately.
 ///
-/// `@unchecked Sendable`: its state is touched on the client's reactor alone; `deliveries` is atomic.
+/// `@unchecked Sendable`: its state is used on the client's reactor only; `deliveries` is atomic.
 final class FanoutLoad: @unchecked Sendable {
-    /// Processor time of all servers.
+    /// The name of the metric for the processor time of all servers.
     static let cost = "server_cpu_ns_per_delivery"
 
     let deliveries = Atomic<Int>(0)
@@ -23,9 +23,9 @@ final class FanoutLoad: @unchecked Sendable {
     private var isPublishing = false
     private var lastStamp: UInt64 = 0
     private var sockets: [WebSocket] = []
-    /// Those that read nothing while it is measured.
+    /// Subscribers that read nothing during the measurement.
     private var stalled: [WebSocket] = []
-    /// Of those, when each has got what was published last.
+    /// The times until each stalled subscriber receives the last update.
     private var caughtUp = Histogram()
     private var stalledSkipped = 0
     private var resumedAt: UInt64?
@@ -40,8 +40,8 @@ final class FanoutLoad: @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - servers: among which the subscribers are shared; the publisher is at the first.
-    ///   - stalled: how many of the subscribers read nothing while it is measured.
+    ///   - servers: the servers that share the subscribers; the publisher is connected to the first.
+    ///   - stalled: the number of subscribers that read nothing during the measurement.
     func run(
         _ servers: [MeasuredServer], subscribers: Int, stalled: Int = 0, size: Int, seconds: Double
     ) async throws -> BenchReport {
@@ -87,8 +87,8 @@ final class FanoutLoad: @unchecked Sendable {
         report.add("deliveries_per_second", Double(count) / took)
         guard count > 0 || stalled == subscribers else {
             throw UsageError(
-                "no change came from \(server.url)"
-                    + (server.isOurs ? "" : ": it has to be started with 'serve --bench'"))
+                "no change received from \(server.url)"
+                    + (server.isOurs ? "" : ": start it with 'serve --bench'"))
         }
         let (latency, skipped) = await reactor.perform { self.stop() }
         report.add("skipped", skipped)
@@ -113,7 +113,7 @@ final class FanoutLoad: @unchecked Sendable {
         return report
     }
 
-    /// Sends what is due by now, and comes back in a millisecond.
+    /// Sends the updates that are due, and repeats after a millisecond.
     private func publish(since start: UInt64, sent: Int) {
         guard isPublishing, let socket = sockets.first else { return }
         let due = Int(MonotonicClock.seconds(since: start) * rate)
@@ -132,7 +132,7 @@ final class FanoutLoad: @unchecked Sendable {
         return (latency, skipped)
     }
 
-    /// Lets those read that did not, for as long as it takes them to get what was published last, and at most 10 seconds.
+    /// Resumes the stalled subscribers until they have received the last update, for at most 10 seconds.
     private func catchUp(_ reactor: Reactor) async throws -> Histogram {
         await reactor.perform {
             self.resumedAt = MonotonicClock.now
@@ -146,7 +146,7 @@ final class FanoutLoad: @unchecked Sendable {
         return await reactor.perform { self.caughtUp }
     }
 
-    /// What a stalled subscriber has got: true when it was published last.
+    /// Records an update of a stalled subscriber; returns true for the last one.
     fileprivate func stalledReceived(stamp: UInt64, skipping: Int) -> Bool {
         stalledSkipped += skipping
         guard let resumedAt, stamp == lastStamp else { return false }
@@ -161,6 +161,7 @@ final class FanoutLoad: @unchecked Sendable {
         if stamp > 0 { latency.add(MonotonicClock.now &- stamp) }
     }
 
+    /// One subscriber.
     private final class Subscriber: WebSocketHandler {
         private let load: FanoutLoad
         private let isStalled: Bool
@@ -177,7 +178,7 @@ final class FanoutLoad: @unchecked Sendable {
         ) {
             let text = UnsafeRawBufferPointer(message)
             guard let number = text.number(after: #""sequenceNumber":"#),
-                // In a whole value, or in the difference from the one before.
+                // Part of a snapshot or of a delta.
                 let stamp = text.number(after: #""stamp":"#) ?? text.number(after: #""path":"/stamp","value":"#)
             else { return }
             let skipping = sequence == 0 ? 0 : number - sequence - 1

@@ -6,8 +6,8 @@ import Synchronization
 import Transports
 import WebSockets
 
-/// One state to many subscribers at one rate, beside a bare fan-out of as many bytes to as many sockets in the same run. Server and load
-/// have a core each, where there are two; who subscribes counts what comes and looks at nothing.
+/// Measures one state with many subscribers at one rate, with a bare fan-out of equal size to as many sockets in the same run
+/// as the baseline. Server and load have separate cores if there are two. Subscribers count messages without parsing them.
 struct FanoutRounds {
     let subscribers: Int
     let size: Int
@@ -15,6 +15,7 @@ struct FanoutRounds {
     let rounds: Int
     let seconds: Double
 
+    /// The deliveries and costs of the rounds.
     private struct Figures {
         var deliveries: [Double] = []
         var costs: [Double] = []
@@ -41,7 +42,7 @@ struct FanoutRounds {
             let (outcome, time) = try await count.run(at: server, size: size)
             ours.add(outcome, time)
             server.stop()
-            guard outcome.count > 0 else { throw UsageError("no change came from the server: more of --seconds") }
+            guard outcome.count > 0 else { throw UsageError("no change received from the server; increase --seconds") }
             bytes = outcome.bytes / outcome.count
             let other = try MeasuredServer(
                 command: [
@@ -68,13 +69,14 @@ struct FanoutRounds {
     }
 }
 
-/// Subscribers that count what comes, and one who publishes.
+/// Subscribers that count received messages, and one publisher.
 ///
-/// `@unchecked Sendable`: its state is touched on the client's reactor alone.
+/// `@unchecked Sendable`: its state is used on the client's reactor only.
 final class FanoutCount: @unchecked Sendable {
-    /// Bytes of what the publisher sends to a bare fan-out: as many as a call that publishes has.
+    /// The size in bytes of a message to the bare fan-out: equal to that of a call that publishes.
     static let tick = 128
 
+    /// The result of a run.
     struct Outcome {
         let count: Int
         let bytes: Int
@@ -96,7 +98,7 @@ final class FanoutCount: @unchecked Sendable {
         self.seconds = seconds
     }
 
-    /// - Returns: nanoseconds of the server's processor time, too.
+    /// - Returns: the result, and the server's processor time in nanoseconds.
     func run(at server: MeasuredServer, size: Int) async throws -> (Outcome, Int) {
         let group = try ReactorGroup.clients()
         let reactor = group.reactors[0]
@@ -125,7 +127,7 @@ final class FanoutCount: @unchecked Sendable {
         for number in 0...subscribers {
             let channel = try await Connector.connect(host: "127.0.0.1", port: port, on: reactor)
             await reactor.perform {
-                // One that does not start is missed in what is counted.
+                // A connection that fails to start is missing in the count.
                 guard (try? channel.start(BareSubscriber(number == 0 ? nil : self, size: size))) != nil else { return }
                 self.channels.append(channel)
                 if number > 0 { channel.write { $0.append(count: 1) { $0[0] = UInt8(ascii: "s") } } }
@@ -159,7 +161,7 @@ final class FanoutCount: @unchecked Sendable {
         return (Outcome(count: count, bytes: after.1 - before.1, perSecond: Double(count) / took), spent)
     }
 
-    /// Sends what is due by now, and comes back in a millisecond.
+    /// Sends the updates that are due, and repeats after a millisecond.
     private func publish(
         on reactor: Reactor, since start: UInt64, sent: Int, _ body: @escaping @Sendable (Int) -> Void
     ) {
@@ -171,8 +173,9 @@ final class FanoutCount: @unchecked Sendable {
         }
     }
 
+    /// A WebSocket subscriber or the publisher.
     private final class Subscriber: WebSocketHandler {
-        /// nil for the publisher's.
+        /// Nil for the publisher's connection.
         private let load: FanoutCount?
 
         init(_ load: FanoutCount?) { self.load = load }
@@ -182,11 +185,12 @@ final class FanoutCount: @unchecked Sendable {
         ) {
             guard let load else { return }
             load.count += 1
-            // With the head of its frame.
+            // Includes the frame header.
             load.bytes += message.count + (message.count < 126 ? 2 : 4)
         }
     }
 
+    /// A subscriber of the bare fan-out.
     private final class BareSubscriber: ByteChannelDelegate {
         private let load: FanoutCount?
         private let size: Int

@@ -3,7 +3,7 @@ import Foundation
 import Platform
 import TrebuchetWire
 
-/// What it takes to write and read a struct of some 200 bytes, with the coder of messages and with Foundation's.
+/// Measures encoding and decoding of a struct of about 200 bytes, with the message coder and with Foundation's.
 struct CodecLoad {
     let rounds: Int
 
@@ -28,8 +28,8 @@ struct CodecLoad {
         guard try coder.decode(Order.self, from: buffer.bytes) == order,
             try decoder.decode(Order.self, from: data) == order,
             try coder.decode(wire: WireOrder.self, from: buffer.bytes) == wireOrder
-        else { throw ValueError("an order is not what it was when it is read") }
-        // By turns, so that a neighbour slows all of them.
+        else { throw ValueError("a decoded order differs from the encoded one") }
+        // Alternate, so that other load affects all of them.
         var figures: [(name: String, times: [Double])] = [
             ("encode_ns", []), ("wire_encode_ns", []), ("foundation_encode_ns", []), ("decode_ns", []),
             ("wire_decode_ns", []), ("foundation_decode_ns", []),
@@ -59,7 +59,7 @@ struct CodecLoad {
         return report
     }
 
-    /// Megabytes per second that a state of many is written at, in the way of states: the best of five.
+    /// Returns the rate in megabytes per second at which a large state is encoded: the best of five runs.
     private func rate(_ state: some Encodable, _ coder: ValueCoder) throws -> Double {
         var buffer = ByteBuffer()
         let times = try (0..<5).map { _ in
@@ -79,7 +79,7 @@ struct CodecLoad {
         return Double(MonotonicClock.now - start) / Double(rounds)
     }
 
-    /// With dates as messages have them.
+    /// Returns Foundation's coders with the date format of messages.
     private static func foundation() -> (JSONEncoder, JSONDecoder) {
         let (encoder, decoder) = (JSONEncoder(), JSONDecoder())
         encoder.outputFormatting = .withoutEscapingSlashes

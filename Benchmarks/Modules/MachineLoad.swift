@@ -3,7 +3,7 @@ import Platform
 import StateMachines
 import Synchronization
 
-/// What a state machine costs: an action that changes nothing, and the end of many effects at once.
+/// Measures a state machine: an action that changes nothing, and the cancellation of many effects at once.
 enum MachineLoad {
     static func run(sends: Int, effects: Int) async -> BenchReport {
         var report = BenchReport()
@@ -20,7 +20,7 @@ enum MachineLoad {
         return report
     }
 
-    /// Nanoseconds for a send through a store: of a closure, of a machine, and of a machine that is observed.
+    /// Returns the nanoseconds per send through a store: of a closure, of a machine, and of an observed machine.
     @MainActor
     private static func storeSends(_ count: Int) -> (plain: Double, machine: Double, observed: Double) {
         let plain = Store(initialState: Still.State()) {
@@ -53,7 +53,7 @@ enum MachineLoad {
         return Double(MonotonicClock.now - start) / Double(count)
     }
 
-    /// Milliseconds until so many effects run, and until all have ended after their host was released.
+    /// Returns the milliseconds until `count` effects run, and until all have ended after the release of their host.
     private static func effectsInFlight(_ count: Int) async -> (started: Double, cancelled: Double) {
         let tally = Tally()
         var host: MachineHostOf<Waiting>? = MachineHost(initialState: 0) { Waiting(tally: tally) }
@@ -67,12 +67,14 @@ enum MachineLoad {
         return (Double(release - start) / 1e6, Double(end - release) / 1e6)
     }
 
-    /// A machine on which its input has no effect.
+    /// A machine that ignores its input.
     private struct Still: StateMachine {
+        /// A state with two fields.
         struct State: ObservableState {
             var number = 0
             var text = "text"
         }
+        /// The input without effect.
         enum Input { case nothing }
         typealias IOEffect = Never
         typealias IOResult = Never
@@ -80,14 +82,16 @@ enum MachineLoad {
         static func reduceInput(_ state: State, _ input: Input) -> Transition { identity }
     }
 
+    /// Counts started and ended effects.
     private final class Tally: Sendable {
         let begun = Atomic(0)
         let ended = Atomic(0)
     }
 
-    /// Effects that wait until they are cancelled.
+    /// A reducer whose effects wait until they are cancelled.
     private struct Waiting: Reducer {
         typealias State = Int
+        /// The action that starts a waiting effect.
         enum Action { case wait(Int) }
         let tally: Tally
 

@@ -4,7 +4,7 @@ import QStream
 import Relays
 import Synchronization
 
-/// Single operators, against what one writes without them: `AsyncStream`s, and the tasks that read them.
+/// Measures single operators, with `AsyncStream`s and the tasks that read them as the baseline.
 struct OperatorLoad {
     let values: Int
 
@@ -15,7 +15,7 @@ struct OperatorLoad {
         await reportMemory(to: &report)
     }
 
-    /// Values per second, the medians of runs by turns, and the ratio in percent.
+    /// Adds the values per second, as medians of alternating runs, and their ratio in percent.
     private func compare(
         _ name: String, to report: inout BenchReport, _ stream: () async -> Double, _ sequence: () async -> Double
     ) async {
@@ -31,7 +31,7 @@ struct OperatorLoad {
 
     private func rate(since start: UInt64, _ received: Int, of expected: Int) -> Double {
         let elapsed = MonotonicClock.seconds(since: start)
-        precondition(received == expected, "\(received) of \(expected) values came through")
+        precondition(received == expected, "\(received) of \(expected) values were received")
         return Double(values) / elapsed
     }
 
@@ -46,7 +46,7 @@ struct OperatorLoad {
         return rate(since: start, received.value, of: values)
     }
 
-    /// Two tasks that read, an object with the newest of both, and a stream for the pairs.
+    /// Two reading tasks, an object with the newest value of both, and a stream for the pairs.
     @concurrent private func combinedSequences() async -> Double {
         let (evens, a) = AsyncStream.makeStream(of: Int.self)
         let (odds, b) = AsyncStream.makeStream(of: Int.self)
@@ -107,7 +107,7 @@ struct OperatorLoad {
 
     // MARK: debounce
 
-    /// What each value costs its sender; the last comes through.
+    /// Measures the sender's cost per value; only the last value passes.
     @concurrent private func debounce() async -> Double {
         let (subject, last) = (Subject(value: -1), StateRelay(-1))
         let subscription = await subject.debounce(for: .milliseconds(5)).subscribe { last.update($0) }
@@ -119,7 +119,7 @@ struct OperatorLoad {
         return Double(values) / elapsed
     }
 
-    /// A task for each value, that sleeps and is cancelled by the next.
+    /// One task per value, which sleeps and is cancelled by the next.
     @concurrent private func debouncedTasks() async -> Double {
         let last = StateRelay(-1)
         var sleeper: Task<Void, Never>?
@@ -138,7 +138,7 @@ struct OperatorLoad {
 
     // MARK: Memory
 
-    /// Bytes of the heap for each of 10,000 subscribers, and for a task with an `AsyncStream` each.
+    /// Adds the heap bytes per subscriber, and per task with an `AsyncStream`, for 10,000 of each.
     private func reportMemory(to report: inout BenchReport) async {
         let count = 10_000
         let subject = Subject(value: 0)
@@ -175,7 +175,7 @@ struct OperatorLoad {
     }
 }
 
-/// The newest of two streams; each change goes to the stream of pairs.
+/// The newest values of two streams; each change is sent to the stream of pairs.
 private final class Newest: Sendable {
     private let pair = Mutex((0, 0))
     private let pairs: AsyncStream<(Int, Int)>.Continuation
@@ -195,6 +195,7 @@ private final class Newest: Sendable {
 private struct Elements: AsyncSequence, Sendable {
     let elements: [Int]
 
+    /// The iterator over the elements.
     struct AsyncIterator: AsyncIteratorProtocol {
         var elements: IndexingIterator<[Int]>
 

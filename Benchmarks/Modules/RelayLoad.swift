@@ -2,9 +2,9 @@ import Platform
 import Relays
 import Synchronization
 
-/// One state and many waiting readers: a `StateRelay` against one `AsyncStream` continuation per reader.
+/// Measures one state with many waiting readers: a `StateRelay` against one `AsyncStream` continuation per reader.
 struct RelayLoad {
-    /// What one change costs its writer, and until the last reader has it; medians, in nanoseconds.
+    /// The time for the writer, and until the last reader has the value; medians in nanoseconds.
     private struct Cost {
         var update: UInt64
         var delivery: UInt64
@@ -14,7 +14,7 @@ struct RelayLoad {
     let rounds: Int
 
     func run() async -> BenchReport {
-        // By turns, so that what else the machine does falls on both.
+        // Alternate, so that other load affects both.
         var relay: [Cost] = []
         var streams: [Cost] = []
         for _ in 0..<5 {
@@ -48,7 +48,7 @@ struct RelayLoad {
         }
     }
 
-    /// The way a state is often kept: a continuation for each reader, each with room for the newest value.
+    /// The common implementation of a state: one continuation per reader, which buffers the newest value.
     private func streamsCost() async -> Cost {
         let received = ReadCount()
         return await withTaskGroup { group in
@@ -79,14 +79,14 @@ struct RelayLoad {
             updates.append(MonotonicClock.now - start)
             await waitForAll(received, round + 1)
             deliveries.append(MonotonicClock.now - start)
-            // The last readers still have to go back to waiting; a stream does not tell when they have.
+            // The last readers must resume waiting; a stream does not report when they do.
             for _ in 0..<200 { await Task.yield() }
             while !areWaiting() { await Task.yield() }
         }
         return Cost(update: updates.median, delivery: deliveries.median)
     }
 
-    /// Every reader takes every value, because the next comes only when all have the one before.
+    /// Waits until every reader has the value, so that each reader receives every value.
     private func waitForAll(_ received: ReadCount, _ values: Int) async {
         while received.count < values * readers { await Task.yield() }
     }
@@ -95,7 +95,7 @@ struct RelayLoad {
         Cost(update: costs.map(\.update).median, delivery: costs.map(\.delivery).median)
     }
 
-    /// Nanoseconds for reading a relay's current value, the best of some runs.
+    /// Returns the nanoseconds for reading a relay's current value, the best of several runs.
     private static func currentValueCost() -> Double {
         let relay = StateRelay(1)
         let reads = 100_000
@@ -111,7 +111,7 @@ struct RelayLoad {
     }
 }
 
-/// Counts what all readers have got.
+/// Counts the values that all readers received.
 private final class ReadCount: Sendable {
     private let total = Atomic<Int>(0)
 

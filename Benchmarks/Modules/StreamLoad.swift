@@ -2,12 +2,12 @@ import Platform
 import QStream
 import Synchronization
 
-/// A chain of five operators with one subscriber: QStream's, against one plain actor for each operator.
+/// Measures a chain of five operators with one subscriber: QStream's operators against one plain actor per operator.
 struct StreamLoad {
     let values: Int
 
     func run() async -> BenchReport {
-        // By turns, so that what else the machine does falls on all.
+        // Alternate, so that other load affects all.
         var (streams, actors, mainStreams, mainActors): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
         for _ in 0..<5 {
             streams.append(await streamRate())
@@ -22,7 +22,7 @@ struct StreamLoad {
         return report
     }
 
-    /// Values per second, the medians, and the ratio in percent.
+    /// Adds the values per second as medians, and the ratio in percent.
     private static func add(_ prefix: String, _ streams: [Double], _ actors: [Double], to report: inout BenchReport) {
         let (ours, theirs) = (streams.median, actors.median)
         report.add(prefix + "qstream_per_second", Int(ours))
@@ -30,7 +30,7 @@ struct StreamLoad {
         report.add(prefix + "percent_of_actors", 100 * ours / theirs)
     }
 
-    // The same loop four times, because the isolation of who sends is what is measured.
+    // The same loop occurs four times, because the isolation of the sender is the subject of the measurement.
 
     @concurrent private func streamRate() async -> Double {
         let chain = await StreamChain()
@@ -62,12 +62,12 @@ struct StreamLoad {
 
     private func rate(since start: UInt64, _ received: Received) -> Double {
         let elapsed = MonotonicClock.seconds(since: start)
-        precondition(received.values == values, "\(received.values) of \(values) values came through")
+        precondition(received.values == values, "\(received.values) of \(values) values were received")
         return Double(values) / elapsed
     }
 }
 
-/// What the subscriber has got; checks that each value is the one that was sent.
+/// The values of the subscriber; checks that they arrive in order.
 private final class Received: Sendable {
     private let count = Atomic(0)
 
@@ -75,13 +75,13 @@ private final class Received: Sendable {
 
     func note(_ value: Int) {
         let (before, _) = count.add(1, ordering: .relaxed)
-        precondition(value == before, "value \(value) came in the place of \(before)")
+        precondition(value == before, "value \(value) was received instead of \(before)")
     }
 }
 
-// What the operators of both chains do: all values pass, and come out as they went in. The closures stand where they are passed, as in
-// an app.
+// The operators of both chains pass all values and restore them at the end. The closures are inline, as in an app.
 
+/// The chain of QStream operators.
 private struct StreamChain {
     let subject = Subject(value: -1)
     let received = Received()
@@ -95,6 +95,7 @@ private struct StreamChain {
     }
 }
 
+/// The chain of actors.
 private struct ActorChain {
     let head: Stage
     let received = Received()
@@ -108,7 +109,7 @@ private struct ActorChain {
     }
 }
 
-/// An operator as one would write it by hand: keeps its newest value, and waits until the next one has dealt with it.
+/// A hand-written operator: stores its newest value, and waits until the next operator has processed it.
 private actor Stage {
     private(set) var current: Int?
     private let transform: @Sendable (Int) async -> Int?

@@ -3,24 +3,24 @@ import Networking
 import Platform
 import TrebuchetServices
 
-/// A collection with many open queries and one writer: what a write costs the server, and what comes to readers whom it does not
-/// concern.
+/// Measures a collection with many open queries and one writer: the cost of a write for the server, and the traffic to readers
+/// that it does not affect.
 struct CollectionLoad {
     private static let collection = "collections/bench"
-    /// Fewer than a connection may have open.
+    /// The queries of one reader, below the limit of a connection.
     private static let queriesOfReader = 50
 
     let documents: Int
     let seconds: Double
 
-    /// - Parameter queries: different queries `owner = …`; each write concerns one of them.
+    /// - Parameter queries: the number of different queries `owner = …`; each write affects one of them.
     func run(_ server: MeasuredServer, queries: Int, into report: inout BenchReport) async throws {
         let group = try ReactorGroup.clients()
         let reactor = group.reactors[0]
         let writer = try await ServicePeer.connect(to: server.url, group)
         let client = "bench-\(queries)-0123456789abcdef"
         var number = 0
-        /// One call after the other, each with as many commands as it may have.
+        /// Sends consecutive calls, each with the maximum number of commands.
         func commit(_ commands: [String]) async throws {
             let mutations = commands.map { command in
                 number += 1
@@ -29,10 +29,10 @@ struct CollectionLoad {
             let outcomes = try await writer.call(
                 Self.collection, "commit(_:from:)", ["[" + mutations.joined(separator: ",") + "]", "\"\(client)\""])
             guard case .array(let outcomes) = outcomes, outcomes.count == commands.count else {
-                throw UsageError("the collection took \(outcomes) of \(commands.count) writes")
+                throw UsageError("the collection accepted \(outcomes) of \(commands.count) writes")
             }
             for case .object(let outcome) in outcomes where outcome["error"] != nil {
-                throw UsageError("a write was refused: \(outcome["error"] ?? .null)")
+                throw UsageError("a write was rejected: \(outcome["error"] ?? .null)")
             }
         }
         let padding = String(repeating: "x", count: 100)
@@ -42,7 +42,7 @@ struct CollectionLoad {
                     (first..<min(documents, first + 32)).map {
                         #"{"create":{"id":"d\#($0)","fields":{"id":"d\#($0)","owner":\#($0),"n":0,"x":"\#(padding)"}}}"#
                     })
-                // As fast as a connection may write.
+                // Stay within the write rate of a connection.
                 try await Task.sleep(for: .milliseconds(160))
             }
         }
@@ -63,7 +63,7 @@ struct CollectionLoad {
         let start = MonotonicClock.now
         var writes = 0
         var latency = Histogram()
-        // Fewer a second than a connection may make; always the document of one of the first ten queries.
+        // Stay below the call rate of a connection; always write a document of one of the first ten queries.
         while MonotonicClock.seconds(since: start) < seconds {
             let begun = MonotonicClock.now
             try await commit([#"{"update":{"id":"d\#(writes % 10)","fields":{"n":\#(writes + 1)}}}"#])

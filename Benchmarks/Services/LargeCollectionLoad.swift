@@ -4,8 +4,8 @@ import Networking
 import Platform
 import TrebuchetServices
 
-/// A collection as large as its limits may be made, and how long another client of the server waits at most while it is loaded, asked
-/// in new orders, listed, written to and removed.
+/// Measures a collection of the maximum size: the longest wait of another client while the collection is loaded, sorted by new
+/// orders, listed, written to and removed.
 struct LargeCollectionLoad {
     private static let collection = "bench"
     private static let actor = "collections/" + collection
@@ -79,7 +79,7 @@ struct LargeCollectionLoad {
         await scene.end()
     }
 
-    /// Puts the documents there as `admin import` does, or others in their places.
+    /// Imports the documents as `admin import` does, or replaces them.
     private func fill(_ admin: AdminClient, replacing: Bool = false) async throws {
         for first in stride(from: 0, to: documents, by: 100) {
             let part = (first..<min(first + 100, documents)).map { number in
@@ -95,12 +95,12 @@ struct LargeCollectionLoad {
             let answer = try await admin.ask(
                 .restore(collection: Self.collection, documents: part, replaces: replacing))
             guard case .restored(let outcome) = answer, outcome.created + outcome.replaced == part.count else {
-                throw UsageError("the documents were not taken: \(answer)")
+                throw UsageError("the documents were not accepted: \(answer)")
             }
         }
     }
 
-    /// A server with an administrator, a client that works, and one that asks all the while.
+    /// A server with an administrator, a working client, and a client that calls continuously.
     private struct Scene {
         let admin: AdminClient
         let peer: ServicePeer
@@ -126,7 +126,7 @@ struct LargeCollectionLoad {
             }
         }
 
-        /// Does something, and reports how long it took and the longest wait meanwhile.
+        /// Runs `body`, and reports its duration and the longest wait of the other client meanwhile.
         func phase(
             _ name: String, into report: inout BenchReport, _ body: (Scene) async throws -> Void
         ) async throws {
@@ -135,7 +135,7 @@ struct LargeCollectionLoad {
             let start = MonotonicClock.now
             try await body(self)
             let time = MonotonicClock.now - start
-            // The wait that has begun meanwhile counts, too.
+            // Include the wait that has started meanwhile.
             let count = await watch.count
             while try await watch.waits(after: count) { try await Task.sleep(for: .milliseconds(1)) }
             report.add(name + "_ms", Double(time) / 1e6)
@@ -148,7 +148,7 @@ struct LargeCollectionLoad {
         }
     }
 
-    /// The longest of the waits since it was asked last.
+    /// Records the longest wait since the last query.
     private actor Watch {
         private(set) var count = 0
         private var longest: UInt64 = 0
@@ -156,7 +156,7 @@ struct LargeCollectionLoad {
 
         func end(_ error: any Error) { self.error = error }
 
-        /// Whether there was no other wait since; throws when there will be none.
+        /// Returns whether no further wait has completed since; throws if there will be none.
         func waits(after count: Int) throws -> Bool {
             if let error { throw error }
             return self.count == count

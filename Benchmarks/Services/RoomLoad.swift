@@ -1,25 +1,27 @@
 import Networking
 import Platform
 
-/// A room in which members send at a rate in all: what each of the others receives, how soon, and what that costs the server.
+/// Measures a room whose members send at a total rate: the traffic to the other members, its delay, and the cost for the
+/// server.
 ///
-/// `@unchecked Sendable`: its state is touched on the clients' one reactor alone.
+/// `@unchecked Sendable`: its state is used on the clients' one reactor only.
 final class RoomLoad: @unchecked Sendable {
+    /// The kinds of messages.
     enum Kind {
-        /// All members change what they show, and see what all show.
+        /// All members change their presence, and receive that of all others.
         case presence
-        /// One member publishes, and the others hear it.
+        /// One member publishes, and the others receive the events.
         case topic
     }
 
-    /// What came while it was measured.
+    /// The result of a measurement.
     private struct Outcome {
         var seconds: Double
         var sent: Int
         var messages: Int
         var bytes: Int
         var latency: Histogram
-        /// Processor time of the server, in seconds.
+        /// The processor time of the server in seconds.
         var worked: Double
     }
 
@@ -35,13 +37,13 @@ final class RoomLoad: @unchecked Sendable {
     private var sent = 0
 
     /// - Parameters:
-    ///   - rate: messages a second of all members together; one member may publish 50.
-    ///   - bytes: of each message.
+    ///   - rate: the messages per second of all members together; one member may publish 50.
+    ///   - bytes: the size of each message.
     init(_ kind: Kind, rate: Double, bytes: Int) {
         self.kind = kind
         self.rate = rate
         room = "rooms/bench-\(kind)"
-        // {"at":1234567890123456,"x":"…"}
+        // The message is {"at":1234567890123456,"x":"…"}.
         padding = String(repeating: "x", count: max(0, bytes - 30))
     }
 
@@ -102,7 +104,7 @@ final class RoomLoad: @unchecked Sendable {
             self.isSending = true
             self.send(since: MonotonicClock.now, sent: 0)
         }
-        // Joins and beginnings of streams that are still on their way are no part of it.
+        // Exclude joins and beginnings of streams that are still in transit.
         try await Task.sleep(for: .seconds(2))
         let before = try process.processorTime()
         await reactor.perform {

@@ -4,14 +4,14 @@ import TrebuchetServices
 import TrebuchetWire
 import WebSockets
 
-/// One connection of a benchmark of the services: calls with their answers, and a count of what streams bring.
+/// One connection of a services benchmark: makes calls, and counts stream messages.
 ///
-/// `@unchecked Sendable`: its state is touched on the clients' one reactor alone.
+/// `@unchecked Sendable`: its state is used on the clients' one reactor only.
 final class ServicePeer: WebSocketHandler, @unchecked Sendable {
-    /// Bytes of all messages that streams brought, with the frames' heads (RFC 6455, section 5.2), and how many they were.
+    /// The bytes of all stream messages with their frame headers (RFC 6455, section 5.2), and their number.
     private(set) var streamBytes = 0
     private(set) var streamMessages = 0
-    /// Told of each message of a stream, on the reactor.
+    /// Receives each stream message, on the reactor.
     var didReceive: (UnsafeMutableRawBufferPointer) -> Void = { _ in }
     private var calls: [Int: CheckedContinuation<[UInt8], any Error>] = [:]
     private var lastCall = 0
@@ -30,7 +30,7 @@ final class ServicePeer: WebSocketHandler, @unchecked Sendable {
         return peer
     }
 
-    /// The result of a call; throws what the server answers instead.
+    /// Returns the result of a call; throws if the server responds with an error.
     func call(_ actor: String, _ target: String, _ arguments: [String]) async throws -> JSONValue {
         let answer: [UInt8] = try await withCheckedThrowingContinuation { continuation in
             reactor.execute {
@@ -43,12 +43,12 @@ final class ServicePeer: WebSocketHandler, @unchecked Sendable {
             }
         }
         guard case .object(let message) = try JSONValue(json: answer), case .object(let payload)? = message["payload"]
-        else { throw UsageError("the answer of \(target) makes no sense") }
+        else { throw UsageError("invalid response of \(target)") }
         if let error = payload["error"] { throw UsageError("\(target) of \(actor): \(error)") }
         return payload["result"] ?? .null
     }
 
-    /// Opens a query of a collection, and begins to observe its result.
+    /// Opens a query of a collection, and observes its result.
     func observe(_ collection: String, _ query: String) async throws {
         let ticket = try await call(collection, "open(_:)", [query])
         guard case .object(let members) = ticket, case .string(let view)? = members["view"] else {
@@ -57,17 +57,17 @@ final class ServicePeer: WebSocketHandler, @unchecked Sendable {
         await reactor.perform { self.send(view, "observeResult") }
     }
 
-    /// Calls, or begins to observe, and waits for nothing. On the reactor.
+    /// Sends a call or a stream request without waiting. On the reactor.
     func send(_ actor: String, _ target: String, _ arguments: [String] = [], _ number: Int = 0) {
         socket?.send(text: Invocation.text(actor, target, arguments, id: "\(number)"))
     }
 
-    /// On the reactor.
+    /// Schedules work on the reactor. Must be called there.
     func perform(after delay: Duration, _ body: @escaping () -> Void) {
         socket?.reactor.schedule(after: delay, body)
     }
 
-    /// On the reactor.
+    /// Resets the counters. On the reactor.
     func beginCounting() { (streamBytes, streamMessages) = (0, 0) }
     func close() {
         socket?.abort()
@@ -80,7 +80,7 @@ final class ServicePeer: WebSocketHandler, @unchecked Sendable {
             streamMessages += 1
             return didReceive(message)
         }
-        // Most answers have no one who waits for them: number 0.
+        // Most responses have no waiting caller: number 0.
         guard let number = UnsafeRawBufferPointer(message).number(after: #""callID":""#),
             let call = calls.removeValue(forKey: number)
         else { return }
@@ -88,7 +88,7 @@ final class ServicePeer: WebSocketHandler, @unchecked Sendable {
     }
 
     private static func isAnswer(_ message: UnsafeMutableRawBufferPointer) -> Bool {
-        // {"type":"response"
+        // The message begins with {"type":"response".
         message.count > 18 && message[9] == UInt8(ascii: "r") && message[10] == UInt8(ascii: "e")
     }
 

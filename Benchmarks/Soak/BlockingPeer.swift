@@ -1,12 +1,12 @@
 import Commands
 import Glibc
 
-/// A blocking TCP connection on which bytes are written by hand: what no proper client would send, or leave unsent.
+/// A blocking TCP connection on which bytes are written manually, for malformed and incomplete input.
 final class BlockingPeer {
     private let descriptor: Int32
     private var isClosed = false
 
-    /// Connects over IPv4. Nothing that it waits for takes more than 20 s.
+    /// Connects over IPv4. Each wait takes at most 20 s.
     init(host: String, port: Int) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw UsageError("socket: \(String(cString: strerror(errno)))") }
@@ -36,13 +36,13 @@ final class BlockingPeer {
             let count = bytes[sent...].withUnsafeBytes {
                 Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
-            // The server may have ended it: that is one of the endings.
+            // The server may have closed the connection, which is one of the endings.
             guard count > 0 else { return }
             sent += count
         }
     }
 
-    /// A frame of a client. Its masking key is 0, which leaves the payload as it is.
+    /// Sends a client frame. Its masking key is 0, which leaves the payload unchanged.
     func send(frame opcode: UInt8, _ payload: [UInt8] = [], firstBits: UInt8 = 0x80) {
         var head = [firstBits | opcode]
         switch payload.count {
@@ -55,7 +55,7 @@ final class BlockingPeer {
 
     func send(text: String) { send(frame: 1, Array(text.utf8)) }
 
-    /// Whether anything came before the end of the connection.
+    /// Returns whether bytes arrived before the end of the connection.
     @discardableResult
     func receive() -> Bool {
         var bytes = [UInt8](repeating: 0, count: 4096)
@@ -66,7 +66,7 @@ final class BlockingPeer {
 
     func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Closes with a reset, as when a machine goes.
+    /// Closes with a reset, as when a machine fails.
     func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))

@@ -19,7 +19,7 @@ enum SoakEnding: String, CaseIterable {
     private static let observe = Invocation.text("counter", "observeState", id: "o")
     private static let call = Invocation.text("counter", "increment()")
 
-    /// Lives through one connection to its end. Blocks.
+    /// Runs one connection until its end. Blocks.
     func run(host: String, port: Int) throws {
         let peer = try BlockingPeer(host: host, port: port)
         switch self {
@@ -112,7 +112,7 @@ enum SoakEnding: String, CaseIterable {
         }
     }
 
-    /// 2 MiB of zeros as DEFLATE makes them of it with its fixed codes: a zero, then repeats of 258 (RFC 1951 §3.2.6).
+    /// 2 MiB of zeros, compressed as DEFLATE does with fixed codes: one zero, then repeats of length 258 (RFC 1951 §3.2.6).
     private static let bomb: [UInt8] = {
         var bits: [UInt8] = []
         func put(_ value: Int, _ count: Int) {

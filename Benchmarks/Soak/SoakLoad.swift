@@ -4,17 +4,18 @@ import Platform
 import Synchronization
 import WebSockets
 
-/// Connections that end in every way a connection can end, and what they leave with the server: nothing, if all is well.
+/// Runs connections that end in every possible way, and measures the resources that the server retains afterwards: none, if it
+/// is correct.
 struct SoakLoad {
     let connections: Int
     let threads: Int
     var endings = SoakEnding.allCases
 
-    /// - Parameter process: of the server at `url`, on this machine.
+    /// - Parameter process: the process of the server at `url`, on this machine.
     func run(url: String, process: ServerProcess) async throws -> BenchReport {
         let remote = try WebSocketURL(url)
-        guard !remote.isSecure else { throw UsageError("soak speaks ws:// alone") }
-        // What the first ones cost once is not what they leave.
+        guard !remote.isSecure else { throw UsageError("soak supports only ws://") }
+        // Warm up, since the first connections have one-time costs.
         try await endAll(min(connections, 2_000), remote)
         let before = try await settled(process)
         let start = ContinuousClock.now
@@ -35,7 +36,7 @@ struct SoakLoad {
         return report
     }
 
-    /// Each thread takes every way in turn.
+    /// Each thread runs all endings in turn.
     private func endAll(_ count: Int, _ remote: WebSocketURL) async throws {
         let numbers = Numbers()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -54,18 +55,20 @@ struct SoakLoad {
         }
     }
 
+    /// Assigns consecutive numbers to connections.
     private final class Numbers: Sendable {
         private let taken = Atomic(0)
         func next() -> Int { taken.wrappingAdd(1, ordering: .relaxed).oldValue }
     }
 
+    /// The resources of a process.
     private struct Footprint {
         var descriptors: Int
         var threads: Int
         var bytes: Int
     }
 
-    /// The server once it has no more work: its descriptors stay the same for a second.
+    /// Returns the resources of the server once it is idle: its number of descriptors is stable for a second.
     private func settled(_ process: ServerProcess) async throws -> Footprint {
         var last = -1
         for _ in 0..<30 {

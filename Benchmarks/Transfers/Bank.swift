@@ -1,6 +1,6 @@
 public import Trebuchet
 
-/// What somebody has in the bank.
+/// An account of the bank.
 public struct BankAccount: Codable, Sendable, Identifiable, Equatable {
     public let id: Int
     public var balance: Int
@@ -11,36 +11,36 @@ public struct BankAccount: Codable, Sendable, Identifiable, Equatable {
     }
 }
 
-/// What the bank does not do.
+/// An error of the bank.
 public enum BankError: Error, Codable, Sendable, Equatable {
-    /// There is no account with this id.
+    /// No account has this id.
     case noSuchAccount(Int)
-    /// An amount is at least 1.
+    /// The amount is less than 1.
     case wrongAmount(Int)
-    /// A bank has 1 to ``Bank/largestCount`` accounts.
+    /// The number of accounts is not in 1 to ``Bank/largestCount``.
     case wrongCount(Int)
 }
 
-/// `bank`: accounts between which `trebuchet bench transfers` moves amounts, and that `serve --bench --data` keeps.
+/// `bank`: accounts between which `trebuchet bench transfers` transfers amounts; `serve --bench --data` persists them.
 ///
-/// Whatever is transferred, the total stays.
+/// Transfers do not change the total.
 @Trebuchet
 public distributed actor Bank {
-    /// What each account has at first.
+    /// The initial balance of each account.
     public static let startingBalance = 1_000_000
 
-    /// So many accounts fit into what a server keeps of one state.
+    /// The maximum number of accounts whose state a server can persist.
     public static let largestCount = 1_000_000
 
     @StreamedState(persisted: true) public var accounts: KeyedCollection<BankAccount> = []
 
-    /// Opens a bank with so many accounts, 0, 1, 2 and so on, in the place of what was there.
+    /// Replaces all accounts by the given number of new ones, with ids from 0.
     public distributed func open(_ count: Int) throws(BankError) {
         guard 1...Self.largestCount ~= count else { throw .wrongCount(count) }
         accounts = KeyedCollection((0..<count).map { BankAccount(id: $0, balance: Self.startingBalance) })
     }
 
-    /// Moves an amount from one account to another; false, and nothing has changed, when it is not there.
+    /// Transfers an amount from one account to another. Returns false, without a change, if the balance is too low.
     public distributed func transfer(from: Int, to: Int, amount: Int) throws(BankError) -> Bool {
         guard amount > 0 else { throw .wrongAmount(amount) }
         guard let payer = accounts[id: from] else { throw .noSuchAccount(from) }
@@ -51,6 +51,6 @@ public distributed actor Bank {
         return true
     }
 
-    /// What all accounts have together.
+    /// Returns the sum of all balances.
     public distributed func total() -> Int { accounts.reduce(0) { $0 + $1.balance } }
 }

@@ -3,32 +3,32 @@ import Foundation
 
 extension BenchCommand {
     static let transfers = measure(
-        "transfers", "amounts moved between accounts of an actor that is kept, beside the disk and SQLite alone",
+        "transfers", "transfers between accounts of a persisted actor, compared with disk and SQLite",
         [
-            OptionSpec("--accounts", "N", "accounts (100000); 100 are measured beside them"), connections,
-            OptionSpec("--in-flight", "N", "transfers in flight on each (40)"),
-            OptionSpec("--seconds", "S", "how long each figure is measured (5)"),
+            OptionSpec("--accounts", "N", "accounts (100000); also measured with 100"), connections,
+            OptionSpec("--in-flight", "N", "transfers in flight per connection (40)"),
+            OptionSpec("--seconds", "S", "duration of each measurement (5)"),
             OptionSpec(
                 "--data", "FOLDER",
-                "where the files go, and come away again (that of temporary files); it chooses the disk: one in memory, as "
-                    + "tmpfs, measures nothing"),
-            OptionSpec("--persisted", nil, "only what waits for the disk"),
-            OptionSpec("--in-memory", nil, "only what does not"),
+                "folder of the files (that of temporary files); it selects the disk: one in memory, such as "
+                    + "tmpfs, gives no valid result"),
+            OptionSpec("--persisted", nil, "only transfers that wait for the disk"),
+            OptionSpec("--in-memory", nil, "only transfers in memory"),
         ],
         discussion: """
-            Each figure is of bank.transfer(from:to:amount:) between two accounts by chance, at a server with one reactor in a
-            process of its own: persisted with 'serve --data' (each transaction on the disk before its transfers are answered),
-            memory without; single is persisted, one transfer at a time. server_cpu_us and bytes_written are what a transfer costs
-            the server's process, of its processor time and its disk. The total is checked after each, and after the server with
-            data was killed and started again (ready_after_kill_ms later); a wrong one is an error.
+            Measures bank.transfer(from:to:amount:) between two random accounts, at a server with one reactor in a
+            separate process: persisted with 'serve --data' (each transaction is on disk before its transfers are answered),
+            memory without; single is persisted, one transfer at a time. server_cpu_us and bytes_written are processor time and
+            disk writes of the server process per transfer. The total is checked after each run, and after the server with
+            data was killed and restarted (ready_after_kill_ms later); a wrong total is an error.
 
-            fdatasync_per_second is the disk's own limit: one block written and synced at a time.
+            fdatasync_per_second is the limit of the disk: one block written and synced at a time.
             sqlite_transfers_per_second is SQLite in this process, without network or calls: WAL, synchronous=FULL, two reads and
             two writes a transfer, 1,000 transfers in a transaction.
             """
     ) { arguments in
         guard !(arguments.has("--persisted") && arguments.has("--in-memory")) else {
-            throw UsageError("--persisted and --in-memory leave nothing: without both, both are measured")
+            throw UsageError("--persisted and --in-memory cannot be combined; without either, both are measured")
         }
         let load = TransferLoad(
             accounts: try arguments.int("--accounts", in: 1...Bank.largestCount) ?? 100_000,

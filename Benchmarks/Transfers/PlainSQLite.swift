@@ -2,17 +2,17 @@ import CSQLite
 import Commands
 import Platform
 
-/// The same transfers by SQLite's own functions, without a server, a network or a call for each: what a database in the same process
-/// does with a table of such rows.
+/// Executes the same transfers with SQLite's functions, without a server, a network or a call for each: the baseline of a
+/// database in the same process.
 struct PlainSQLite {
-    /// In one transaction.
+    /// The number of transfers in one transaction.
     static let transfersPerTransaction = 1_000
 
     let path: String
     let accounts: Int
     let seconds: Double
 
-    /// Transfers a second. Throws when the total is wrong in the end.
+    /// Returns the transfers per second. Throws if the final total is wrong.
     func run() async throws -> Double {
         try await onThread { try measure() }
     }
@@ -40,7 +40,7 @@ struct PlainSQLite {
                 let to = Int64.random(in: 0..<Int64(accounts), using: &random)
                 let (payer, payee) = (try read.run(from), try read.run(to))
                 guard payer >= 1 else { continue }
-                // Of an account that pays itself, both are the same row.
+                // If an account pays itself, both are the same row.
                 guard from != to else { continue }
                 _ = try write.run(payer - 1, from)
                 _ = try write.run(payee + 1, to)
@@ -51,11 +51,12 @@ struct PlainSQLite {
         let rate = Double(count) / MonotonicClock.seconds(since: start)
         let total = try database.prepare("SELECT sum(balance) FROM accounts").run()
         guard total == Int64(accounts * Bank.startingBalance) else {
-            throw UsageError("SQLite alone: the total is \(total), not \(accounts * Bank.startingBalance)")
+            throw UsageError("SQLite: the total is \(total), not \(accounts * Bank.startingBalance)")
         }
         return rate
     }
 
+    /// A database connection.
     private final class Database {
         private let handle: OpaquePointer
 
@@ -70,7 +71,7 @@ struct PlainSQLite {
             handle = opened
         }
 
-        /// Closed when the last of its statements is gone.
+        /// SQLite closes it when the last of its statements is finalized.
         deinit { sqlite3_close_v2(handle) }
 
         func execute(_ sql: String) throws {
@@ -88,6 +89,7 @@ struct PlainSQLite {
         var error: UsageError { UsageError("SQLite alone: \(String(cString: sqlite3_errmsg(handle)))") }
     }
 
+    /// A prepared statement.
     private final class Statement {
         private let handle: OpaquePointer
         private let database: Database
@@ -99,7 +101,7 @@ struct PlainSQLite {
 
         deinit { sqlite3_finalize(handle) }
 
-        /// Runs it to its first row, or its end: that row's number, or 0.
+        /// Runs the statement to its first row or its end. Returns the number of that row, or 0.
         func run(_ numbers: Int64...) throws -> Int64 {
             for (index, number) in numbers.enumerated() { sqlite3_bind_int64(handle, Int32(index + 1), number) }
             let result = sqlite3_step(handle)

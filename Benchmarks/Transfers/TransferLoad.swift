@@ -5,19 +5,19 @@ import Platform
 import Synchronization
 import Trebuchet
 
-/// Transfers between accounts by chance, over many connections with many calls in flight on each; beside the disk, SQLite alone and
-/// the same load without persistence.
+/// Measures transfers between random accounts, over many connections with many calls in flight. The baselines are the disk,
+/// SQLite alone, and the same load without persistence.
 struct TransferLoad {
-    /// What every number of accounts is set beside.
+    /// The number of accounts with which each other number is compared.
     static let fewAccounts = 100
-    /// What one transfer at a time among all accounts is set beside.
+    /// The number of accounts with which sequential transfers among all accounts are compared.
     static let fewestAccounts = 10
 
     let accounts: Int
     let connections: Int
     let inFlight: Int
     let seconds: Double
-    /// Where the data goes, and comes away again.
+    /// The folder of the data, which is removed afterwards.
     let folder: String
     let measuresPersisted: Bool
     let measuresMemory: Bool
@@ -69,7 +69,7 @@ struct TransferLoad {
         for count in [Self.fewestAccounts, accounts] {
             try await measure("single", server, count, isAlone: true, into: &report)
         }
-        // Nor does it lose anything when it is killed.
+        // A kill must not lose data either.
         server.stop()
         let start = MonotonicClock.now
         let again = try MeasuredServer(["--bench", "--data", file])
@@ -95,7 +95,7 @@ struct TransferLoad {
         let cost = Double(try process.processorTime() - time) / 1_000 / transfers
         let bytes = Double(try process.writtenBytes() - written) / transfers
         guard script.failed == 0, figures["errors"] == 0 else {
-            throw UsageError("\(kind), \(count) accounts: calls were answered with errors, or connections ended")
+            throw UsageError("\(kind), \(count) accounts: calls failed, or connections ended")
         }
         try await Self.checkTotal("\(kind), \(count) accounts", at: server.url, accounts: count)
         report.add("\(kind)_transfers_per_second_\(count)", figures["messages_per_second"] ?? 0)
@@ -103,11 +103,11 @@ struct TransferLoad {
         report.add("\(kind)_p99_us_\(count)", figures["p99_us"] ?? 0)
         report.add("\(kind)_server_cpu_us_\(count)", cost)
         if kind != "memory" { report.add("\(kind)_bytes_written_\(count)", bytes) }
-        // None, while accounts have so much more than is moved.
+        // None is expected, while balances are much larger than the amounts.
         if script.refused > 0 { report.add("\(kind)_refused_\(count)", script.refused) }
     }
 
-    /// What can be held beside another machine's figures, each of figures of this run.
+    /// Adds ratios of the results of this run, which can be compared between machines.
     private func addRatios(to report: inout BenchReport) {
         func rate(_ kind: String, _ count: Int) -> Double? { report["\(kind)_transfers_per_second_\(count)"] }
         var ratios: [(String, Double)] = []

@@ -1,31 +1,31 @@
 import Glibc
 import Platform
 
-/// Calls of `bank.transfer(from:to:amount:)` between accounts by chance, 1 at a time, and what came of them.
+/// Calls of `bank.transfer(from:to:amount:)` with amount 1 between random accounts, and their results.
 ///
-/// `@unchecked Sendable`: handed to a load before it runs, touched by that on its reactor alone, and read when it has ended.
+/// `@unchecked Sendable`: passed to a load before it runs, used on the load's reactor only, and read after its end.
 final class TransferScript: RequestScript, @unchecked Sendable {
     private let accounts: Int
     private var random: RandomSource
-    /// What each message begins with, which stays.
+    /// The constant beginning of each slot's message.
     private let heads: [[UInt8]]
     private static let tail = Array(",1]}}".utf8)
-    /// Answered with false: the amount was not there.
+    /// The number of calls answered with false: the balance was too low.
     private(set) var refused = 0
-    /// Answered with an error.
+    /// The number of calls answered with an error.
     private(set) var failed = 0
 
     init(accounts: Int, inFlight: Int, seed: UInt64) {
         self.accounts = accounts
         random = RandomSource(seed: seed)
         heads = (0..<inFlight).map { slot in
-            // Calls that are not answered yet have names of their own.
+            // In-flight calls need different callIDs.
             let whole = Invocation.text("bank", "transfer(from:to:amount:)", ["?"], id: "c\(slot)")
             return Array(whole.prefix { $0 != "?" }.utf8)
         }
     }
 
-    /// The messages before their first use, one for each that is in flight.
+    /// The initial messages, one for each in-flight slot.
     var messages: [[UInt8]] { heads }
 
     func write(_ message: inout [UInt8], slot: Int) {
@@ -37,7 +37,7 @@ final class TransferScript: RequestScript, @unchecked Sendable {
     }
 
     func read(_ answer: UnsafeRawBufferPointer) {
-        // The result stands at the end.
+        // The result is at the end.
         if Self.ends(answer, ":true}}") { return }
         if Self.ends(answer, ":false}}") { refused += 1 } else { failed += 1 }
     }

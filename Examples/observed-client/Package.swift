@@ -5,7 +5,7 @@ let package = Package(
     name: "observed-client",
     dependencies: [
         .package(name: "Trebuchet", path: "../.."),
-        // The list that it shows is that of the example beside it.
+        // The list is the one of the example `todos`.
         .package(path: "../todos"),
     ],
     targets: [

@@ -4,17 +4,17 @@
     public import Glibc
 #endif
 
-/// A growable run of bytes that is written at its end and read from its start.
+/// A growable byte buffer that is written at its end and read from its start.
 ///
-/// It owns its memory and is not copyable: it is passed `inout` from floor to floor, so that a reply is written once,
-/// straight into the buffer that goes to the socket. No reference counting and no exclusivity check lies on that way.
+/// The buffer owns its memory and is not copyable. It is passed `inout` from layer to layer, so that a response is written once,
+/// directly into the buffer that goes to the socket. The path has no reference counting and no exclusivity checks.
 public struct ByteBuffer: ~Copyable {
-    /// Start of the memory; nil until the first byte is written.
+    /// The start of the memory, or nil until the first byte is written.
     @usableFromInline internal var base: UnsafeMutablePointer<UInt8>?
     @usableFromInline internal var allocated: Int
     @usableFromInline internal var end: Int
 
-    /// An empty buffer; memory is taken at the first write unless `capacity` is given, in bytes.
+    /// Creates an empty buffer. Memory is allocated at the first write, or immediately for a `capacity` in bytes.
     @inlinable
     public init(capacity: Int = 0) {
         base = nil
@@ -25,7 +25,8 @@ public struct ByteBuffer: ~Copyable {
 
     deinit { free(base) }
 
-    /// Number of bytes written.
+    /// The number of bytes written.
+    /// The number of bytes that fit in the allocated memory.
     @inlinable public var count: Int { end }
     @inlinable public var isEmpty: Bool { end == 0 }
     @inlinable public var capacity: Int { allocated }
@@ -38,14 +39,15 @@ public struct ByteBuffer: ~Copyable {
     @inlinable
     public var mutableBytes: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: base, count: end) }
 
-    /// Forgets the bytes from `count` on.
+    /// Discards the bytes from offset `count` on.
     @inlinable
     public mutating func truncate(to count: Int) { end = Swift.min(end, count) }
 
+    /// Discards all bytes and keeps the memory.
     @inlinable
     public mutating func removeAll() { end = 0 }
 
-    /// Forgets all bytes and gives the memory back when it is more than `limit` bytes.
+    /// Discards all bytes, and frees the memory if it is larger than `limit` bytes.
     @inlinable
     public mutating func reset(keepingAtMost limit: Int) {
         end = 0
@@ -55,7 +57,9 @@ public struct ByteBuffer: ~Copyable {
         allocated = 0
     }
 
-    /// Forgets the first `count` bytes and moves the rest to the start.
+    /// Discards the first `count` bytes and moves the rest to the start.
+    ///
+    /// Traps if the buffer has fewer bytes.
     public mutating func removeFirst(_ count: Int) {
         guard count > 0, let base else { return }
         precondition(count <= end, "removeFirst past the end")
@@ -63,12 +67,13 @@ public struct ByteBuffer: ~Copyable {
         end -= count
     }
 
-    /// Makes room for `count` more bytes.
+    /// Reserves memory for `count` more bytes.
     @inlinable
     public mutating func reserve(_ count: Int) {
         if allocated - end < count { grow(to: end + count) }
     }
 
+    /// Appends one byte.
     @inlinable
     public mutating func append(_ byte: UInt8) {
         if end == allocated { grow(to: end + 1) }
@@ -76,6 +81,7 @@ public struct ByteBuffer: ~Copyable {
         end += 1
     }
 
+    /// Appends a copy of `source`.
     @inlinable
     public mutating func append(_ source: UnsafeRawBufferPointer) {
         let count = source.count
@@ -85,25 +91,26 @@ public struct ByteBuffer: ~Copyable {
         end += count
     }
 
-    /// Appends text known at compile time, as `"\"payload\":"`.
+    /// Appends text that is known at compile time, such as `"\"payload\":"`.
     @inlinable
     public mutating func append(_ text: StaticString) {
         append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Appends the UTF-8 of `text` as it is.
+    /// Appends the UTF-8 bytes of `text` unescaped.
     @inlinable
     public mutating func append(utf8 text: String) {
         var text = text
         text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
     }
 
+    /// Appends a copy of `source`.
     @inlinable
     public mutating func append(_ source: [UInt8]) {
         source.withUnsafeBytes { append($0) }
     }
 
-    /// Appends `count` bytes that the caller fills in.
+    /// Appends `count` bytes that `fill` initializes.
     @inlinable
     public mutating func append(count: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Void) {
         guard count > 0 else { return }
@@ -112,7 +119,7 @@ public struct ByteBuffer: ~Copyable {
         end += count
     }
 
-    /// Opens a gap of `count` bytes at `offset`; what was there moves up. The gap's bytes are not defined.
+    /// Opens a gap of `count` bytes at `offset` and moves the bytes behind it up. The content of the gap is undefined.
     @inlinable
     public mutating func insertGap(at offset: Int, count: Int) {
         guard count > 0 else { return }
@@ -148,7 +155,7 @@ public struct ByteBuffer: ~Copyable {
         append(decimal: value.magnitude)
     }
 
-    /// The memory doubles as it grows, so that n appends cost O(n).
+    /// Allocates at least `needed` bytes. The memory doubles as it grows, so that n appends cost O(n).
     @usableFromInline
     internal mutating func grow(to needed: Int) {
         let size = Swift.max(needed, Swift.max(64, allocated * 2))

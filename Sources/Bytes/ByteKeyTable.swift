@@ -4,34 +4,37 @@
     public import Glibc
 #endif
 
-/// A hash table from short byte strings to values, looked up by bytes in place.
+/// A hash table with byte strings as keys, looked up by bytes in place.
 ///
-/// Names of actors and methods arrive as a few bytes in the middle of a message; a `Dictionary` would need a `String`
-/// for each look-up. Peers choose names too, of actors that are made on demand, so the hash has random keys. Inlinable
-/// throughout: a call looks up twice, and unspecialised generic code would cost more than all the rest of it.
+/// Actor and method names arrive as a few bytes inside a message. A `Dictionary` would need a `String` for each lookup. Peers can
+/// choose names (of virtual actors), so the hash has random keys. Everything is inlinable: a call does two lookups, and
+/// unspecialized generic code would dominate their cost.
 public struct ByteKeyTable<Value>: ~Copyable {
+    /// A slot of the table.
     @usableFromInline
     struct Slot {
         @usableFromInline var hash: UInt64
-        /// A copy of the key, owned by the slot. Nil in an empty slot and in one whose key was removed.
+        /// A copy of the key, owned by the slot. Nil in an empty slot and in a slot whose key was removed.
         @usableFromInline var key: UnsafeMutableRawPointer?
         @usableFromInline var count: Int32
-        /// Whether a search goes on behind this slot: it holds a key, or held one.
+        /// True if a probe continues behind this slot, because it holds or held a key.
         @usableFromInline var wasUsed: Bool
         @usableFromInline var value: Value?
 
         static var empty: Slot { Slot(hash: 0, key: nil, count: 0, wasUsed: false, value: nil) }
     }
 
-    /// Open addressing with linear probing; the count of slots is a power of two, at most half of them used. Behind a
-    /// pointer, so that a look-up counts no references. Owned.
+    /// The slots: open addressing with linear probing. Their number is a power of two, and at most half of them are used. They
+    /// are behind an owned pointer, so that a lookup does no reference counting.
     @usableFromInline var slots: UnsafeMutableBufferPointer<Slot>
-    /// The random keys of its hash: those of the process, here so that reading them costs nothing.
+    /// The random hash keys of the process, copied here so that reading them is cheap.
     @usableFromInline let seed: UInt64
     @usableFromInline let multiplier: UInt64
     private var usedSlots = 0
+    /// The number of keys.
     public private(set) var count = 0
 
+    /// Creates an empty table.
     public init() {
         slots = UnsafeMutableBufferPointer(start: nil, count: 0)
         seed = ByteKeySeed.seed
@@ -44,13 +47,14 @@ public struct ByteKeyTable<Value>: ~Copyable {
         slots.deallocate()
     }
 
-    /// The value for `key`, or nil.
+    /// The value of `key`, or nil.
     @inlinable
     public subscript(key: UnsafeRawBufferPointer) -> Value? {
         let place = self.place(of: key, hash(key))
         return place < 0 ? nil : slots[place].value
     }
 
+    /// The value of the UTF-8 bytes of `key`. Setting nil removes the key.
     @inlinable
     public subscript(key: String) -> Value? {
         get {
@@ -63,7 +67,7 @@ public struct ByteKeyTable<Value>: ~Copyable {
         }
     }
 
-    /// Where the key is; -1 when it is not there.
+    /// Returns the slot index of the key, or -1.
     @inlinable
     @inline(__always)
     func place(of key: UnsafeRawBufferPointer, _ hash: UInt64) -> Int {
@@ -100,7 +104,7 @@ public struct ByteKeyTable<Value>: ~Copyable {
         }
     }
 
-    /// Moves all to a table with room for as many again, without the slots whose keys are gone.
+    /// Moves all entries to a table with free slots for as many again, and drops the slots of removed keys.
     private mutating func rebuild() {
         let old = slots
         var size = 8
@@ -121,8 +125,8 @@ public struct ByteKeyTable<Value>: ~Copyable {
         usedSlots += 1
     }
 
-    /// Words of eight bytes, each multiplied with a random key to 128 bits that are folded into 64 (as in wyhash): fast, and
-    /// who does not know the keys finds no names that meet.
+    /// Hashes words of eight bytes: each is multiplied with a random key to 128 bits, which are folded into 64 (as in wyhash).
+    /// This is fast, and a peer without the keys cannot construct collisions.
     @inlinable
     @inline(__always)
     func hash(_ key: UnsafeRawBufferPointer) -> UInt64 {
@@ -150,7 +154,7 @@ public struct ByteKeyTable<Value>: ~Copyable {
             first = key.loadUnaligned(fromByteOffset: count &- 16, as: UInt64.self)
             last = key.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
         }
-        // The count too: the words of a short key overlap.
+        // The count is hashed too, because the words of a short key overlap.
         let folded = Self.fold(first ^ multiplier, last ^ state)
         return Self.fold(folded ^ seed, UInt64(truncatingIfNeeded: count) ^ multiplier)
     }
@@ -163,7 +167,7 @@ public struct ByteKeyTable<Value>: ~Copyable {
     }
 }
 
-/// The random keys of all tables of the process.
+/// The random hash keys of all tables of the process.
 enum ByteKeySeed {
     static let seed = UInt64.random(in: 0 ... .max)
     static let multiplier = UInt64.random(in: 0 ... .max)

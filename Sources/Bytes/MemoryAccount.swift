@@ -1,11 +1,14 @@
 internal import Synchronization
 
-/// What is held for one connection: counted there, and with all with whom it shares memory: the host it comes from, its
-/// principal, the server. What was not given back is when the account goes.
+/// The buffered memory of one connection.
+///
+/// Bytes are counted for the connection and for the scopes that it shares: its host, its principal and the server. Bytes that are
+/// still counted when the account is freed are released.
 package final class MemoryAccount: Sendable {
-    /// Connections that hold no more than this are not ended for what others hold.
+    /// The number of bytes up to which a connection is not closed for the buffered memory of others.
     package static let small = 64 << 10
 
+    /// The counters of the account.
     private struct State {
         var held = 0
         var principal: MemoryBudget?
@@ -18,9 +21,9 @@ package final class MemoryAccount: Sendable {
     private let onEnd: (@Sendable () -> Void)?
 
     /// - Parameters:
-    ///   - limit: bytes that this connection may hold.
-    ///   - address: what all connections of its host hold.
-    ///   - onEnd: called when the account has gone.
+    ///   - limit: the maximum number of bytes for this connection.
+    ///   - address: the budget shared by all connections of its host.
+    ///   - onEnd: called when the account is freed.
     package init(
         limit: Int, address: MemoryBudget? = nil, server: MemoryBudget, onEnd: (@Sendable () -> Void)? = nil
     ) {
@@ -38,7 +41,7 @@ package final class MemoryAccount: Sendable {
 
     package var heldBytes: Int { state.withLock { $0.held } }
 
-    /// From now on what is held counts for that principal too.
+    /// Counts the held bytes for `principal` as well from now on.
     package func join(_ principal: MemoryBudget) {
         state.withLock { state in
             state.principal?.release(state.held)
@@ -47,7 +50,9 @@ package final class MemoryAccount: Sendable {
         }
     }
 
-    /// Counts bytes for new work. Throws, and counts nothing, when there is no room for them.
+    /// Reserves bytes for new work.
+    ///
+    /// - Throws: `MemoryExcess` if a limit would be exceeded; then it counts nothing.
     package func take(_ bytes: Int) throws(MemoryExcess) {
         let excess: MemoryExcess? = state.withLock { state in
             guard state.held + bytes <= limit else { return MemoryExcess(.connection, limit) }
@@ -63,8 +68,10 @@ package final class MemoryAccount: Sendable {
         if let excess { throw excess }
     }
 
-    /// Counts a change of what is held already. When it grew and is too much, for itself or together with others, the
-    /// connection is to be ended. Who holds little is spared as long as the server is not an eighth over its limit.
+    /// Counts a change of the bytes that are already held.
+    ///
+    /// - Returns: a `MemoryExcess` if the growth exceeds a limit, alone or with others: the caller must close the connection. A
+    ///   connection with few bytes is exempt while the server is less than an eighth over its limit.
     package func hold(_ change: Int) -> MemoryExcess? {
         state.withLock { state in
             state.held += change
@@ -93,9 +100,9 @@ package final class MemoryAccount: Sendable {
     }
 }
 
-/// More would be held for a peer than there is room for.
+/// An error: a limit on buffered memory is exceeded.
 package struct MemoryExcess: Error, Equatable, Sendable {
-    /// Whose limit it is.
+    /// The scope of the exceeded limit.
     package enum Holder: Sendable { case connection, address, principal, server }
 
     package let holder: Holder
@@ -106,13 +113,13 @@ package struct MemoryExcess: Error, Equatable, Sendable {
         self.limit = limit
     }
 
-    /// What happened and which setting says so; fits into a close frame.
+    /// The description of the exceeded limit with the name of its setting. It fits into a close frame.
     package var reason: String {
         switch holder {
-        case .connection: "more than \(limit) bytes are held for this connection (heldBytesPerConnection)"
-        case .address: "more than \(limit) bytes are held for connections from your address (heldBytesPerAddress)"
-        case .principal: "more than \(limit) bytes are held for your connections (heldBytesPerPrincipal)"
-        case .server: "the server holds as much as it may, \(limit) bytes (heldBytes); try again later"
+        case .connection: "quota exceeded: \(limit) bytes of buffered memory per connection (heldBytesPerConnection)"
+        case .address: "quota exceeded: \(limit) bytes of buffered memory per address (heldBytesPerAddress)"
+        case .principal: "quota exceeded: \(limit) bytes of buffered memory per principal (heldBytesPerPrincipal)"
+        case .server: "the server's limit of \(limit) bytes of buffered memory is reached (heldBytes); retry later"
         }
     }
 }

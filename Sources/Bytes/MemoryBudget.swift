@@ -1,9 +1,10 @@
 internal import Synchronization
 
-/// The bytes that a server holds for its peers, all together: input that is not whole, output that is not taken, calls that
-/// wait, answers and versions that are kept. At its limit new work is refused; what is there goes on.
+/// The bytes that a server holds for all its peers: partial input, unsent output, waiting calls, recorded responses and stored
+/// versions.
 ///
-/// Small and short-lived memory is not counted: each part says in its own limits how much that may be.
+/// At the limit new work is refused and existing work continues. Small, short-lived memory is not counted; each component states
+/// its bound in its own limits.
 package final class MemoryBudget: Sendable {
     package let limit: Int
     private let used = Atomic<Int>(0)
@@ -12,17 +13,19 @@ package final class MemoryBudget: Sendable {
 
     package var usedBytes: Int { used.load(ordering: .relaxed) }
 
-    /// Whether new work is to be refused.
+    /// Whether new work must be refused.
     package var isExhausted: Bool { usedBytes >= limit }
 
-    /// Counts bytes for new work; false, and nothing is counted, when there is no room for them.
+    /// Reserves bytes for new work.
+    ///
+    /// - Returns: false, with nothing counted, if the limit would be exceeded.
     package func take(_ bytes: Int) -> Bool {
         if used.add(bytes, ordering: .relaxed).newValue <= limit { return true }
         release(bytes)
         return false
     }
 
-    /// Counts bytes that are held already, whether there is room or not.
+    /// Counts bytes that are already held, regardless of the limit.
     package func hold(_ bytes: Int) { used.add(bytes, ordering: .relaxed) }
 
     package func release(_ bytes: Int) { used.subtract(bytes, ordering: .relaxed) }

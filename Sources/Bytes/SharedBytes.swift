@@ -6,21 +6,22 @@ internal import Synchronization
     internal import Glibc
 #endif
 
-/// Bytes that never change and that many connections send at once: an encoded state goes to a thousand subscribers
-/// from one place in memory.
+/// Immutable bytes that many connections send at once: one encoded state in memory for a thousand subscribers.
 public final class SharedBytes: Sendable {
-    /// The memory; written in `init` alone and freed in `deinit`, so readers on any thread see the same bytes.
+    /// The memory. It is written only in `init` and freed in `deinit`, so readers on any thread see the same bytes.
     private nonisolated(unsafe) let base: UnsafeMutableRawPointer?
+    /// The number of bytes.
     public let count: Int
-    /// Where they are counted as long as they are there; nil where they are too few.
+    /// The budget that counts the bytes during their lifetime, or nil if they are too few.
     private let budget: MemoryBudget?
 
-    /// Fewer bytes are not counted in a budget: a server has not many of so few.
+    /// The size below which bytes are not counted in a budget, because a server holds only a few of that size.
     package static let leastCounted = 8 << 10
 
+    /// Copies `source`; the bytes are not counted in a budget.
     public convenience init(_ source: UnsafeRawBufferPointer) { self.init(source, countedIn: nil) }
 
-    /// Bytes that are counted once in a budget, however many hold them, until the last one lets go.
+    /// Copies `source`. A budget counts the bytes once, for any number of references, until the last one is released.
     package init(_ source: UnsafeRawBufferPointer, countedIn budget: MemoryBudget?) {
         count = source.count
         self.budget = source.count < Self.leastCounted ? nil : budget
@@ -40,10 +41,10 @@ public final class SharedBytes: Sendable {
         budget.release(count + forms.withLock { $0.values.reduce(0) { $0 + $1.count } })
     }
 
-    /// What was made of the bytes, a compressed form for instance, by a number that says what it is.
+    /// Derived forms of the bytes, such as a compressed form, by their identifying number.
     private let forms = Mutex<[Int: SharedBytes]>([:])
 
-    /// The form of that number, made by the first who asks; others who ask meanwhile wait for it.
+    /// Returns the derived form with the number `form`. The first caller creates it; concurrent callers wait for it.
     public func derived(_ form: Int, _ make: (UnsafeRawBufferPointer) -> SharedBytes) -> SharedBytes {
         forms.withLock { forms in
             if let made = forms[form] { return made }
@@ -54,20 +55,20 @@ public final class SharedBytes: Sendable {
         }
     }
 
-    /// The bytes; valid while the object is held.
+    /// The bytes, valid while the object is retained.
     public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 }
 
 extension StringProtocol {
-    /// Its beginning, of at most so many bytes of UTF-8: whole scalars, none of which is changed.
+    /// Returns the longest prefix of at most `count` UTF-8 bytes that consists of whole, unchanged scalars.
     ///
-    /// For each text of somebody else's that is kept, shown or sent back. `prefix(_:)` is no limit for these: it counts characters, and one
-    /// character may have any number of scalars.
+    /// Use it for every foreign text that is stored, shown or sent back. `prefix(_:)` is no bound for these: it counts
+    /// characters, and a character can have any number of scalars.
     package func prefix(bytes count: Int) -> String {
         let bytes = Array(utf8.prefix(count + 1))
         guard bytes.count > count else { return String(self) }
         var end = count
-        // Back to where a scalar begins.
+        // Moves back to the start of a scalar.
         while end > 0, bytes[end] & 0xC0 == 0x80 { end -= 1 }
         return String(decoding: bytes[..<end], as: UTF8.self)
     }

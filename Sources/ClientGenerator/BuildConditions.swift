@@ -1,18 +1,18 @@
 internal import SwiftSyntax
 
-/// Which branches of `#if` count: those of a server, which runs on Linux.
+/// Selects the active branches of `#if`: those of a server on Linux.
 struct BuildConditions {
-    /// What `-D` would define; a flag that is not in it is false, as in a release build.
+    /// The flags that `-D` defines. Other flags are false, as in a release build.
     var defines: Set<String> = []
 
-    /// Modules that a server on Linux does not have.
+    /// Modules that are not available on a Linux server.
     private static let absentModules: Set<String> = [
         "AppKit", "Combine", "CoreData", "CoreGraphics", "CoreLocation", "Cocoa", "CryptoKit", "Darwin", "Musl",
         "ObjectiveC",
         "OSLog", "SwiftData", "SwiftUI", "UIKit", "WatchKit", "WinSDK", "os",
     ]
 
-    /// The declarations of a block of members that count, those inside of `#if` included.
+    /// Returns the active declarations of a block of members, including those inside `#if`.
     func members(_ members: MemberBlockItemListSyntax) -> [DeclSyntax] {
         members.flatMap { member -> [DeclSyntax] in
             guard let branches = member.decl.as(IfConfigDeclSyntax.self) else { return [member.decl] }
@@ -21,7 +21,7 @@ struct BuildConditions {
         }
     }
 
-    /// The same at the top level of a file.
+    /// Returns the active declarations at the top level of a file.
     func declarations(_ items: CodeBlockItemListSyntax) -> [DeclSyntax] {
         items.flatMap { item -> [DeclSyntax] in
             guard case .decl(let declaration) = item.item else { return [] }
@@ -31,7 +31,7 @@ struct BuildConditions {
         }
     }
 
-    /// The attributes that count.
+    /// Returns the active attributes.
     func attributes(_ list: AttributeListSyntax) -> [AttributeSyntax] {
         list.flatMap { element -> [AttributeSyntax] in
             switch element {
@@ -60,7 +60,7 @@ struct BuildConditions {
         }
     }
 
-    /// `a || b && c`: alternatives of what must hold together.
+    /// Evaluates `a || b && c` as alternatives of conjunctions.
     private func holds(_ terms: ArraySlice<ExprSyntax>) -> Bool {
         func isOperator(_ term: ExprSyntax, _ text: String) -> Bool {
             term.as(BinaryOperatorExprSyntax.self)?.operator.text == text
@@ -77,7 +77,7 @@ struct BuildConditions {
         case "os": return argument == "Linux"
         case "canImport": return !Self.absentModules.contains(String(argument.prefix { $0 != "." }))
         case "swift", "compiler":
-            // What is asked for is nearly always an older one than is there.
+            // The condition nearly always requires an older version than the present one.
             return argument.hasPrefix(">")
         case "arch": return argument == "x86_64"
         default: return false

@@ -1,27 +1,30 @@
-/// What a client is made of: actors, and the types that they reach.
+/// The content of a client: actors, and the types that they use.
 package struct ClientModel: Sendable {
+    /// A member of an object.
     package struct Member: Sendable {
-        /// As it stands in the JSON.
+        /// The name in JSON.
         package let name: String
         package var type: WireType
-        /// Whether it is left out when it is nil.
+        /// True if the member is omitted when it is nil.
         package var isOptional = false
         package var documentation: [String] = []
     }
 
+    /// A case of an enum with payloads.
     package struct Case: Sendable {
         package let name: String
         package var members: [Member] = []
         package var documentation: [String] = []
     }
 
-    /// A raw value, as it stands in the JSON.
+    /// A raw value in JSON.
     package enum RawValue: Hashable, Sendable {
         case string(String)
         /// The text of a number.
         case number(String)
     }
 
+    /// The coded form of a type.
     package enum Form: Sendable {
         /// An object.
         case structure([Member])
@@ -29,44 +32,48 @@ package struct ClientModel: Sendable {
         case rawValues([(name: String, value: RawValue)])
         /// An object with one member, the case.
         case union([Case])
-        /// A `RawRepresentable` struct: its raw value.
+        /// A `RawRepresentable` struct, represented by its raw value.
         case id(WireType)
-        /// Told by a comment.
+        /// The TypeScript type given in a comment.
         case told(String)
     }
 
+    /// A type that the client declares.
     package struct Definition: Sendable {
-        /// In TypeScript.
+        /// The name in TypeScript.
         package let name: String
-        /// `TodoList.State`
+        /// The name in Swift, such as `TodoList.State`.
         package let swiftName: String
         package let parameters: [String]
         package let documentation: [String]
         package var form: Form
     }
 
+    /// A parameter of a method.
     package struct Parameter: Sendable {
         package let name: String
         package let type: WireType
     }
 
+    /// A distributed method.
     package struct Method: Sendable {
         package var name: String
-        /// As the server knows it: `addTodo(title:)`.
+        /// The name at the server: `addTodo(title:)`.
         package let target: String
-        /// As it is called in Swift, without parentheses.
+        /// The name in Swift, without parentheses.
         let baseName: String
         let labels: [String]
         package let parameters: [Parameter]
-        /// Nil for a method that returns nothing.
+        /// The result type; nil for a method without a result.
         package let result: WireType?
-        /// What it throws, where that is typed, with the name of the type.
+        /// The typed error, if any, with the name of its type.
         package let error: (swiftName: String, type: WireType)?
         package let isIdempotent: Bool
         package let documentation: [String]
         let place: Place
     }
 
+    /// A streamed state, or a stream of events.
     package struct Stream: Sendable {
         package let name: String
         package let target: String
@@ -75,10 +82,11 @@ package struct ClientModel: Sendable {
         let place: Place
     }
 
+    /// An actor, or a `@Resolvable` protocol.
     package struct Actor: Sendable {
         package let name: String
         package let swiftName: String
-        /// Whether it is a `@Resolvable` protocol.
+        /// True for a `@Resolvable` protocol.
         package let isProtocol: Bool
         package let documentation: [String]
         package var methods: [Method] = []
@@ -87,7 +95,7 @@ package struct ClientModel: Sendable {
         let place: Place
     }
 
-    /// In the order of their names.
+    /// The actors in the order of their names.
     package var actors: [Actor] = []
     package var definitions: [Int: Definition] = [:]
 

@@ -1,9 +1,9 @@
-/// Which values need a codec, and what it is.
+/// Determines the values that need a codec, and the codecs.
 ///
-/// A type that is the same in JSON and in TypeScript has none. Of a generic type there is one for each set of arguments that
+/// A type that is the same in JSON and in TypeScript has none. A generic type has one for each set of arguments that
 /// needs one.
 struct CodecPlan {
-    /// A type with what stands for its generic parameters.
+    /// A type with its generic arguments.
     struct Use: Hashable {
         let id: Int
         let arguments: [WireType]
@@ -13,22 +13,25 @@ struct CodecPlan {
     private var needing: Set<Use> = []
     private var names: [Use: String] = [:]
     private var takenNames: Set<String>
-    /// Constants, each behind those that it is made of.
+    /// Constants, each after those that it uses.
     private(set) var constants: [(name: String, type: WireType, source: String)] = []
     private var written: Set<Use> = []
     private var open: Set<Use> = []
-    /// What the runtime is asked for.
+    /// The imports from the runtime.
     private(set) var imports: Set<String> = []
 
+    /// Creates a plan.
+    ///
     /// - Parameter takenNames: names of other constants in the file.
     init(_ model: ClientModel, takenNames: Set<String>) {
         self.model = model
         self.takenNames = takenNames
     }
 
-    // MARK: Need
+    // MARK: Codec requirements
 
-    /// A type needs a codec when one of its members does; a type that contains itself does when something else in it does.
+    /// Returns true if a type needs a codec, because one of its members does. A recursive type needs one if another
+    /// member does.
     mutating func needsCodec(_ type: WireType) -> Bool {
         var seen: Set<Use> = []
         return needsCodec(type, &seen)
@@ -68,7 +71,7 @@ struct CodecPlan {
 
     // MARK: Source
 
-    /// The expression that is the codec of a type; nil when it needs none.
+    /// Returns the codec expression of a type; nil if it needs none.
     mutating func codec(_ type: WireType) -> String? {
         guard needsCodec(type) else { return nil }
         switch type {
@@ -79,7 +82,7 @@ struct CodecPlan {
         case .array(let element), .set(let element), .range(let element): return call("array", [codec(element)])
         case .record(_, let element): return call("record", [codec(element)])
         case .optional(let wrapped):
-            // Two optionals in each other are one null.
+            // Nested optionals have a single null.
             return wrapped.isOptional ? codec(wrapped) : call("nullable", [codec(wrapped)])
         case .map(let key, let value):
             let codecs = [codec(key), codec(value)]
@@ -132,14 +135,14 @@ struct CodecPlan {
     ) -> String {
         var parts: [String] = []
         for member in members {
-            // What is null is left alone there.
+            // The codec of a struct skips null members.
             guard let codec = codec(member.type.replacing(bindings).unwrapped) else { continue }
             parts.append("\(TypeScriptText.key(member.name)): \(codec)")
         }
         return call("struct", [literal(parts, isTop: isTop)])
     }
 
-    /// An object literal; that of a constant has a line for each member where one line would be long.
+    /// Returns an object literal. A long literal of a constant has a line for each member.
     private func literal(_ members: [String], isTop: Bool) -> String {
         let line = members.joined(separator: ", ")
         return isTop && line.count > 60
@@ -154,7 +157,7 @@ struct CodecPlan {
         return name
     }
 
-    /// `PageOfTodoItem`
+    /// Returns a name such as `PageOfTodoItem`.
     private func describe(_ type: WireType) -> String {
         switch type {
         case .named(let id, let arguments):

@@ -4,7 +4,7 @@ internal import SwiftSyntax
 /// All types that the sources declare, by their names.
 struct DeclarationIndex {
     private(set) var types: [DeclaredType] = []
-    /// Types at the top level of a module, or of a file alone.
+    /// Types at the top level of a module, or private to a file.
     private var topLevel: [String: [DeclaredType]] = [:]
     /// Extensions of types that the sources do not declare.
     private(set) var foreignExtensions: [String: [(node: ExtensionDeclSyntax, file: SourceFile)]] = [:]
@@ -27,7 +27,8 @@ struct DeclarationIndex {
         attach(extensions)
     }
 
-    /// Extensions may be of types that other extensions declare, so it goes on while something is found.
+    /// Attaches extensions to their types. Repeats while it finds types, because extensions may extend types that
+    /// other extensions declare.
     private mutating func attach(_ extensions: [(ExtensionDeclSyntax, SourceFile)]) {
         var waiting = extensions
         while !waiting.isEmpty {
@@ -63,7 +64,7 @@ struct DeclarationIndex {
         if let type = add(node, in: file, parent: parent) { parent.nested[type.name] = type }
     }
 
-    /// The names of `A.B<C>`: A, B.
+    /// Returns the names of `A.B<C>`: A, B.
     static func path(_ type: TypeSyntax) -> [String] {
         switch type.as(TypeSyntaxEnum.self) {
         case .memberType(let member): path(member.baseType) + [member.name.plainText]
@@ -75,13 +76,15 @@ struct DeclarationIndex {
 
     // MARK: Finding
 
+    /// The result of a lookup by name.
     enum Found {
         case type(DeclaredType)
         case several([DeclaredType])
         case none
     }
 
-    /// A type at the top level as a file sees it: its own, its module's, those of modules that it imports, then any.
+    /// Finds a top-level type as visible from a file. Its own types come first, then those of its module, then those
+    /// of imported modules, then any.
     ///
     /// - Parameter elsewhere: whether modules count that the file does not import.
     func find(_ name: String, from file: SourceFile, elsewhere: Bool) -> Found {
@@ -104,7 +107,7 @@ struct DeclarationIndex {
         topLevel[name]?.first { $0.file.module == module && !$0.isFilePrivate }
     }
 
-    /// The type that an extension is of.
+    /// Returns the extended type of an extension.
     private func type(path: [String], from file: SourceFile) -> DeclaredType? {
         guard let first = path.first else { return nil }
         var rest = path.dropFirst()

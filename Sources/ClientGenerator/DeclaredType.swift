@@ -3,6 +3,7 @@ internal import SwiftSyntax
 
 /// A type, a protocol or a type alias that the sources declare, with its extensions.
 final class DeclaredType {
+    /// The kind of declaration, as named in diagnostics.
     enum Kind: String {
         case structure = "a struct"
         case enumeration = "an enum"
@@ -18,9 +19,9 @@ final class DeclaredType {
     let node: DeclSyntax
     let file: SourceFile
     let parent: DeclaredType?
-    /// Those of the types around it come first.
+    /// The generic parameters. Those of enclosing types come first.
     let genericParameters: [String]
-    /// Whether only its own file sees it.
+    /// True if the type is visible only in its file.
     let isFilePrivate: Bool
     let attributes: [AttributeSyntax]
     let comments: Comments
@@ -29,7 +30,7 @@ final class DeclaredType {
     private(set) var members: [DeclSyntax] = []
     /// Extensions, each with its active members.
     private(set) var extensions: [(node: ExtensionDeclSyntax, file: SourceFile, members: [DeclSyntax])] = []
-    /// The types that are declared in it or in its extensions.
+    /// The types declared in it or in its extensions.
     var nested: [String: DeclaredType] = [:]
 
     init?(_ node: DeclSyntax, in file: SourceFile, parent: DeclaredType?, id: Int, conditions: BuildConditions) {
@@ -66,7 +67,7 @@ final class DeclaredType {
         inherited += node.inheritanceClause?.inheritedTypes.map(\.type) ?? []
     }
 
-    /// `TodoList.State`
+    /// The qualified name, such as `TodoList.State`.
     var qualifiedName: String { (parent.map { $0.qualifiedName + "." } ?? "") + name }
 
     var place: Place {
@@ -74,12 +75,12 @@ final class DeclaredType {
         return token.map { file.place(of: $0) } ?? file.place(of: node)
     }
 
-    /// Members of the declaration and of its extensions, each with the file that it stands in.
+    /// The members of the declaration and of its extensions, each with its file.
     var allMembers: [(node: DeclSyntax, file: SourceFile)] {
         members.map { ($0, file) } + extensions.flatMap { part in part.members.map { ($0, part.file) } }
     }
 
-    /// The names that follow the colons, compositions taken apart: `Codable`, `Sendable`.
+    /// The inherited names, with compositions split: `Codable`, `Sendable`.
     var inheritedNames: [String] { inherited.flatMap(Self.names) }
 
     private static func names(_ type: TypeSyntax) -> [String] {

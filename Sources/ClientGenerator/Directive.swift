@@ -1,23 +1,24 @@
 internal import SwiftSyntax
 
-/// What a comment `// trebuchet: …` above a declaration tells the generator.
+/// An instruction to the generator in a comment `// trebuchet: …` above a declaration.
 enum Directive: Equatable {
-    /// `TypeScript = { lat: number, lng: number }`: what the value is in TypeScript, which is also what stands in the JSON.
+    /// The directive `TypeScript = { lat: number, lng: number }`: the type of the value in TypeScript, which equals
+    /// its JSON.
     case typeScript(String)
-    /// `bigint`: 64-bit integers below it are `bigint`.
+    /// The directive `bigint`: 64-bit integers below it are `bigint`.
     case bigint
-    /// `number`: they are `number`, and nobody needs to be warned of it.
+    /// The directive `number`: 64-bit integers are `number`, without a warning.
     case number
-    /// `skip`: it is left out.
+    /// The directive `skip`: the declaration is left out.
     case skip
-    /// `as declared`: a custom coding writes and reads what the stored properties or cases say.
+    /// The directive `as declared`: a custom coding writes and reads the declared stored properties or cases.
     case asDeclared
-    /// `name = Dog`: what it is called in TypeScript.
+    /// The directive `name = Dog`: the name in TypeScript.
     case name(String)
 
     static let known = "'TypeScript = …', 'name = …', 'bigint', 'number', 'as declared' or 'skip'"
 
-    /// Nil when the text says nothing that is known.
+    /// Parses a directive; nil for an unknown text.
     init?(_ text: String) {
         let parts = text.split(separator: "=", maxSplits: 1).map(\.trimmedText)
         switch (parts.first ?? "", parts.count == 2 ? parts[1] : nil) {
@@ -31,13 +32,13 @@ enum Directive: Equatable {
         }
     }
 
-    /// Whether what is opened in a type is closed in it, so that it ends where it should, as TypeScript reads it: by scalars, since a
-    /// quotation mark with an accent is one still.
+    /// Returns true if brackets and quotes in a type are balanced, so that it ends where it should, as TypeScript
+    /// reads it: by scalars, since a quotation mark with an accent still counts as one.
     private static func isBalanced(_ type: String) -> Bool {
         var open: [Unicode.Scalar] = []
         var quote: Unicode.Scalar?
         var before: Unicode.Scalar = " "
-        // Amid a text, what stands in `${…}`.
+        // True within `${…}` of a template literal.
         var isInserted = false
         for scalar in type.unicodeScalars {
             guard !TypeScriptText.isHidden(scalar) else { return false }
@@ -63,7 +64,7 @@ enum Directive: Equatable {
             case "}", "]", ")", ">":
                 guard let last = open.popLast(), "{}[]()<>".contains("\(last)\(scalar)") else { return false }
             case ";" where open.isEmpty: return false
-            // No type has them, but escapes and comments do.
+            // Types have none of these, but escapes and comments do.
             case "\\", "/": return false
             default: break
             }
@@ -74,9 +75,9 @@ enum Directive: Equatable {
 
 /// The comments above a declaration.
 struct Comments {
-    /// The text of the documentation, a line each.
+    /// The text of the documentation, one element per line.
     private(set) var documentation: [String] = []
-    /// The texts behind `// trebuchet:`.
+    /// The texts after `// trebuchet:`.
     private(set) var told: [String] = []
 
     init(_ trivia: Trivia) {
@@ -103,7 +104,7 @@ struct Comments {
         return String(text)
     }
 
-    /// The lines of `/** … */` without the stars that may stand before each.
+    /// Returns the lines of `/** … */` without the leading stars.
     private static func lines(ofBlock text: String) -> [String] {
         text.dropFirst(3).dropLast(2).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map { line in
             var line = line.drop { $0 == " " || $0 == "\t" }

@@ -1,39 +1,40 @@
-/// A client made of Swift sources: text in, text out.
+/// A client generated from Swift sources: text in, text out.
 package struct Generation: Sendable {
+    /// The options of the generator.
     package struct Options: Sendable {
-        /// Whether 64-bit integers are `bigint` where no comment says otherwise.
+        /// Whether 64-bit integers are `bigint` unless a comment specifies otherwise.
         package var usesBigint = false
-        /// The flags that hold in `#if`.
+        /// The flags that are true in `#if`.
         package var defines: Set<String> = []
-        /// Where the generated file imports the client library from.
+        /// The path from which the generated file imports the client library.
         package var runtime = "./trebuchet.js"
-        /// The command that the first line names.
+        /// The command in the first line of the file.
         package var command = "trebuchet generate typescript"
 
         package init() {}
     }
 
     package let model: ClientModel
-    /// Errors and warnings in the order of their places.
+    /// The errors and warnings in source order.
     package let problems: [GeneratorProblem]
     private let options: Options
 
     /// Reads the sources.
     ///
-    /// - Parameter sources: paths, as messages name them, and texts.
+    /// - Parameter sources: the paths, as used in messages, and the texts.
     package init(_ sources: [(path: String, text: String)], options: Options = Options()) {
         self.options = options
         let problems = Problems()
         let files = sources.sorted { $0.path < $1.path }.map { SourceFile(path: $0.path, text: $0.text) }
         for file in files {
             guard let (place, message) = file.misreading else { continue }
-            problems.warn(place, "this is not read as Swift, so what stands here may be missing: \(message)")
+            problems.warn(place, "syntax error; declarations here may be missing: \(message)")
         }
         let index = DeclarationIndex(files, conditions: BuildConditions(defines: options.defines))
         let builder = ModelBuilder(index, problems: problems, usesBigint: options.usesBigint)
         model = builder.build()
         if model.actors.isEmpty, !problems.hasErrors {
-            problems.error(nil, "there is no actor marked '@Trebuchet' and no '@Resolvable' protocol in the sources")
+            problems.error(nil, "the sources have no actor with '@Trebuchet' and no '@Resolvable' protocol")
         }
         self.problems = problems.all
     }

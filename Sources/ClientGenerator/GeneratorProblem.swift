@@ -1,16 +1,17 @@
-/// What the generator has to say about a place in the sources.
+/// A diagnostic of the generator about a location in the sources.
 package struct GeneratorProblem: Hashable, Sendable, CustomStringConvertible {
+    /// The severity of a diagnostic. An error prevents the generation.
     package enum Severity: String, Sendable { case error, warning }
 
     package let severity: Severity
     package let place: Place?
     package let message: String
 
-    /// `Sources/App/Todo.swift:4:9: error: …`, as compilers write it.
+    /// The text in the format of compilers, such as `Sources/App/Todo.swift:4:9: error: …`.
     package var description: String { (place.map { "\($0): " } ?? "") + "\(severity): \(message)" }
 }
 
-/// The problems that were found so far, each once.
+/// The diagnostics so far, without duplicates.
 final class Problems {
     private var found: Set<GeneratorProblem> = []
 
@@ -24,7 +25,7 @@ final class Problems {
 
     var hasErrors: Bool { found.contains { $0.severity == .error } }
 
-    /// In the order of places; what has none comes first.
+    /// The diagnostics in source order. Those without a location come first.
     var all: [GeneratorProblem] {
         found.sorted { one, other in
             if one.place != other.place {

@@ -2,7 +2,7 @@ internal import SwiftParser
 internal import SwiftReading
 internal import SwiftSyntax
 
-/// Actors and protocols of them.
+/// Reads actors and actor protocols.
 extension ModelBuilder {
     func readActor(_ type: DeclaredType) {
         let isActor = type.kind == .actor && type.hasAttribute("Trebuchet")
@@ -13,8 +13,8 @@ extension ModelBuilder {
         guard type.genericParameters.isEmpty else {
             problems.warn(
                 type.place,
-                "'\(type.qualifiedName)' is left out: it is generic, and a client in TypeScript does not know for which types; "
-                    + "'// trebuchet: skip' above it says that this is meant")
+                "'\(type.qualifiedName)' is omitted: a TypeScript client cannot choose the types of a generic actor; "
+                    + "confirm with '// trebuchet: skip' above it")
             return
         }
         var actor = ClientModel.Actor(
@@ -57,8 +57,8 @@ extension ModelBuilder {
         guard function.genericParameterClause == nil, !clause.contains(where: { $0.type.hasOpaqueType }) else {
             problems.warn(
                 place,
-                "'\(target)' is left out: it is generic, and a client in TypeScript cannot say for which types; "
-                    + "'// trebuchet: skip' above it says that this is meant")
+                "'\(target)' is omitted: a TypeScript client cannot choose the types of a generic method; "
+                    + "confirm with '// trebuchet: skip' above it")
             return nil
         }
         let scope = Scope(type.file, in: type, integers: integers(directives, else: outer))
@@ -90,7 +90,7 @@ extension ModelBuilder {
     private func error(_ clause: ThrowsClauseSyntax?, _ scope: Scope) -> (swiftName: String, type: WireType)? {
         guard let type = clause?.type else { return nil }
         let name = DeclarationIndex.path(type).last ?? type.trimmedDescription
-        // One of the framework's own has its code and message; there is nothing more to read.
+        // An error of the framework has a code and a message; there is nothing more to read.
         let untyped = [
             "Never", "Swift.Never", "any Error", "any Swift.Error", "Error", "Swift.Error", "TrebuchetError",
         ]
@@ -99,7 +99,7 @@ extension ModelBuilder {
         if let found, !isCodable(found), found.kind != .alias {
             problems.warn(
                 scope.place(of: type),
-                "'\(found.qualifiedName)' is not Codable, so a client gets its message alone, without its values")
+                "'\(found.qualifiedName)' is not Codable, so a client gets only its message")
             return nil
         }
         let read = read(type, scope)
@@ -133,7 +133,7 @@ extension ModelBuilder {
             read = self.read(written, scope)
         } else {
             problems.error(
-                place, "the type of '\(name.plainText)' does not show: write it, as in '\(name.plainText): Int'")
+                place, "the type of '\(name.plainText)' cannot be inferred; write it, as in '\(name.plainText): Int'")
             return
         }
         if isState || isEvents {
@@ -151,7 +151,8 @@ extension ModelBuilder {
         }
     }
 
-    /// An extension of a protocol may have its streams; distributed methods of extensions have no entry at the server.
+    /// Reads an extension. An extension of a protocol may contain its streams; distributed methods of extensions have
+    /// no entry at the server.
     private func readExtension(
         _ member: DeclSyntax, _ file: SourceFile, of type: DeclaredType, _ outer: Integers,
         into actor: inout ClientModel.Actor
@@ -159,7 +160,7 @@ extension ModelBuilder {
         if let function = member.as(FunctionDeclSyntax.self), function.modifiers.isDistributed {
             problems.warn(
                 file.place(of: function.name),
-                "'\(WireName.method(function))' is left out: methods in extensions have no readable name at the server; move it "
+                "'\(WireName.method(function))' is omitted: methods in extensions have no readable name at the server; move it "
                     + "into the body of '\(type.qualifiedName)'")
         }
         guard actor.isProtocol, let variable = member.as(VariableDeclSyntax.self),
@@ -191,8 +192,8 @@ extension ModelBuilder {
 
     // MARK: Names
 
-    /// Tells apart what would get one name: `add(title:)` and `add(text:)` are `addTitle` and `addText`, and where labels are
-    /// not enough, `add()` and `add(_ count:)` are `add` and `addCount`.
+    /// Assigns distinct names to members that would share one: `add(title:)` and `add(text:)` become `addTitle` and
+    /// `addText`. If labels are not enough, `add()` and `add(_ count:)` become `add` and `addCount`.
     private func nameMembers(of actor: inout ClientModel.Actor) {
         let streams = actor.states + actor.events
         func isTaken(_ name: String, _ names: [String]) -> Bool { names.count { $0 == name } > 1 }
@@ -210,7 +211,7 @@ extension ModelBuilder {
             if isTaken(name, streams.map(\.name) + labelled) {
                 name = joined(method.baseName, zip(method.labels, method.parameters).map { $0 == "_" ? $1.name : $0 })
             }
-            // An object with a method `then` is taken for a promise.
+            // JavaScript treats an object with a method `then` as a promise.
             actor.methods[index].name = name == "then" ? "then_" : name
         }
         var places: [String: Place] = [:]
@@ -218,8 +219,8 @@ extension ModelBuilder {
             if let other = places[name] {
                 problems.error(
                     place,
-                    "'\(name)' would be the name of two members of '\(actor.swiftName)' in TypeScript (the other: \(other)): "
-                        + "give one of them other argument labels, or say '// trebuchet: skip' above it")
+                    "'\(name)' is the TypeScript name of two members of '\(actor.swiftName)' (the other: \(other)); "
+                        + "change the argument labels of one, or write '// trebuchet: skip' above it")
             } else {
                 places[name] = place
             }
@@ -227,7 +228,7 @@ extension ModelBuilder {
     }
 }
 
-/// The first plain string literal in a piece of source.
+/// Finds the first plain string literal in a piece of source.
 private final class FirstString: SyntaxVisitor {
     var found: String?
 
@@ -237,7 +238,7 @@ private final class FirstString: SyntaxVisitor {
     }
 }
 
-/// Whether there is a `some` in a type.
+/// Detects a `some` in a type.
 private final class OpaqueTypes: SyntaxVisitor {
     var found = false
 

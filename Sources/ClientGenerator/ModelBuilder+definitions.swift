@@ -2,11 +2,11 @@ internal import SwiftParser
 internal import SwiftReading
 internal import SwiftSyntax
 
-/// What a declared type writes.
+/// Reads the coded form of declared types.
 extension ModelBuilder {
     func define(_ type: DeclaredType, _ directives: [Directive]) {
         guard model.definitions[type.id] == nil else { return }
-        // First as it is known to those that it contains and that contain it.
+        // Registered before its form is read, because types may contain each other.
         model.definitions[type.id] = ClientModel.Definition(
             name: typeScriptName(of: type), swiftName: type.qualifiedName, parameters: type.genericParameters,
             documentation: type.comments.documentation, form: .structure([]))
@@ -21,14 +21,15 @@ extension ModelBuilder {
         if type.kind == .enumeration, let raw = rawCases(of: type) { return .rawValues(raw) }
         if conforms(type, to: ["RawRepresentable", "OptionSet"]) {
             switch rawValueType(of: type, nil) {
-            // The standard library writes these alone; with raw values of other types the properties are written.
+            // The standard library codes only these as raw values; with raw values of other types the properties are
+            // coded.
             case let raw? where [.string, .boolean].contains(raw): return .id(raw)
             case .number(let name)?: return .id(.number(name))
             case .bigint(let name)?: return .id(.bigint(name))
             case .some: break
             case nil:
                 problems.error(
-                    type.place, "what the raw value of '\(type.qualifiedName)' is could not be read: write its type")
+                    type.place, "the raw value type of '\(type.qualifiedName)' cannot be determined; write its type")
             }
         }
         switch type.kind {
@@ -42,7 +43,8 @@ extension ModelBuilder {
 
     // MARK: Codable
 
-    /// Whether a type conforms to one of the protocols, by itself or through protocols and aliases that the sources declare.
+    /// Returns true if a type conforms to one of the protocols, directly or through protocols and aliases that the
+    /// sources declare.
     func conforms(_ type: DeclaredType, to names: Set<String>) -> Bool {
         var seen: Set<Int> = []
         return conforms(type, to: names, &seen)
@@ -59,7 +61,7 @@ extension ModelBuilder {
         return false
     }
 
-    /// The protocols, and aliases of them, that the sources declare.
+    /// Returns the inherited protocols, and aliases of protocols, that the sources declare.
     private func protocols(of type: DeclaredType) -> [DeclaredType] {
         type.inheritedNames.compactMap { name in
             guard case .type(let found) = index.find(name, from: type.file, elsewhere: true) else { return nil }
@@ -72,29 +74,29 @@ extension ModelBuilder {
             || (conforms(type, to: ["Encodable"]) && conforms(type, to: ["Decodable"]))
     }
 
-    /// Whether what is declared says what stands in the JSON; if not, that is told.
+    /// Returns true if the declaration determines the JSON. Otherwise reports an error.
     private func isReadable(_ type: DeclaredType, isAsDeclared: Bool) -> Bool {
         guard isCodable(type) else {
             problems.error(
                 type.place,
-                "'\(type.qualifiedName)' is sent, but nothing in the sources that were read makes it Codable; if a macro does, "
-                    + "say what it is with '// trebuchet: TypeScript = …' above it")
+                "'\(type.qualifiedName)' is sent, but the sources do not declare it Codable; if a macro does, "
+                    + "write '// trebuchet: TypeScript = …' above it")
             return false
         }
         guard !isAsDeclared else { return true }
         let custom = (type.allMembers.map { ($0.node, $0.file) } + membersOfProtocols(of: type)).compactMap(
             customCoding)
-        // What it writes matters more than what it reads.
+        // The encoded form matters more than the decoded one.
         guard let found = custom.first(where: { $0.what == "encode(to:)" }) ?? custom.first else { return true }
         problems.error(
             found.place,
-            "'\(type.qualifiedName)' has an '\(found.what)' of its own, so what stands in the JSON is not known: say it with "
-                + "'// trebuchet: TypeScript = …' above the type, or '// trebuchet: as declared' when the JSON is as if it had none"
+            "'\(type.qualifiedName)' has a custom '\(found.what)', so its JSON form is unknown; write "
+                + "'// trebuchet: TypeScript = …' above the type, or '// trebuchet: as declared' if the JSON has the declared members"
         )
         return false
     }
 
-    /// What extensions of a type's protocols give it, also of protocols that the sources do not declare.
+    /// Returns the members from extensions of a type's protocols, including protocols that the sources do not declare.
     private func membersOfProtocols(of type: DeclaredType) -> [(DeclSyntax, SourceFile)] {
         var seen: Set<Int> = [type.id]
         var waiting = [type]
@@ -141,6 +143,7 @@ extension ModelBuilder {
 
     // MARK: Stored properties
 
+    /// A stored property of a declared type.
     struct StoredProperty {
         let name: String
         let type: TypeSyntax?
@@ -158,7 +161,7 @@ extension ModelBuilder {
                 else {
                     return nil
                 }
-                // `var a, b: Int`: the type of the next that has one.
+                // In `var a, b: Int`, a name has the type of the next one with a type.
                 let written =
                     binding.typeAnnotation?.type
                     ?? (binding.initializer == nil
@@ -192,7 +195,7 @@ extension ModelBuilder {
             guard let written = property.type else {
                 problems.error(
                     property.place,
-                    "the type of '\(property.name)' does not show: write it, as in '\(property.name): Int'")
+                    "the type of '\(property.name)' cannot be inferred; write it, as in '\(property.name): Int'")
                 return nil
             }
             if property.node.modifiers.contains(where: { $0.name.tokenKind == .keyword(.lazy) }) {
@@ -211,10 +214,10 @@ extension ModelBuilder {
             if wrapper != "DeltaValue" {
                 problems.error(
                     property.place,
-                    "what the property wrapper '@\(wrapper)' writes is not known: say it with '// trebuchet: TypeScript = …' "
+                    "the JSON form of the property wrapper '@\(wrapper)' is unknown; write '// trebuchet: TypeScript = …' "
                         + "above '\(property.name)'")
             }
-            // A wrapper is there also when its value is nil.
+            // A wrapper is written even if its value is nil.
             return ClientModel.Member(
                 name: key, type: isOptional ? .optional(read) : read, documentation: comments.documentation)
         }
@@ -227,7 +230,7 @@ extension ModelBuilder {
             || type.as(IdentifierTypeSyntax.self)?.name.text == "Optional"
     }
 
-    /// The property wrapper of a property, by its name; what begins with a small letter is an attribute of the language.
+    /// Returns the name of a property's wrapper. An attribute with a lower-case name belongs to the language.
     private func wrapper(of node: VariableDeclSyntax) -> String? {
         index.conditions.attributes(node.attributes).map(\.plainName).first { name in
             name.first?.isUppercase == true && !["MainActor", "ObservationIgnored"].contains(name)
@@ -236,7 +239,7 @@ extension ModelBuilder {
 
     // MARK: Keys
 
-    /// The keys by the names of the members or cases; nil when the type has no such enum.
+    /// Returns the keys by the names of the members or cases; nil if the type has no such enum.
     func codingKeys(_ name: String, of type: DeclaredType) -> [String: String]? {
         var found = type.nested[name]
         if let alias = found?.node.as(TypeAliasDeclSyntax.self) {
@@ -256,14 +259,14 @@ extension ModelBuilder {
         guard keys.kind == .enumeration else {
             problems.error(
                 keys.place,
-                "'\(keys.qualifiedName)' is no enum, so the keys are not known; use an enum, or say what '\(type.qualifiedName)' is with '// trebuchet: TypeScript = …'"
+                "'\(keys.qualifiedName)' is not an enum; use an enum, or write '// trebuchet: TypeScript = …' above '\(type.qualifiedName)'"
             )
             return nil
         }
         guard conforms(keys, to: ["CodingKey"]) else { return nil }
         var result: [String: String] = [:]
         for element in elements(of: keys) {
-            // Keys of whole numbers have their cases' names as texts.
+            // Integer keys use their case names as text.
             let text = element.rawValue?.value.as(StringLiteralExprSyntax.self)?.representedLiteralValue
             result[element.name.plainText] = text ?? element.name.plainText
         }
@@ -280,7 +283,7 @@ extension ModelBuilder {
         let keys = codingKeys("CodingKeys", of: type)
         let declarations = type.members.compactMap { $0.as(EnumCaseDeclSyntax.self) }
         if declarations.isEmpty {
-            problems.error(type.place, "'\(type.qualifiedName)' has no cases, so there is no value to send")
+            problems.error(type.place, "'\(type.qualifiedName)' has no cases and therefore no value to send")
         }
         return declarations.flatMap { declaration -> [ClientModel.Case] in
             let comments = Comments(declaration)
@@ -318,7 +321,7 @@ extension ModelBuilder {
 }
 
 extension PatternBindingSyntax {
-    /// Whether it has a getter; observers leave it a stored property.
+    /// True if it has a getter. A property with only observers is stored.
     var isComputed: Bool {
         switch accessorBlock?.accessors {
         case .getter: true

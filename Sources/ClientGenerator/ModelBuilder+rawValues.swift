@@ -2,16 +2,16 @@ internal import SwiftParser
 internal import SwiftReading
 internal import SwiftSyntax
 
-/// Types that are their raw value.
+/// Reads types that are represented by their raw values.
 extension ModelBuilder {
-    /// The raw values of an enum that has a type of them; nil for others.
+    /// Returns the raw values of an enum with a raw type; nil for others.
     func rawCases(of type: DeclaredType) -> [(name: String, value: ClientModel.RawValue)]? {
         guard let first = type.node.as(EnumDeclSyntax.self)?.inheritanceClause?.inheritedTypes.first?.type,
             let raw = rawType(first, of: type)
         else { return nil }
         let elements = elements(of: type)
         if elements.isEmpty {
-            problems.error(type.place, "'\(type.qualifiedName)' has no cases, so there is no value to send")
+            problems.error(type.place, "'\(type.qualifiedName)' has no cases and therefore no value to send")
         }
         var next = 0
         return elements.compactMap { element in
@@ -29,17 +29,17 @@ extension ModelBuilder {
                     if whole.magnitude > 1 << 53 {
                         problems.error(
                             type.file.place(of: written),
-                            "JavaScript has no such whole number: what is beyond 2^53 cannot be a case's raw value")
+                            "JavaScript cannot represent this integer: the raw value of a case must not exceed 2^53")
                     }
                 }
                 return (name, .number(text))
             }
-            problems.error(type.file.place(of: written), "what raw value this is could not be read")
+            problems.error(type.file.place(of: written), "the raw value cannot be determined")
             return nil
         }
     }
 
-    /// The type of an enum's raw values; nil when what stands first is a protocol.
+    /// Returns the type of an enum's raw values; nil if the first inherited type is a protocol.
     private func rawType(_ first: TypeSyntax, of type: DeclaredType) -> WireType? {
         let names = DeclarationIndex.path(first)
         if let last = names.last, names.count == 1 || Self.systemModules.contains(names[0]) {
@@ -75,7 +75,7 @@ extension ModelBuilder {
         return .number(Int(exactly: number).map { "\($0)" } ?? "\(number)")
     }
 
-    /// The type of the raw value of a `RawRepresentable` struct or enum.
+    /// Returns the type of the raw value of a `RawRepresentable` struct or enum.
     func rawValueType(of type: DeclaredType, _ bindings: [String: WireType]?) -> WireType? {
         if type.kind == .enumeration,
             let first = type.node.as(EnumDeclSyntax.self)?.inheritanceClause?.inheritedTypes.first?.type,

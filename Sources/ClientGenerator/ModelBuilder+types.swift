@@ -1,7 +1,7 @@
 internal import SwiftReading
 internal import SwiftSyntax
 
-/// Types as they are written.
+/// Reads types from their syntax.
 extension ModelBuilder {
     func read(_ type: TypeSyntax, _ scope: Scope) -> WireType {
         switch type.as(TypeSyntaxEnum.self) {
@@ -18,13 +18,13 @@ extension ModelBuilder {
         case .identifierType, .memberType: return resolve(type, scope)
         case .someOrAnyType(let some) where some.someOrAnySpecifier.tokenKind == .keyword(.any):
             return refuse(
-                type, "an existential, of which nobody knows what it writes; use an enum with a case for each type",
+                type, "an existential with an unknown JSON form; use an enum with a case for each type",
                 scope)
         case .someOrAnyType: return refuse(type, "an opaque type; name the type", scope)
         case .compositionType: return refuse(type, "an existential; use an enum with a case for each type", scope)
         case .functionType: return refuse(type, "a function, which is not Codable", scope)
         case .metatypeType: return refuse(type, "a metatype, which is not Codable", scope)
-        default: return refuse(type, "a type of which nothing is known here", scope)
+        default: return refuse(type, "an unknown type", scope)
         }
     }
 
@@ -35,6 +35,7 @@ extension ModelBuilder {
 
     // MARK: Names
 
+    /// One component of a qualified type name, with its generic arguments.
     private struct Component {
         let name: String
         let arguments: [TypeSyntax]
@@ -62,8 +63,8 @@ extension ModelBuilder {
 
     private func resolve(_ type: TypeSyntax, _ scope: Scope) -> WireType {
         let path = components(type)
-        guard let first = path.first else { return refuse(type, "a type of which nothing is known here", scope) }
-        // The stub of a `@Resolvable` protocol stands for any actor of it.
+        guard let first = path.first else { return refuse(type, "an unknown type", scope) }
+        // The stub of a `@Resolvable` protocol represents any actor that conforms to it.
         if first.name.hasPrefix("$"), path.count == 1,
             case .type(let found) = index.find(String(first.name.dropFirst()), from: scope.file, elsewhere: true),
             found.kind == .protocol
@@ -73,7 +74,7 @@ extension ModelBuilder {
         if let bound = scope.bindings[first.name] {
             guard path.count > 1 else { return bound }
             guard case .named(let id, let arguments) = bound else {
-                return refuse(type, "a type of a generic parameter; say what it is with a type alias", scope)
+                return refuse(type, "a type of a generic parameter; name it with a type alias", scope)
             }
             return resolve(path.dropFirst(), in: index.types[id], arguments, scope)
         }
@@ -105,7 +106,7 @@ extension ModelBuilder {
         }
     }
 
-    /// The declared type that a name means in a scope, without a word when there is none.
+    /// Returns the declared type of a name in a scope, without a diagnostic if there is none.
     func declared(_ type: TypeSyntax, _ scope: Scope) -> DeclaredType? {
         let path = DeclarationIndex.path(type)
         guard let first = path.first else { return nil }
@@ -120,7 +121,8 @@ extension ModelBuilder {
         return found
     }
 
-    /// The type of an initial value: as far as syntax tells it, or of a case of an enum that the sources declare.
+    /// Returns the type of an initial value: as far as it follows from the syntax, or the enum of a case that the
+    /// sources declare.
     func type(of value: ExprSyntax, _ scope: Scope) -> TypeSyntax? {
         switch InitialValueType(of: value) {
         case .known(let type): return type
@@ -136,10 +138,10 @@ extension ModelBuilder {
 
     private func ambiguous(_ type: TypeSyntax, _ found: [DeclaredType], _ scope: Scope) -> WireType {
         let places = found.map { "\($0.place)" }.joined(separator: ", ")
-        return refuse(type, "declared several times (\(places)): read the folders of one target", scope)
+        return refuse(type, "declared several times (\(places)); pass the folders of one target", scope)
     }
 
-    /// A type that the sources do not declare; a comment above an extension of it may tell what it is.
+    /// Resolves a type that the sources do not declare. A comment above an extension of it may define it.
     private func foreign(_ type: TypeSyntax, _ path: [Component], _ scope: Scope) -> WireType {
         for (node, file) in index.foreignExtensions[path.last?.name ?? ""] ?? [] {
             if let told = told(directives(Comments(node), at: file.place(of: node))) { return .told(told) }
@@ -147,7 +149,7 @@ extension ModelBuilder {
         let name = type.trimmedDescription
         problems.error(
             scope.place(of: type),
-            "'\(name)' is not declared in the sources that were read: read its folder too, or say what it is in JSON with "
+            "'\(name)' is not declared in the given sources; add its folder, or write "
                 + "'// trebuchet: TypeScript = …' above the member, or above a type alias or an extension of it")
         return .unknown
     }
@@ -160,7 +162,8 @@ extension ModelBuilder {
         return resolve(path.dropFirst(), in: found, arguments, scope, at: first.node)
     }
 
-    /// What stands for all generic parameters of a type; those of the types around it are what they are here.
+    /// Returns the arguments for all generic parameters of a type. The arguments of enclosing types come from the
+    /// scope.
     private func arguments(
         of type: DeclaredType, _ own: [WireType], outer: [String: WireType], at place: Place
     ) -> [WireType] {
@@ -168,13 +171,13 @@ extension ModelBuilder {
         let missing = own.count > names.count || names.dropLast(own.count).contains { outer[$0] == nil }
         if missing {
             problems.error(
-                place, "'\(type.qualifiedName)' needs its generic arguments here: \(names.joined(separator: ", "))")
+                place, "'\(type.qualifiedName)' requires its generic arguments here: \(names.joined(separator: ", "))")
             return names.map { _ in .unknown }
         }
         return names.dropLast(own.count).map { outer[$0] ?? .unknown } + own
     }
 
-    /// Goes on from a type with the names that follow it.
+    /// Resolves the remaining names in a type.
     private func resolve(
         _ rest: ArraySlice<Component>, in type: DeclaredType, _ arguments: [WireType], _ scope: Scope,
         at node: TypeSyntax? = nil
@@ -201,7 +204,7 @@ extension ModelBuilder {
             return raw
         }
         problems.error(
-            scope.place(of: next.node), "'\(type.qualifiedName)' has no type '\(next.name)' that is known here")
+            scope.place(of: next.node), "'\(type.qualifiedName)' has no known type '\(next.name)'")
         return .unknown
     }
 
@@ -215,7 +218,7 @@ extension ModelBuilder {
         case .protocol where told(directives) == nil:
             problems.error(
                 place,
-                "'\(type.qualifiedName)' is a protocol, of which nobody knows what it writes; use an enum "
+                "'\(type.qualifiedName)' is a protocol with an unknown JSON form; use an enum "
                     + "with a case for each type")
             return .unknown
         case .actor:
@@ -235,7 +238,7 @@ extension ModelBuilder {
     private func alias(_ type: DeclaredType, _ arguments: [WireType], _ integers: Integers) -> WireType {
         guard let target = type.node.as(TypeAliasDeclSyntax.self)?.initializer.value else { return .unknown }
         guard openAliases.insert(type.id).inserted else {
-            problems.error(type.place, "'\(type.qualifiedName)' means itself")
+            problems.error(type.place, "'\(type.qualifiedName)' refers to itself")
             return .unknown
         }
         defer { openAliases.remove(type.id) }
@@ -255,7 +258,7 @@ extension ModelBuilder {
         let place = scope.place(of: component.node)
         func argument(_ index: Int) -> WireType {
             guard component.arguments.indices.contains(index) else {
-                problems.error(place, "'\(name)' needs its generic arguments here")
+                problems.error(place, "'\(name)' requires its generic arguments here")
                 return .unknown
             }
             return read(component.arguments[index], scope)
@@ -279,14 +282,14 @@ extension ModelBuilder {
         case "Range", "ClosedRange": return .range(argument(0))
         case "Optional": return .optional(argument(0))
         case "Dictionary": return dictionary(argument(0), argument(1), at: place)
-        // Writes its value alone; as a property wrapper it is looked at with the property.
+        // It writes only its value. As a property wrapper it is handled with the property.
         case "DeltaValue": return argument(0)
         case "TrebuchetActorID": return .string
         case "JSONValue": return .told("unknown")
         case "JSONObject": return .told("{ [name: string]: unknown }")
         case "Any", "AnyObject", "Error", "Codable", "Sendable", "Substring", "Character", "Never", "Result", "Void",
             "Int128", "UInt128", "AnyHashable":
-            problems.error(place, "'\(name)' is no type that can be sent; use another one")
+            problems.error(place, "'\(name)' cannot be sent; use another type")
             return .unknown
         default: return nil
         }
@@ -299,8 +302,8 @@ extension ModelBuilder {
         case .unsaid:
             problems.warn(
                 place,
-                "'\(name)' comes out as 'number', which is exact up to 2^53 only; say '// trebuchet: bigint' or "
-                    + "'// trebuchet: number' above it, or give --bigint")
+                "'\(name)' maps to 'number', which is exact only up to 2^53; write '// trebuchet: bigint' or "
+                    + "'// trebuchet: number' above it, or pass --bigint")
             return .number(name)
         }
     }
@@ -312,19 +315,19 @@ extension ModelBuilder {
         case .parameter(let name):
             problems.error(
                 place,
-                "whether a dictionary is an object or an array in JSON depends on its keys, and '\(name)' may be any type; "
+                "the JSON form of a dictionary depends on its key type, and '\(name)' may be any type; "
                     + "use '[String: …]', or an array of a struct")
             return .unknown
         case .told:
             problems.error(
-                place, "a dictionary's keys cannot be of a type that a comment tells; use an array of a struct")
+                place, "the keys of a dictionary cannot have a type declared by a comment; use an array of a struct")
             return .unknown
         case .named(let id, _):
             if conforms(index.types[id], to: ["CodingKeyRepresentable"]) {
-                // The keys' texts are the members' names.
+                // The texts of the keys are the names of the members.
                 if isOfTexts(model.definitions[id]) { return .record(key: key, value) }
                 problems.error(
-                    place, "what '\(index.types[id].qualifiedName)' writes as a key is not known; use '[String: …]'")
+                    place, "the key form of '\(index.types[id].qualifiedName)' is unknown; use '[String: …]'")
                 return .unknown
             }
             switch model.definitions[id]?.form {
@@ -354,7 +357,7 @@ extension ModelBuilder {
     private func warnOfIdentity(_ place: Place) {
         problems.warn(
             place,
-            "keys of this type are objects in JavaScript, and a Map finds an object by its identity only; an array of a "
-                + "struct is of more use")
+            "keys of this type are objects in JavaScript, and a Map compares objects by identity; use an array of a "
+                + "struct")
     }
 }

@@ -1,26 +1,26 @@
 internal import SwiftReading
 internal import SwiftSyntax
 
-/// Reads actors and the types that they reach.
+/// Reads actors and the types that they use.
 ///
-/// It goes on behind an error, so that one run tells all of them.
+/// It continues after an error, so that one run reports all errors.
 final class ModelBuilder {
-    /// What becomes of `Int64` and `UInt64`.
+    /// The representation of `Int64` and `UInt64`.
     enum Integers {
-        /// `number`, and a warning.
+        /// `number`, with a warning.
         case unsaid
         case number, bigint
     }
 
-    /// Where a type is written.
+    /// The context of a written type.
     struct Scope {
         let file: SourceFile
-        /// The type around it.
+        /// The enclosing type.
         let type: DeclaredType?
-        /// What generic parameters stand for.
+        /// The values of generic parameters.
         var bindings: [String: WireType]
         var integers: Integers
-        /// Where to point for a type that is not written but follows from a value.
+        /// The location for diagnostics about a type that is inferred from a value.
         var fallback: Place?
 
         func place(of node: some SyntaxProtocol) -> Place {
@@ -39,7 +39,7 @@ final class ModelBuilder {
     let problems: Problems
     let integers: Integers
     var model = ClientModel()
-    /// Aliases that are being read, to notice those that mean each other.
+    /// The aliases being read, to detect cycles.
     var openAliases: Set<Int> = []
 
     init(_ index: DeclarationIndex, problems: Problems, usesBigint: Bool) {
@@ -60,7 +60,7 @@ final class ModelBuilder {
     func directives(_ comments: Comments, at place: Place) -> [Directive] {
         comments.told.compactMap { text in
             if let directive = Directive(text) { return directive }
-            problems.error(place, "'// trebuchet: \(text)' is not known here; there is \(Directive.known)")
+            problems.error(place, "unknown directive '// trebuchet: \(text)'; known are \(Directive.known)")
             return nil
         }
     }
@@ -77,14 +77,14 @@ final class ModelBuilder {
 
     // MARK: Names
 
-    /// What a type is called in TypeScript: `TodoListState` for `TodoList.State`.
+    /// Returns the name of a type in TypeScript: `TodoListState` for `TodoList.State`.
     func typeScriptName(of type: DeclaredType) -> String {
         for case .name(let name) in directives(type.comments, at: type.place) { return name }
         let name = type.qualifiedName.split(separator: ".").joined()
         if !TypeScriptText.isIdentifier(name) {
             problems.error(
                 type.place,
-                "'\(type.qualifiedName)' is no name in TypeScript: say '// trebuchet: name = Other' above its declaration"
+                "'\(type.qualifiedName)' is not a TypeScript name; write '// trebuchet: name = Other' above its declaration"
             )
         }
         return TypeScriptText.isTaken(name) ? name + "_" : name
@@ -96,8 +96,8 @@ final class ModelBuilder {
             if let other = places[name] {
                 problems.error(
                     place,
-                    "'\(swiftName)' and '\(other.swiftName)' (\(other.place)) would both be called '\(name)' in TypeScript: "
-                        + "say '// trebuchet: name = Other' above one of them, or read fewer folders")
+                    "'\(swiftName)' and '\(other.swiftName)' (\(other.place)) both have the TypeScript name '\(name)'; "
+                        + "write '// trebuchet: name = Other' above one of them, or pass fewer folders")
             } else {
                 places[name] = (place, swiftName)
             }
@@ -114,7 +114,7 @@ final class ModelBuilder {
 }
 
 extension DeclModifierListSyntax {
-    /// `private` or `fileprivate`, but not `private(set)`.
+    /// True for `private` or `fileprivate`, but not for `private(set)`.
     var isFilePrivate: Bool {
         contains { $0.detail == nil && [.keyword(.private), .keyword(.fileprivate)].contains($0.name.tokenKind) }
     }

@@ -1,4 +1,4 @@
-/// Writes a model as JSON; Docs/Generator.md has the form.
+/// Writes a model as JSON; Docs/Reference/Generator.md has the form.
 struct SchemaWriter {
     let model: ClientModel
 
@@ -129,7 +129,7 @@ indirect enum JSONText {
     case array([JSONText])
     case object([(String, JSONText)])
 
-    /// What has no more than names and small values in it stands in one line.
+    /// Returns the text. A value that fits into 100 columns is written on one line.
     func text(indent: String = "") -> String {
         let line = inline
         if indent.count + line.count <= 100 { return line }

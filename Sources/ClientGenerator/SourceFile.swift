@@ -3,10 +3,10 @@ internal import SwiftParser
 internal import SwiftParserDiagnostics
 internal import SwiftSyntax
 
-/// A Swift file, and where things stand in it.
+/// A parsed Swift file with its source locations.
 struct SourceFile {
     let path: String
-    /// The module it belongs to, as far as the path says: the folder below `Sources` or `Tests`.
+    /// The module of the file, as far as the path shows it: the folder below `Sources` or `Tests`.
     let module: String
     let tree: SourceFileSyntax
     /// The modules that it imports.
@@ -27,7 +27,7 @@ struct SourceFile {
         return Place(path: path, line: location.line, column: location.column)
     }
 
-    /// The first place that the parser does not take for Swift, and what it says of it.
+    /// The first location that the parser rejects, and its message.
     var misreading: (place: Place, message: String)? {
         guard tree.hasError, let first = ParseDiagnosticsGenerator.diagnostics(for: tree).first else { return nil }
         let location = converter.location(for: first.position)
@@ -41,7 +41,7 @@ struct SourceFile {
     }
 }
 
-/// A place in a source file; lines and columns (in bytes of UTF-8) count from 1.
+/// A location in a source file. Lines and columns (in bytes of UTF-8) count from 1.
 package struct Place: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let path: String
     package let line: Int

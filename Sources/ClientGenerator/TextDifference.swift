@@ -1,11 +1,11 @@
-/// Where a file differs from what should stand in it.
+/// The first difference between a file and its expected content.
 package struct TextDifference: Equatable, CustomStringConvertible {
-    /// Counts from 1.
+    /// The line, counted from 1.
     package let line: Int
     package let found: String?
     package let expected: String?
 
-    /// Nil when the texts are equal.
+    /// Compares two texts; nil if they are equal.
     package init?(_ found: String, expected: String) {
         guard found != expected else { return nil }
         let lines = found.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)

@@ -1,4 +1,4 @@
-/// Names, texts and comments as TypeScript writes them.
+/// Writes names, texts and comments in TypeScript.
 enum TypeScriptText {
     /// Words that cannot be the name of a constant, a function or a parameter.
     private static let reserved: Set<String> = [
@@ -27,10 +27,11 @@ enum TypeScriptText {
         "struct", "union",
     ]
 
-    /// Whether a type or an actor needs another name in TypeScript.
+    /// Returns true if a type or an actor needs another name in TypeScript.
     static func isTaken(_ name: String) -> Bool { [reserved, typeWords, used].contains { $0.contains(name) } }
 
-    /// The name of a generic parameter, the same each time; one that has other characters is told by their numbers.
+    /// Returns the name of a generic parameter, always the same. A name with other characters is written with their
+    /// numbers.
     static func typeParameter(_ name: String) -> String {
         guard isIdentifier(name) else {
             return "T" + name.unicodeScalars.map { "_" + String($0.value, radix: 16) }.joined()
@@ -38,9 +39,9 @@ enum TypeScriptText {
         return isTaken(name) || name == "out" ? name + "_" : name
     }
 
-    /// Whether a text can be a name, as far as its letters go.
+    /// Returns true if a text can be a name, as far as its letters are concerned.
     ///
-    /// Letters beyond U+FFFF are left out: TypeScript takes them for newer targets only.
+    /// Letters beyond U+FFFF are excluded: TypeScript accepts them only for newer targets.
     static func isIdentifier(_ name: String) -> Bool {
         guard let first = name.unicodeScalars.first else { return false }
         func isStart(_ scalar: Unicode.Scalar) -> Bool {
@@ -52,13 +53,13 @@ enum TypeScriptText {
             }
     }
 
-    /// The name of a member in an interface or an object literal.
+    /// Returns the name of a member in an interface or an object literal.
     static func member(_ name: String) -> String { isIdentifier(name) ? name : quoted(name) }
 
-    /// The name of a member in an object literal; `__proto__` would be no member there.
+    /// Returns the name of a member in an object literal, where a plain `__proto__` would not be a member.
     static func key(_ name: String) -> String { name == "__proto__" ? "[\"__proto__\"]" : member(name) }
 
-    /// The names of parameters: each can be one, and no two are the same.
+    /// Returns valid and distinct names of parameters.
     static func parameters(_ names: [String], taken: Set<String> = []) -> [String] {
         var taken = taken
         return names.enumerated().map { position, name in
@@ -68,7 +69,7 @@ enum TypeScriptText {
         }
     }
 
-    /// A string literal.
+    /// Returns a string literal.
     static func quoted(_ text: String) -> String {
         var result = "\""
         for scalar in text.unicodeScalars {
@@ -87,7 +88,7 @@ enum TypeScriptText {
         return result + "\""
     }
 
-    /// Whether it ends a line, turns the direction of a text, or is not to be seen.
+    /// Returns true for a character that ends a line, changes the direction of a text, or is invisible.
     static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar {
         case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}"..."\u{202E}", "\u{2066}"..."\u{2069}", "\u{FEFF}": true
@@ -95,7 +96,7 @@ enum TypeScriptText {
         }
     }
 
-    /// A documentation comment before a line; its text cannot end it.
+    /// Returns a documentation comment before a line. Its text cannot end the comment.
     static func comment(_ lines: [String], indent: String = "") -> String {
         guard !lines.isEmpty else { return "" }
         let lines = lines.map(harmless)
@@ -104,11 +105,11 @@ enum TypeScriptText {
             + lines.map { $0.isEmpty ? "\(indent) *\n" : "\(indent) * \($0)\n" }.joined() + "\(indent) */\n"
     }
 
-    /// Without what ends a comment or a line, or turns the direction of a text.
+    /// Returns the line without character sequences that end a comment or a line, or change the direction of a text.
     private static func harmless(_ line: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in line.unicodeScalars {
-            // Of what is written: a character that is left out stands between no two others.
+            // Checked in the output, because an omitted character may have separated two others.
             if scalars.last == "*", scalar == "/" { scalars.append("\\") }
             switch scalar {
             case "\t": scalars.append(" ")

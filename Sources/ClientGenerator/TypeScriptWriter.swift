@@ -12,7 +12,7 @@ struct TypeScriptWriter {
     }
 
     mutating func file() -> String {
-        // Actors come first here, so that the codecs which they need are known.
+        // Actors come first here, because they determine the required codecs.
         let actors = model.actors.map { actor($0) }
         let types = types()
         var sections = [
@@ -137,10 +137,10 @@ struct TypeScriptWriter {
         "\(TypeScriptText.member(member.name))\(member.isOptional ? "?" : ""): \(text(member.type))"
     }
 
-    /// The type of an actor's name.
+    /// Returns the type of an actor's name.
     static func referenceName(_ actor: String) -> String { actor.split(separator: ".").joined() + "Reference" }
 
-    /// A type as TypeScript writes it.
+    /// Returns a type in TypeScript syntax.
     private func text(_ type: WireType) -> String {
         switch type {
         case .string, .url: "string"
@@ -168,7 +168,7 @@ struct TypeScriptWriter {
         }
     }
 
-    /// The same where it stands before `[]` or `|`.
+    /// Returns a type in TypeScript syntax before `[]` or `|`.
     private func operand(_ type: WireType) -> String {
         switch type {
         case .optional, .told: "(\(text(type)))"
@@ -217,7 +217,7 @@ struct TypeScriptWriter {
         }
         if let result = method.result.flatMap({ codecs.codec($0) }) { parts.append("result: \(result)") }
         if let error = method.error, let codec = codecs.codec(error.type) {
-            // Errors are told by the last part of their type's name.
+            // Errors are identified by the last component of their type's name.
             let name = error.swiftName.split(separator: ".").last.map(String.init) ?? error.swiftName
             parts.append("errors: { \(TypeScriptText.key(name)): \(codec) }")
         }
@@ -232,7 +232,7 @@ struct TypeScriptWriter {
     }
 }
 
-/// What stands anywhere in a model and needs a declaration of its own.
+/// The types used in a model that need a declaration.
 struct UsedTypes {
     private(set) var hasUUID = false
     private(set) var hasDecimal = false

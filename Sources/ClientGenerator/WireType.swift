@@ -1,32 +1,32 @@
-/// What a value looks like on the wire and in TypeScript.
+/// The representation of a value on the wire and in TypeScript.
 package indirect enum WireType: Hashable, Sendable {
     case string, boolean, url, uuid, date, data, decimal
     /// A number, with the name of its Swift type.
     case number(String)
-    /// The same, as `bigint`.
+    /// A number as `bigint`, with the name of its Swift type.
     case bigint(String)
     case array(WireType)
     /// An array without an order.
     case set(WireType)
-    /// `[lower, upper]`
+    /// A range as `[lower, upper]`.
     case range(WireType)
     /// A dictionary that is an object.
     case record(key: WireType, WireType)
     /// A dictionary that is an array of keys and values.
     case map(WireType, WireType)
     case optional(WireType)
-    /// A type of ``ClientModel/definitions``, with what stands for its generic parameters.
+    /// A type of ``ClientModel/definitions``, with its generic arguments.
     case named(Int, [WireType])
-    /// A generic parameter of the type that it stands in.
+    /// A generic parameter of the enclosing type.
     case parameter(String)
     /// The name of an actor of this type.
     case reference(String)
-    /// TypeScript that a comment tells; read as it is.
+    /// TypeScript from a comment, used unchanged.
     case told(String)
-    /// Something is wrong with it, and has been told.
+    /// An invalid type, which has been reported.
     case unknown
 
-    /// The type with other types for generic parameters.
+    /// Returns the type with its generic parameters replaced.
     func replacing(_ parameters: [String: WireType]) -> WireType {
         switch self {
         case .parameter(let name): parameters[name] ?? self
@@ -43,6 +43,6 @@ package indirect enum WireType: Hashable, Sendable {
 
     var isOptional: Bool { if case .optional = self { true } else { false } }
 
-    /// The type in all optionals around it.
+    /// The type without its enclosing optionals.
     var unwrapped: WireType { if case .optional(let wrapped) = self { wrapped.unwrapped } else { self } }
 }

@@ -1,13 +1,14 @@
 package import TrebuchetServices
 
-/// An administrator at a running server.
+/// A connection of an administrator to a running server.
 package struct AdminClient {
     package static let options = [
-        OptionSpec("--data", "FILE", "the server that keeps its data in this file"),
-        OptionSpec("--admin-socket", "PATH", "the server that was started with this --admin-socket"),
+        OptionSpec("--data", "FILE", "the server with this data file"),
+        OptionSpec("--admin-socket", "PATH", "the server with this --admin-socket"),
         CommandTimeout.option,
     ]
 
+    /// The error for a request that the server rejected.
     package struct Refused: Error, CustomStringConvertible {
         package let description: String
 
@@ -24,7 +25,7 @@ package struct AdminClient {
         switch (arguments.string("--data"), arguments.string("--admin-socket")) {
         case (_, let path?): link = try .connect(to: path)
         case (let file?, nil): link = try .connect(to: AdminSocket.path(besideData: file))
-        case (nil, nil): throw UsageError("name the server: --data FILE or --admin-socket PATH, as it was started with")
+        case (nil, nil): throw UsageError("the server is missing: pass its --data FILE or --admin-socket PATH")
         }
     }
 
@@ -39,16 +40,16 @@ package struct AdminClient {
     }
 
     package func answer() async throws -> AdminAnswer {
-        CommandTimeout.current?.start(awaiting: "answer over the server's admin socket")
+        CommandTimeout.current?.start(awaiting: "response over the server's admin socket")
         defer { CommandTimeout.current?.stop() }
         guard let answer = try await link.next(AdminAnswer.self) else {
-            throw Refused(description: "the server has ended the connection")
+            throw Refused(description: "the server closed the connection")
         }
         if case .failed(let reason) = answer { throw Refused(description: reason) }
         return answer
     }
 
     package static func unexpected(_ answer: AdminAnswer) -> Refused {
-        Refused(description: "the server answered something else; is it of another version?")
+        Refused(description: "unexpected response of the server; is it of another version?")
     }
 }

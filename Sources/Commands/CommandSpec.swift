@@ -1,8 +1,9 @@
 /// One option of a command: `--port PORT`.
 package struct OptionSpec: Sendable {
-    /// With its dashes: `--port`.
+    /// The name with its dashes: `--port`.
     package let name: String
-    /// What stands for the value in the help; nil for a flag. In brackets it may be left out: then the value is empty.
+    /// The placeholder of the value in the help; nil for a flag. A placeholder in brackets marks an optional value,
+    /// which is empty by default.
     package let value: String?
     package let help: String
 
@@ -13,19 +14,19 @@ package struct OptionSpec: Sendable {
     }
 }
 
-/// A command with what it takes; the help is made of it.
+/// A command with its options and operands, from which the help is generated.
 package struct CommandSpec: Sendable {
     package let name: String
-    /// One line for the list of commands.
+    /// The line of the command in the list of commands.
     package let summary: String
-    /// Commands within it: `trebuchet bench rpc`. Their names begin with its own.
+    /// The subcommands, as in `trebuchet bench rpc`. Their names begin with the name of this command.
     package let subcommands: [CommandSpec]
-    /// What comes after the options: `<actor> <method> [json …]`.
+    /// The operands after the options: `<actor> <method> [json …]`.
     package let operands: String
-    /// How many operands it needs, and takes.
+    /// The minimum and maximum number of operands.
     package let operandCount: ClosedRange<Int>
     package let options: [OptionSpec]
-    /// More for its own help: examples, what is printed.
+    /// The text after the options in the command's help: examples, output format.
     package let discussion: String
     package let run: @Sendable (ParsedArguments) async throws -> Void
 
@@ -50,10 +51,10 @@ package struct CommandSpec: Sendable {
             + (operands.isEmpty ? "" : " \(operands)")
     }
 
-    /// What stands in `operands` and may not be left out: `<room>` and `<member>`.
+    /// The required operands in `operands`, such as `<room>` and `<member>`.
     package var requiredOperands: [String] { operands.matches(of: /<[^>]*>/).map { String($0.output) } }
 
-    /// The names with their summaries, a line each.
+    /// Returns the names with their summaries, one line each.
     package static func list(_ commands: [CommandSpec]) -> String {
         let width = commands.map(\.name.count).max() ?? 0
         return commands.map { command in
@@ -64,7 +65,7 @@ package struct CommandSpec: Sendable {
     package var help: String {
         var text = "\(summary)\n\n\(usage)\n"
         if !subcommands.isEmpty { text += "\ncommands:\n" + Self.list(subcommands) }
-        let all = options + [OptionSpec("--help", nil, "print this and exit")]
+        let all = options + [OptionSpec("--help", nil, "print this help and exit")]
         let heads = all.map { $0.name + ($0.value.map { " " + $0 } ?? "") }
         let width = heads.map(\.count).max() ?? 0
         text += "\noptions:\n"

@@ -6,17 +6,18 @@ internal import Synchronization
 ///
 /// A command starts the timeout before it waits for an answer and stops it when the answer has come.
 package final class CommandTimeout: Sendable {
-    package static let option = OptionSpec("--timeout", "SECONDS", "how long to wait for an answer of the server (10)")
+    package static let option = OptionSpec("--timeout", "SECONDS", "maximum time for a response of the server (10)")
     /// The timeout of the running command; nil for a command without `--timeout`.
     @TaskLocal package static var current: CommandTimeout?
 
+    /// The awaited event and its start, under the lock.
     private struct State {
         var seconds: Double
         var awaited = "answer"
         /// Nil while the timeout is stopped.
         var start: UInt64?
         var hasThread = false
-        /// Whether the thread waits for a start.
+        /// True while the thread waits for a start.
         var isThreadIdle = false
 
         var deadline: UInt64? { start.map { $0 &+ UInt64(seconds * 1e9) } }
@@ -39,7 +40,7 @@ package final class CommandTimeout: Sendable {
 
     /// Starts the timeout.
     ///
-    /// - Parameter awaited: what the command waits for, as `connection to 127.0.0.1:8080`.
+    /// - Parameter awaited: the awaited event, such as `connection to 127.0.0.1:8080`.
     package func start(awaiting awaited: String) {
         change { state in
             state.awaited = awaited
@@ -50,7 +51,7 @@ package final class CommandTimeout: Sendable {
     /// Stops the timeout; the command may take any time.
     package func stop() { change { $0.start = nil } }
 
-    /// Starts the timeout again, for the same as before.
+    /// Starts the timeout again, for the same awaited event.
     package func restart() { change { $0.start = MonotonicClock.now } }
 
     private func change(_ body: (inout State) -> Void) {
@@ -61,7 +62,7 @@ package final class CommandTimeout: Sendable {
             return (!state.hasThread, state.isThreadIdle)
         }
         if needsSignal { started.signal() }
-        // No task: a command that blocks the threads of the pool ends too.
+        // A thread instead of a task: the timeout also ends a command that blocks the threads of the pool.
         if needsThread { startThread(named: "timeout") { self.run() } }
     }
 
@@ -79,7 +80,7 @@ package final class CommandTimeout: Sendable {
             default:
                 let time = state.seconds == state.seconds.rounded() ? "\(Int(state.seconds))" : "\(state.seconds)"
                 Console.error(
-                    "trebuchet \(command): no \(state.awaited) within \(time) s; \(Self.option.name) sets how long to wait"
+                    "trebuchet \(command): no \(state.awaited) within \(time) s; \(Self.option.name) sets the maximum time"
                 )
                 exit(1)
             }

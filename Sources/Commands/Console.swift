@@ -12,8 +12,9 @@ package enum Console {
     /// Prints a question to standard error, without an end of the line.
     package static func prompt(_ question: String) { StandardStream.error.write(question) }
 
-    /// Prints a result to standard output, and waits until it is taken. Ends the process when it cannot be: as SIGPIPE does when the
-    /// reader has gone, with status 1 and a message after another error, for instance when a disk is full.
+    /// Prints a result to standard output, and waits until it is written. If that fails, the process ends: as by
+    /// SIGPIPE when the reader has closed the pipe, or with status 1 and a message after another error, for instance
+    /// when a disk is full.
     package static func print(_ text: String = "", terminator: String = "\n") {
         let number = StandardStream.output.write(text + terminator)
         guard number != 0 else { return }
@@ -21,10 +22,10 @@ package enum Console {
             StandardStream.error.flush(within: .seconds(1))
             BrokenPipes.endProcess()
         }
-        error("trebuchet: standard output cannot be written to: \(String(cString: strerror(number)))")
+        error("trebuchet: writing to standard output failed: \(String(cString: strerror(number)))")
         exit(1)
     }
 
-    /// Prints a line to standard output, and does not wait for its reader: what a server says of itself.
+    /// Prints a line about the state of a server to standard output, and does not wait for its reader.
     package static func announce(_ line: String) { StandardStream.output.write(soon: line) }
 }

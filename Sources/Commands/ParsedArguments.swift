@@ -1,13 +1,13 @@
 internal import TrebuchetServices
 
-/// A command line that cannot be understood.
+/// The error for an invalid command line.
 package struct UsageError: Error, CustomStringConvertible {
     package let description: String
 
     package init(_ description: String) { self.description = description }
 }
 
-/// The options and operands of a command line, checked against what the command takes.
+/// The options and operands of a command line, validated against the command.
 package struct ParsedArguments {
     package private(set) var operands: [String] = []
     package private(set) var wantsHelp = false
@@ -40,12 +40,12 @@ package struct ParsedArguments {
                 continue
             }
             if placeholder.hasPrefix("["), parts.count == 1 {
-                // What may be left out: only what is no option stands for it.
+                // An optional value: the next argument is the value only if it is not an option.
                 values[option.name] = rest.first.map { $0.hasPrefix("-") } ?? true ? "" : rest.popFirst()
                 continue
             }
             guard let value = parts.count == 2 ? parts[1] : rest.popFirst() else {
-                throw UsageError("\(option.name) needs a value: \(option.name) \(placeholder)")
+                throw UsageError("\(option.name) requires a value: \(option.name) \(placeholder)")
             }
             values[option.name] = value
             lists[option.name, default: []].append(value)
@@ -65,7 +65,7 @@ package struct ParsedArguments {
         let names = command.options.map(\.name) + ["--help"]
         let hint = NearestMatch.find(name, in: names).map { "; did you mean \($0)?" } ?? ""
         let mayBeOperand = !name.hasPrefix("--") && command.operandCount.upperBound > 0
-        let behind = mayBeOperand ? "; what begins with a dash and is no option stands behind --" : ""
+        let behind = mayBeOperand ? "; put operands that begin with a dash after --" : ""
         return UsageError("unknown option \(name)\(hint)\(behind)\n\(command.usage)")
     }
 
@@ -73,7 +73,7 @@ package struct ParsedArguments {
 
     package func string(_ name: String) -> String? { values[name] }
 
-    /// What was given each time, for an option that may be there several times.
+    /// Returns all values of an option that may occur several times.
     package func all(_ name: String) -> [String] { lists[name] ?? [] }
 
     package func int(_ name: String, in range: ClosedRange<Int>) throws(UsageError) -> Int? {

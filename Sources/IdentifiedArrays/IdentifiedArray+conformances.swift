@@ -7,7 +7,7 @@ extension IdentifiedArray: Hashable where Element: Hashable {
 }
 
 extension IdentifiedArray: Encodable where Element: Encodable {
-    /// As an array of the elements.
+    /// Encodes the elements as an array.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(elements)
@@ -15,7 +15,7 @@ extension IdentifiedArray: Encodable where Element: Encodable {
 }
 
 extension IdentifiedArray: Decodable where Element: Decodable {
-    /// From an array; throws `DecodingError.dataCorrupted` when two elements have one id.
+    /// Decodes an array. Throws `DecodingError.dataCorrupted` when two elements have the same id.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         try self.init(try container.decode([Element].self)) { _, second in
@@ -26,7 +26,7 @@ extension IdentifiedArray: Decodable where Element: Decodable {
 }
 
 extension IdentifiedArray: ExpressibleByArrayLiteral {
-    /// Keeps the first of several elements with one id.
+    /// Creates an array that keeps the first of several elements with the same id.
     public init(arrayLiteral elements: Element...) { self.init(uniqueElements: elements) }
 }
 
@@ -35,6 +35,6 @@ extension IdentifiedArray: CustomStringConvertible {
 }
 
 extension IdentifiedArray: CustomReflectable {
-    /// As an array of the elements.
+    /// A mirror of the array's elements.
     public var customMirror: Mirror { Mirror(self, unlabeledChildren: elements, displayStyle: .collection) }
 }

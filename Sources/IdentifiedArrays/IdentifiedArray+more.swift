@@ -1,8 +1,8 @@
 extension IdentifiedArray {
-    /// Makes room for so many elements, so that adding them moves none.
+    /// Reserves memory for `capacity` elements, so that adding them reallocates nothing.
     public mutating func reserveCapacity(_ capacity: Int) { reserve(capacity) }
 
-    /// The element with an id, or a value in its place; setting it appends where there is none.
+    /// The element with an id, or a default value. Setting an element appends it if the id is absent.
     public subscript(id id: ID, default value: @autoclosure () -> Element) -> Element {
         get { self[id: id] ?? value() }
         set { self[id: id] = newValue }
@@ -10,14 +10,14 @@ extension IdentifiedArray {
 
     // MARK: Adding and replacing
 
-    /// Adds at an index, in their order, each element that has a new id.
+    /// Inserts at an index, in order, each element whose id is new.
     public mutating func insert(contentsOf elements: some Collection<Element>, at index: Int) {
         var index = index
         for element in elements where insert(element, at: index).inserted { index += 1 }
     }
 
-    /// Replaces the element at an index, and returns the old one. When the new one has the id of another element, the one in front
-    /// stays and the other is removed.
+    /// Replaces the element at an index and returns the old one. If another element already has the new id, the first of the two
+    /// stays and the second is removed.
     @discardableResult
     public mutating func update(_ element: Element, at index: Int) -> Element {
         let replaced = self[index]
@@ -25,8 +25,9 @@ extension IdentifiedArray {
         return replaced
     }
 
-    /// Replaces the element with the same id, wherever it is, or adds the new one at an index; returns the old one and where it
-    /// is.
+    /// Replaces the element with the same id at its position, or inserts the new one at an index.
+    ///
+    /// - Returns: the replaced element, if any, and the index of the new one.
     @discardableResult
     public mutating func updateOrInsert(
         _ element: Element, at index: Int
@@ -40,34 +41,34 @@ extension IdentifiedArray {
 
     // MARK: Removing
 
-    /// Removes the element with the same id, which is returned, if there is one.
+    /// Removes and returns the element with the same id, if there is one.
     @discardableResult
     public mutating func remove(_ element: Element) -> Element? { remove(id: element.id) }
 
-    /// Removes the last element, which is returned. Traps when there is none.
+    /// Removes and returns the last element. Traps when the array is empty.
     @discardableResult
     public mutating func removeLast() -> Element { remove(at: count - 1) }
 
-    /// Removes the last elements. Traps when there are fewer.
+    /// Removes the last `number` elements. Traps when there are fewer.
     public mutating func removeLast(_ number: Int) { removeSubrange((count - number)..<count) }
 
-    /// Removes the last element, which is returned; nil when there is none.
+    /// Removes and returns the last element, or returns nil when the array is empty.
     public mutating func popLast() -> Element? { isEmpty ? nil : removeLast() }
 
-    /// Removes the first element, which is returned. Traps when there is none.
+    /// Removes and returns the first element. Traps when the array is empty.
     @discardableResult
     public mutating func removeFirst() -> Element { remove(at: 0) }
 
-    /// Removes the first elements. Traps when there are fewer.
+    /// Removes the first `number` elements. Traps when there are fewer.
     public mutating func removeFirst(_ number: Int) { removeSubrange(0..<number) }
 
-    /// Removes the elements at indices that follow each other.
+    /// Removes the elements in a range of indices.
     public mutating func removeSubrange(_ bounds: Range<Int>) {
         let removed = Set(ids[bounds])
         removeAll { removed.contains($0.id) }
     }
 
-    /// Removes the elements at these indices, as the `onDelete` of a list gives them.
+    /// Removes the elements at these indices, as passed by a list's `onDelete`.
     public mutating func remove(atOffsets offsets: some Sequence<Int>) {
         let removed = Set(offsets.map { ids[$0] })
         removeAll { removed.contains($0.id) }
@@ -75,8 +76,8 @@ extension IdentifiedArray {
 
     // MARK: Reordering
 
-    /// Takes the elements at some indices out and puts them, in their order, before what stands at `destination`, as the `onMove`
-    /// of a list says it.
+    /// Moves the elements at some indices, in their order, in front of the element at `destination`, as specified by a list's
+    /// `onMove`.
     public mutating func move(fromOffsets source: some Sequence<Int>, toOffset destination: Int) {
         let moved = Set(source)
         let before = elements[..<destination].enumerated().filter { !moved.contains($0.offset) }.map(\.element)
@@ -85,28 +86,28 @@ extension IdentifiedArray {
         self = Self(uniqueElements: before + moved.sorted().map { elements[$0] } + after)
     }
 
-    /// Turns the order round.
+    /// Reverses the order of the elements.
     public mutating func reverse() { self = Self(uniqueElements: elements.reversed()) }
 
-    /// Puts the elements in an order of chance.
+    /// Shuffles the elements with `generator`.
     public mutating func shuffle(using generator: inout some RandomNumberGenerator) {
         self = Self(uniqueElements: elements.shuffled(using: &generator))
     }
 
-    /// Puts the elements in an order of chance.
+    /// Shuffles the elements.
     public mutating func shuffle() { self = Self(uniqueElements: elements.shuffled()) }
 
     // MARK: Parts
 
-    /// The elements of which `isIncluded` is true, in their order.
+    /// Returns the elements that satisfy `isIncluded`, in their order.
     public func filter(_ isIncluded: (Element) throws -> Bool) rethrows -> Self {
         Self(uniqueElements: try elements.filter(isIncluded))
     }
 
-    /// Adds each element that has a new id.
+    /// Appends each element whose id is new.
     public static func += (left: inout Self, right: some Sequence<Element>) { left.append(contentsOf: right) }
 
-    /// The first array with each element of the second that has a new id.
+    /// Returns the first array with each element of the second whose id is new.
     public static func + (left: Self, right: some Sequence<Element>) -> Self {
         var result = left
         result += right
@@ -115,6 +116,6 @@ extension IdentifiedArray {
 }
 
 extension IdentifiedArray where Element: Comparable {
-    /// Sorts the elements, the smallest first.
+    /// Sorts the elements in ascending order.
     public mutating func sort() { sort(by: <) }
 }

@@ -1,29 +1,31 @@
-/// An array whose elements have ids, each id at most once, and that finds an element by its id in constant time.
+/// An array of elements with unique ids that finds an element by its id in constant time.
 ///
-/// Of several elements with one id it keeps the first: the one that is there when another is added, and the one that stands
-/// in front when an element is given the id of another in place. ``updateOrAppend(_:)`` replaces instead, and
-/// ``init(_:uniquingIDsWith:)`` asks.
+/// The array keeps the first of several elements with the same id: the present one when another is added, and the one in front
+/// when an element is changed to the id of another. ``updateOrAppend(_:)`` replaces instead, and ``init(_:uniquingIDsWith:)``
+/// calls a closure to choose.
 ///
-/// Adding and removing at the end takes constant time, anywhere else time in proportion to what comes after. It is no
-/// `MutableCollection`, since setting an element may remove another; ``swapAt(_:_:)``, ``move(from:to:)`` and
+/// Adding and removing at the end takes constant time; elsewhere the time is proportional to the number of later elements. The
+/// type is no `MutableCollection`, because setting an element may remove another. ``swapAt(_:_:)``, ``move(from:to:)`` and
 /// ``sort(by:)`` reorder it.
 public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID {
     /// The elements in order.
     public private(set) var elements: [Element] = []
     /// The ids in order.
     public private(set) var ids: [ID] = []
-    /// Where the element with an id stands.
+    /// The index of the element with an id.
     private var positions: [ID: Int] = [:]
 
-    /// An array without elements.
+    /// Creates an empty array.
     public init() {}
 
-    /// Keeps the first of several elements with one id.
+    /// Creates an array that keeps the first of several elements with the same id.
     public init(uniqueElements elements: some Sequence<Element>) {
         for element in elements { append(element) }
     }
 
-    /// - Parameter choose: Called with two elements of one id; what it returns takes the place of the first.
+    /// Creates an array and resolves duplicate ids with `choose`.
+    ///
+    /// - Parameter choose: called with two elements of one id; its result replaces the first.
     public init(
         _ elements: some Sequence<Element>,
         uniquingIDsWith choose: (_ first: Element, _ second: Element) throws -> Element
@@ -38,16 +40,16 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
         }
     }
 
-    /// Where the element with this id stands.
+    /// Returns the index of the element with this id, or nil.
     public func index(id: ID) -> Int? { positions[id] }
 
-    /// Whether an element with this id is there, in constant time.
+    /// Returns whether there is an element with this id, in constant time.
     public func contains(id: ID) -> Bool { positions[id] != nil }
 
     /// The element with this id.
     ///
-    /// Setting nil removes it; setting an element where there is none appends it. What is set has its own id from then on,
-    /// whatever the one is that it was set by.
+    /// Setting nil removes it; setting an element for an absent id appends it. The new element is found by its `id`, even if that
+    /// differs from the subscript's argument.
     public subscript(id id: ID) -> Element? {
         get { positions[id].map { elements[$0] } }
         set {
@@ -71,18 +73,18 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
 
     // MARK: Adding and replacing
 
-    /// Adds the element at the end, unless one with its id is there; the index is that of the one that is there.
+    /// Appends the element unless its id is present. The returned index is that of the element with this id.
     @discardableResult
     public mutating func append(_ element: Element) -> (inserted: Bool, index: Int) {
         insert(element, at: elements.endIndex)
     }
 
-    /// Adds each element that has a new id.
+    /// Appends each element whose id is new.
     public mutating func append(contentsOf elements: some Sequence<Element>) {
         for element in elements { append(element) }
     }
 
-    /// Adds the element at an index, unless one with its id is there; the index is that of the one that is there.
+    /// Inserts the element at an index unless its id is present. The returned index is that of the element with this id.
     @discardableResult
     public mutating func insert(_ element: Element, at index: Int) -> (inserted: Bool, index: Int) {
         if let present = positions[element.id] { return (false, present) }
@@ -92,7 +94,7 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
         return (true, index)
     }
 
-    /// Replaces the element with the same id, which is returned, or adds the new one at the end.
+    /// Replaces and returns the element with the same id, or appends the new one.
     @discardableResult
     public mutating func updateOrAppend(_ element: Element) -> Element? {
         guard let position = positions[element.id] else {
@@ -106,11 +108,11 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
 
     // MARK: Removing
 
-    /// Removes the element with this id, which is returned, if there is one.
+    /// Removes and returns the element with this id, if there is one.
     @discardableResult
     public mutating func remove(id: ID) -> Element? { positions[id].map { remove(at: $0) } }
 
-    /// Removes the element at an index, which is returned. Traps for an index that is none.
+    /// Removes and returns the element at an index. Traps for an invalid index.
     @discardableResult
     public mutating func remove(at index: Int) -> Element {
         positions[ids.remove(at: index)] = nil
@@ -118,14 +120,14 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
         return elements.remove(at: index)
     }
 
-    /// Removes the elements of which `isRemoved` is true; the others keep their order. When it throws, nothing is removed.
+    /// Removes the elements that satisfy `isRemoved`; the others keep their order. If the closure throws, nothing is removed.
     public mutating func removeAll(where isRemoved: (Element) throws -> Bool) rethrows {
         self = Self(uniqueElements: try elements.filter { try !isRemoved($0) })
     }
 
     /// Removes all elements.
     ///
-    /// - Parameter keepingCapacity: whether the memory is kept for others. Default false.
+    /// - Parameter keepingCapacity: whether the memory is kept for later elements. Default false.
     public mutating func removeAll(keepingCapacity: Bool = false) {
         elements.removeAll(keepingCapacity: keepingCapacity)
         ids.removeAll(keepingCapacity: keepingCapacity)
@@ -134,7 +136,7 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
 
     // MARK: Reordering
 
-    /// Takes the element at `source` out and puts it in, so that it stands at `destination` then.
+    /// Moves the element at `source` so that its new index is `destination`.
     public mutating func move(from source: Int, to destination: Int) {
         elements.insert(elements.remove(at: source), at: destination)
         ids.insert(ids.remove(at: source), at: destination)
@@ -149,7 +151,7 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
         positions[ids[second]] = second
     }
 
-    /// Sorts the elements. When the closure throws, they are all there, in some order.
+    /// Sorts the elements. If the closure throws, all elements remain, in unspecified order.
     public mutating func sort(by areInIncreasingOrder: (Element, Element) throws -> Bool) rethrows {
         defer {
             ids = elements.map(\.id)
@@ -162,7 +164,7 @@ public struct IdentifiedArray<ID, Element: Identifiable> where Element.ID == ID 
         for position in start..<(end ?? ids.count) { positions[ids[position]] = position }
     }
 
-    /// An element was set: it is found by the id that it has.
+    /// Updates the index after an element was set, so that it is found by its current id.
     fileprivate mutating func didSet(at position: Int) {
         let (old, id) = (ids[position], elements[position].id)
         guard old != id else { return }
@@ -183,16 +185,17 @@ extension IdentifiedArray: RandomAccessCollection {
     public var startIndex: Int { 0 }
     public var endIndex: Int { elements.endIndex }
 
-    /// The element at an index. When it is given the id of another, the one in front stays and the other is removed.
+    /// The element at an index. If a change gives it the id of another element, the first of the two stays and the second is
+    /// removed.
     public subscript(position: Int) -> Element {
         get { elements[position] }
         _modify {
-            // Also when an error is thrown out of the change.
+            // Runs even if the change throws an error.
             defer { didSet(at: position) }
             yield &elements[position]
         }
     }
 }
 
-/// An identified array, by the type of its elements alone.
+/// An identified array, named by its element type only.
 public typealias IdentifiedArrayOf<Element: Identifiable> = IdentifiedArray<Element.ID, Element>

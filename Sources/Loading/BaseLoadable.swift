@@ -1,35 +1,36 @@
 public import Observation
 
-/// A loader whose subclass says how: override ``fetch()``.
+/// A loader whose subclass overrides ``fetch()``.
 ///
 ///     final class ProfileLoader: BaseLoadable<Profile> {
 ///         override func fetch() async throws -> Profile { try await service.profile() }
 ///     }
 ///
-/// - A newer `load()` wins: what an older one comes to is dropped, and so is its progress.
-/// - `load()` returns when its fetch has ended. When the calling task is cancelled the fetch is, and the state goes
-///   back to idle, unless the fetch comes to a value nevertheless.
-/// - `cancel()` cancels what is under way and publishes idle at once; an outcome that is there already stays.
-///   It lasts until `reset()`, which forgets the outcome too.
-/// - A `CancellationError` of the fetch is no failure: the state goes back to idle.
+/// - A newer `load()` wins: the outcome and progress of an older one are dropped.
+/// - `load()` returns when its fetch has ended. Cancellation of the calling task cancels the fetch, and the state
+///   returns to idle, unless the fetch yields a value nevertheless.
+/// - `cancel()` cancels the running work and publishes idle at once. An existing outcome stays. It lasts until
+///   `reset()`, which removes the outcome too.
+/// - A `CancellationError` of the fetch is not a failure: the state returns to idle.
 @Observable
 @MainActor
 open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
     @ObservationIgnored private let store = LoadingStateStore<Value>()
-    /// The load whose outcome counts.
+    /// The load whose outcome is published.
     @ObservationIgnored private var newest: LoadRun?
-    /// Loads whose work has not ended, also those whose outcome does not count.
+    /// Loads whose work has not ended, including outdated ones.
     @ObservationIgnored private var running: [LoadRun] = []
     @ObservationIgnored private var followers: [UInt64: (LoadingState<Value>) -> Void] = [:]
     @ObservationIgnored private var lastFollower: UInt64 = 0
-    /// States that followers have not been told of.
+    /// States that the followers have not received.
     @ObservationIgnored private var untold: [LoadingState<Value>] = []
     @ObservationIgnored private var isTelling = false
 
-    /// Whether `cancel()` was called since the last ``reset()``: until then ``load()`` does nothing.
+    /// A Boolean value that indicates whether `cancel()` was called since the last ``reset()``. If so, ``load()`` does
+    /// nothing.
     public private(set) var isCanceled = false
 
-    /// Idle. Nothing is loaded before ``load()``.
+    /// Creates an idle loader. Loading begins with ``load()``.
     public init() {}
 
     deinit { store.finish() }
@@ -40,37 +41,37 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
         return store.current
     }
 
-    /// The current state, then every change, the same for all readers; see ``LoadingStates``.
+    /// The current state, then every change, equal for all readers; see ``LoadingStates``.
     public var state: any AsyncSequence<LoadingState<Value>, Never> { LoadingStates(store: store) }
 
-    /// Produces the value. Runs on the main actor, in a task of its own for each load.
+    /// Produces the value. Runs on the main actor, in a separate task for each load.
     open func fetch() async throws -> Value {
         preconditionFailure("\(type(of: self)) must override fetch()")
     }
 
-    /// Publishes a state, as a rule the progress of a fetch. A state equal to the current one is not published again.
+    /// Publishes a state, usually the progress of a fetch. A state equal to the current one is not published again.
     ///
-    /// Does nothing when it is called by a fetch that was cancelled or that a newer load has outdated.
+    /// Does nothing when called by a fetch that was cancelled or outdated by a newer load.
     public func updateState(_ state: LoadingState<Value>) {
         if let run = LoadRun.current, run.belongs(to: self), !run.isCurrent { return }
         publish(state)
     }
 
-    /// Fetches, and returns when that fetch has ended, also when a newer load has outdated it. Does nothing after
+    /// Fetches the value. Returns when that fetch has ended, even if a newer load has outdated it. Does nothing after
     /// ``cancel()``.
     open func load() async {
         guard !isCanceled else { return }
         await startRun().end()
     }
 
-    /// Cancels what is under way and publishes idle at once; an outcome that is there stays. Lasts until ``reset()``.
+    /// Cancels the running work and publishes idle at once. An existing outcome stays. Lasts until ``reset()``.
     open func cancel() {
         isCanceled = true
         abandonWork()
         if store.current.isLoading { publish(.idle) }
     }
 
-    /// Cancels what is under way, forgets the outcome, publishes idle, and lets ``load()`` work again.
+    /// Cancels the running work, removes the outcome, publishes idle, and enables ``load()`` again.
     open func reset() {
         isCanceled = false
         abandonWork()
@@ -84,7 +85,7 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
     /// Called when a load begins or ends, or was abandoned.
     func workChanged() {}
 
-    /// Begins a load, which outdates the one before.
+    /// Begins a load, which outdates the previous one.
     func startRun() -> LoadRun {
         newest?.becomeOutdated()
         let run = LoadRun(of: self) { run in await self.perform(run) }
@@ -95,12 +96,12 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
         return run
     }
 
-    /// Cancels the work of all loads, or of those whose outcome does not count.
+    /// Cancels the work of all loads, or of the outdated ones.
     func stopWork(outdatedOnly: Bool = false) {
         for run in running where !outdatedOnly || !run.isCurrent { run.stop() }
     }
 
-    /// Calls `follower` on each change, before anything else can happen on the main actor.
+    /// Calls `follower` on each change, before other code runs on the main actor.
     func follow(_ follower: @escaping (LoadingState<Value>) -> Void) -> UInt64 {
         lastFollower += 1
         followers[lastFollower] = follower
@@ -109,7 +110,7 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
 
     func unfollow(_ number: UInt64) { followers[number] = nil }
 
-    // MARK: Inside
+    // MARK: Implementation
 
     private func perform(_ run: LoadRun) async {
         let outcome: LoadingState<Value>
@@ -136,8 +137,8 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
     private func publish(_ state: LoadingState<Value>) {
         guard state != store.current else { return }
         store.publish(state)
-        // Observers and followers may change the loader in turn. So they are told once the state is there, and of each state
-        // after the one before.
+        // Observers and followers may change the loader in turn. So they are notified after the state is stored, and
+        // of each state in order.
         untold.append(state)
         withMutation(keyPath: \.currentState) {}
         guard !isTelling else { return }

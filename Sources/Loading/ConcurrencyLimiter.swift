@@ -1,16 +1,17 @@
 internal import Synchronization
 
-/// A number of permits that are given out in the order in which they are asked for.
+/// A fixed number of permits, granted in the order of requests.
 ///
-/// A permit that comes back goes straight to who has waited longest: nobody can take it on the way. Usable from any
+/// A released permit goes directly to the longest-waiting task: no other task can take it in between. Usable from any
 /// isolation, and by many loaders at once.
 public final class ConcurrencyLimiter: Sendable {
     private typealias Continuation = UnsafeContinuation<Bool, Never>
 
+    /// The free permits and the waiting tasks, under the lock.
     private struct Permits {
         var free: Int
         var waiting: [UInt64: Continuation] = [:]
-        /// Whose turn it is, from `head` on; the numbers of those who have left since are still in it.
+        /// The waiting order, from `head` on. It still contains the numbers of cancelled requests.
         var order: [UInt64] = []
         var head = 0
         var lastNumber: UInt64 = 0
@@ -42,19 +43,21 @@ public final class ConcurrencyLimiter: Sendable {
         }
     }
 
-    /// How many permits there are.
+    /// The number of permits.
     public let limit: Int
     // Continuations are resumed after the lock is released: the cancellation handler takes it too.
     private let permits: Mutex<Permits>
 
+    /// Creates a limiter.
+    ///
     /// - Parameter limit: At least 1.
     public init(limit: Int) {
-        precondition(limit > 0, "a limit of \(limit) would let nobody in")
+        precondition(limit > 0, "the limit must be at least 1, not \(limit)")
         self.limit = limit
         permits = Mutex(Permits(free: limit))
     }
 
-    /// Runs `body` with a permit. Throws `CancellationError` when the task is cancelled while it waits for one.
+    /// Runs `body` with a permit. Throws `CancellationError` when the task is cancelled while it waits.
     public func withPermit<Result: Sendable>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async throws -> Result {
@@ -63,9 +66,9 @@ public final class ConcurrencyLimiter: Sendable {
         return try await body()
     }
 
-    /// Permits that nobody has.
+    /// The number of free permits.
     package var freeCount: Int { permits.withLock { $0.free } }
-    /// Tasks that wait for a permit.
+    /// The number of tasks that wait for a permit.
     package var waitingCount: Int { permits.withLock { $0.waiting.count } }
 
     private func acquire(isolation: isolated (any Actor)? = #isolation) async throws {
@@ -79,7 +82,7 @@ public final class ConcurrencyLimiter: Sendable {
         let isGranted = await withTaskCancellationHandler {
             await withUnsafeContinuation(isolation: isolation) { (continuation: Continuation) in
                 let isGranted: Bool? = permits.withLock { permits in
-                    // Asked under the lock: either the handler below has run, or it will find the continuation.
+                    // Checked under the lock: either the handler below has run, or it will find the continuation.
                     if Task.isCancelled { return false }
                     if permits.take() { return true }
                     permits.add(continuation, number)

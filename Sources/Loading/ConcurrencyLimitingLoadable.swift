@@ -1,22 +1,27 @@
-/// Lets only so many loads go on at once; the others wait for their turn, in order.
+/// Limits the number of concurrent loads. Further loads wait in order.
 ///
-/// Each call of `load()` loads once its turn has come. The state is that of the newest call, so it is loading until
-/// that one has its outcome. A call that waits can be cancelled.
+/// Each call of `load()` loads in its turn. The state is that of the newest call, so it is loading until that call has
+/// an outcome. A waiting call can be cancelled.
 public final class ConcurrencyLimitingLoadable<Base: Loadable>: WrappingLoadable<Base> {
     private let limiter: ConcurrencyLimiter
 
-    /// - Parameter concurrencyLimit: How many loads of `base` go on at once; at least 1.
+    /// Creates a loader with its own limiter.
+    ///
+    /// - Parameter concurrencyLimit: The maximum number of concurrent loads of `base`; at least 1.
     public convenience init(wrapping base: Base, concurrencyLimit: Int) {
         self.init(wrapping: base, limiter: ConcurrencyLimiter(limit: concurrencyLimit))
     }
 
-    /// - Parameter limiter: Shared with other loaders, or with anything else that has to keep a limit with them.
+    /// Creates a loader with a shared limiter.
+    ///
+    /// - Parameter limiter: Shared with other loaders, or with other users of the same limit.
     public init(wrapping base: Base, limiter: ConcurrencyLimiter) {
         self.limiter = limiter
         super.init(wrapping: base)
     }
 
-    /// Waits for a turn, then loads `base`. Throws what that fails with, and `CancellationError` when the wait is cancelled.
+    /// Waits for a permit, then loads `base`. Throws the failure of `base`, and `CancellationError` when the wait is
+    /// cancelled.
     public override func fetch() async throws -> Base.Value {
         try await limiter.withPermit { try await loadBase() }
     }

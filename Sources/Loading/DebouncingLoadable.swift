@@ -2,13 +2,13 @@ internal import Relays
 
 /// Loads once for many calls in quick succession.
 ///
-/// By default the wrapped loader loads after an interval without calls. All callers wait for that one load; it goes on
-/// until the last of them is cancelled. A call during a load does not disturb it: when the interval is over and the
-/// load still under way, it is cancelled and the newer one takes its place.
+/// By default the wrapped loader loads after an interval without calls. All callers wait for that load, which
+/// continues until the last of them is cancelled. A call during a load does not disturb it. If the load still runs at
+/// the end of the call's interval, it is cancelled and a new one replaces it.
 ///
-/// With `executeFirstImmediately` the first call loads at once, and calls that follow within the interval, each counted
-/// from the call before, are answered by that load. If it has failed, they load after the interval. That is for a
-/// refresh, say; for input that changes between the calls, such as a search, leave it off.
+/// With `executeFirstImmediately` the first call loads at once. It also serves calls that follow within the
+/// interval, each counted from the call before. If it has failed, they load after the interval. This suits a refresh;
+/// for input that changes between the calls, such as a search, leave it off.
 public final class DebouncingLoadable<Base: Loadable>: WrappingLoadable<Base> {
     private let interval: Duration
     private let executesFirstImmediately: Bool
@@ -19,11 +19,13 @@ public final class DebouncingLoadable<Base: Loadable>: WrappingLoadable<Base> {
     private var callerCount = 0
     private let isBusy = StateRelay(false)
 
+    /// Creates a debouncing loader.
+    ///
     /// - Parameters:
-    ///   - base: What loads.
-    ///   - debounceInterval: How long there must be no call. Default 0.3 seconds.
+    ///   - base: The wrapped loader.
+    ///   - debounceInterval: The required time without a call. Default 0.3 seconds.
     ///   - executeFirstImmediately: Whether the first call loads at once. Default false.
-    ///   - clock: What the interval is measured by.
+    ///   - clock: The clock of the interval.
     public init(
         wrapping base: Base, debounceInterval: Duration = .milliseconds(300), executeFirstImmediately: Bool = false,
         clock: any Clock<Duration> = ContinuousClock()
@@ -36,11 +38,13 @@ public final class DebouncingLoadable<Base: Loadable>: WrappingLoadable<Base> {
         super.init(wrapping: base)
     }
 
+    /// Creates a debouncing loader with an interval in seconds.
+    ///
     /// - Parameters:
-    ///   - base: What loads.
-    ///   - debounceInterval: How many seconds there must be no call.
+    ///   - base: The wrapped loader.
+    ///   - debounceInterval: The required time without a call, in seconds.
     ///   - executeFirstImmediately: Whether the first call loads at once. Default false.
-    ///   - clock: What the interval is measured by.
+    ///   - clock: The clock of the interval.
     public convenience init(
         wrapping base: Base, debounceInterval: Double, executeFirstImmediately: Bool = false,
         clock: any Clock<Duration> = ContinuousClock()
@@ -50,7 +54,7 @@ public final class DebouncingLoadable<Base: Loadable>: WrappingLoadable<Base> {
             executeFirstImmediately: executeFirstImmediately, clock: clock)
     }
 
-    /// Notes a call, and returns when the load that answers it has ended: its own, or that of a later call.
+    /// Records a call. Returns when the load that serves it has ended: its own, or that of a later call.
     public override func load() async {
         guard !isCanceled else { return }
         let now = time.now
@@ -66,16 +70,16 @@ public final class DebouncingLoadable<Base: Loadable>: WrappingLoadable<Base> {
         await waitUntilSettled()
     }
 
-    /// Loads `base`, once for all calls that wait.
+    /// Loads `base`, once for all waiting calls.
     public override func fetch() async throws -> Base.Value { try await loadBase() }
 
-    /// Forgets the calls that wait, and cancels as ``BaseLoadable/cancel()`` does.
+    /// Drops the waiting calls, and cancels like ``BaseLoadable/cancel()``.
     public override func cancel() {
         forgetCalls()
         super.cancel()
     }
 
-    /// Forgets the calls that wait, so that the next is the first again, and resets as ``BaseLoadable/reset()`` does.
+    /// Drops the waiting calls, so that the next is the first again, and resets like ``BaseLoadable/reset()``.
     public override func reset() {
         forgetCalls()
         super.reset()
@@ -97,14 +101,15 @@ public final class DebouncingLoadable<Base: Loadable>: WrappingLoadable<Base> {
         timer?.cancel()
         timer = Task {
             try? await clock.sleep(for: interval)
-            // A timer that was replaced while it was on its way to the main actor has been cancelled there.
+            // A timer that was replaced before it reached the main actor was cancelled there.
             guard !Task.isCancelled else { return }
             loadNow()
         }
         workChanged()
     }
 
-    /// Returns when there is neither a timer nor a load, or when the task is cancelled; the last one that is stops both.
+    /// Returns when there is neither a timer nor a load, or when the task is cancelled. The last cancelled caller
+    /// stops both.
     private func waitUntilSettled() async {
         callerCount += 1
         for await busy in isBusy.stream where !busy { break }

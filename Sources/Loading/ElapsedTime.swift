@@ -1,4 +1,4 @@
-/// The time since some moment, by any clock: instants of clocks whose type is not known cannot be compared.
+/// Measures the time since its creation by any clock: instants of type-erased clocks cannot be compared.
 struct ElapsedTime {
     private let elapsed: () -> Duration
 

@@ -4,15 +4,17 @@
     internal import Foundation
 #endif
 
-/// An error that can be compared, so that a state with an error in it can.
+/// A comparable error, which makes a state that contains an error comparable.
 ///
-/// Two are equal when their errors are of one type and equal; errors that are not `Equatable` are equal when they
-/// print the same.
+/// Two are equal when their errors have the same type and are equal. Errors that are not `Equatable` are equal when
+/// their printed forms are equal.
 public struct HashableError: Hashable, Sendable, CustomStringConvertible {
     /// The error as it was thrown.
     public let error: any Error
 
-    /// - Parameter error: any; it need be neither `Equatable` nor `Hashable`.
+    /// Wraps an error.
+    ///
+    /// - Parameter error: any error; it need be neither `Equatable` nor `Hashable`.
     public init(_ error: any Error) { self.error = error }
 
     public static func == (left: Self, right: Self) -> Bool {
@@ -22,11 +24,11 @@ public struct HashableError: Hashable, Sendable, CustomStringConvertible {
     }
 
     public func hash(into hasher: inout Hasher) {
-        // The type alone: an error that is equal to another may print otherwise.
+        // Only the type: an error that is equal to another may print differently.
         hasher.combine(ObjectIdentifier(type(of: error)))
     }
 
-    /// The error's own text for users, if it is a `LocalizedError` that has one, else what it prints.
+    /// The `errorDescription` if the error is a `LocalizedError` that has one, else its printed form.
     public var description: String { (error as? any LocalizedError)?.errorDescription ?? "\(error)" }
 
     private static func isEqual<Known: Equatable>(_ known: Known, _ other: any Error) -> Bool {

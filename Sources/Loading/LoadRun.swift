@@ -1,17 +1,17 @@
 /// One load of a loader, from its beginning until its work has ended.
 @MainActor
 final class LoadRun {
-    /// The load that the current task works for, also in its child tasks.
+    /// The load of the current task, also in its child tasks.
     static var current: LoadRun? { Context.run }
 
-    /// Whether the outcome counts: no newer load has begun, and nobody has cancelled or reset the loader.
+    /// True while the outcome counts: no newer load has begun, and the loader was not cancelled or reset.
     private(set) var isCurrent = true
-    /// Called once when the outcome counts no more.
+    /// Called once when the outcome no longer counts.
     var whenOutdated: (() -> Void)?
     private let loader: ObjectIdentifier
     private var task: Task<Void, Never>?
 
-    /// The work keeps the loader alive until it has ended, and so the loader's identity stays its own.
+    /// Starts the work. It keeps the loader alive until it has ended, so that the loader's identity stays unique.
     init(of loader: AnyObject, work: @escaping @MainActor (LoadRun) async -> Void) {
         self.loader = ObjectIdentifier(loader)
         task = Context.$run.withValue(self) {
@@ -30,7 +30,7 @@ final class LoadRun {
 
     func stop() { task?.cancel() }
 
-    /// Returns when the work has ended. When the waiting task is cancelled, the work is.
+    /// Returns when the work has ended. Cancellation of the waiting task cancels the work.
     func end() async {
         guard let task else { return }
         await withTaskCancellationHandler {
@@ -41,7 +41,7 @@ final class LoadRun {
     }
 }
 
-/// Apart, because what a task carries with it belongs to no actor.
+/// At file level, because a task-local value belongs to no actor.
 private enum Context {
     @TaskLocal static var run: LoadRun?
 }

@@ -1,30 +1,30 @@
-/// Something that loads a value and tells how that goes.
+/// An object that loads a value and publishes the progress.
 @MainActor
 public protocol Loadable<Value>: AnyObject, Sendable {
-    /// What is loaded; compared, so that what has not changed is not published again.
+    /// The type of the value. Values are compared, so that an unchanged state is not published again.
     associatedtype Value: Hashable & Sendable
 
-    /// The current state, then each change of it.
+    /// The current state, then each change.
     var state: any AsyncSequence<LoadingState<Value>, Never> { get }
 
     /// The newest state.
     var currentState: LoadingState<Value> { get }
 
-    /// Whether `cancel()` was called since the last `reset()`: until then `load()` does nothing.
+    /// A Boolean value that indicates whether `cancel()` was called since the last `reset()`. If so, `load()` does nothing.
     var isCanceled: Bool { get }
 
-    /// Stops the load under way, for good: see ``reset()``.
+    /// Stops the running load, permanently until ``reset()``.
     func cancel()
 
-    /// Back to the beginning: stops the load under way, forgets its outcome and makes `load()` work again.
+    /// Restores the initial state: stops the running load, removes its outcome and enables `load()` again.
     func reset()
 
-    /// Loads; returns when there is an outcome, which is then in ``currentState``.
+    /// Loads. Returns when there is an outcome, which is then in ``currentState``.
     func load() async
 }
 
 extension Loadable {
-    /// Loads, unless a load is under way.
+    /// Loads, unless a load is running.
     public func loadIfNotLoading() async {
         guard !currentState.isLoading else { return }
         await load()

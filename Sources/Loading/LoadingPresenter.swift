@@ -1,25 +1,28 @@
 public import Observation
 
-/// What a view of a loader shows, and what it does when it appears and goes.
+/// The presentation logic of a view of a loader: the displayed state, and the reactions to appearance and
+/// disappearance.
 ///
-/// - It begins with the loader's current state: a view that comes back shows what was loaded before.
-/// - On appearing it resets the loader and loads if there is nothing yet, or a failure. What is loaded or under way is
-///   left alone.
-/// - Disappearing ends the observation, not the load.
-/// - Loading without progress changes nothing on the screen, unless the view has something to show for it.
-/// - Progress that asks for it cancels the loader.
+/// - It begins with the loader's current state: a view that appears again shows the earlier result.
+/// - On appearance it resets the loader and loads if the state is idle or a failure. A loaded value or running load is
+///   kept.
+/// - Disappearance ends the observation, not the load.
+/// - Loading without progress does not change the display, unless the view has content for it.
+/// - Progress with `isCanceled` cancels the loader.
 @Observable
 @MainActor
 public final class LoadingPresenter<Loader: Loadable> {
-    /// What is shown, and loaded; the presenter keeps it.
+    /// The loader, which the presenter retains.
     public let loader: Loader
-    /// What to show. A state equal to the one shown does not change it.
+    /// The displayed state. A state equal to it does not change it.
     public private(set) var shown: LoadingState<Loader.Value> = .idle
-    /// Whether there is something to show for loading without progress. Default false.
+    /// Whether the view has content for loading without progress. Default false.
     @ObservationIgnored public var showsLoadingWithoutProgress: Bool
     @ObservationIgnored private let loadsOnAppear: Bool
 
-    /// - Parameter loadsOnAppear: False leaves it to others to call `load()`. Default true.
+    /// Creates a presenter.
+    ///
+    /// - Parameter loadsOnAppear: False leaves the call of `load()` to other code. Default true.
     public init(loader: Loader, loadsOnAppear: Bool = true, showsLoadingWithoutProgress: Bool = false) {
         self.loader = loader
         self.loadsOnAppear = loadsOnAppear
@@ -37,7 +40,7 @@ public final class LoadingPresenter<Loader: Loadable> {
         }
     }
 
-    /// Loads again after a failure, or anew: for the button that a view has for it.
+    /// Resets the loader and loads: the action of a retry or refresh button.
     public func reload() {
         loader.reset()
         startLoading()
@@ -50,8 +53,8 @@ public final class LoadingPresenter<Loader: Loadable> {
         }
     }
 
-    /// In a task that is not the view's: the load outlives it, and what it comes to is there when the view comes back.
-    /// Of two views that appear at once, one loads.
+    /// Loads in a task independent of the view: the load outlives it, and its outcome is available when the view
+    /// appears again. If two views appear at once, only one loads.
     private func startLoading() {
         Task { [loader] in await loader.loadIfNotLoading() }
     }

@@ -1,18 +1,18 @@
-/// Where a load stands.
+/// The state of a load.
 public enum LoadingState<Value: Hashable & Sendable>: Hashable, Sendable {
-    /// Nothing was loaded yet, or the load was cancelled.
+    /// No load has begun, or the load was cancelled.
     case idle
-    /// A load is under way; nil as long as it tells no progress.
+    /// A load is running; nil while it reports no progress.
     case loading(LoadingProgress?)
     /// The load failed. ``error`` is the error as it was thrown.
     case failure(HashableError)
-    /// There is a value.
+    /// The value is loaded.
     case loaded(Value)
 
-    /// The failure with an error of any type.
+    /// Returns a failure with an error of any type.
     public static func failure(_ error: any Error & Sendable) -> Self { .failure(HashableError(error)) }
 
-    /// Whether a load is under way, with progress or without.
+    /// A Boolean value that indicates whether a load is running, with progress or without.
     public var isLoading: Bool {
         if case .loading = self { true } else { false }
     }
@@ -41,18 +41,20 @@ extension LoadingState: CustomStringConvertible {
     }
 }
 
-/// How far a load has come, as far as it tells.
+/// The reported progress of a load.
 public struct LoadingProgress: Hashable, Sendable {
-    /// True when the load asks to be cancelled: who shows it calls `cancel()` on the loader.
+    /// True when the load requests its cancellation: a view then calls `cancel()` on the loader.
     public let isCanceled: Bool?
-    /// What is being done, in words for users; nil for nothing to say.
+    /// The current activity, in words for users; nil for none.
     public let message: String?
-    /// From 0 to 100; what is given beyond is brought into that range.
+    /// The progress in percent, clamped to 0 through 100.
     public let percent: Int?
 
+    /// Creates a progress report.
+    ///
     /// - Parameters:
-    ///   - isCanceled: true asks whoever shows it to cancel the load.
-    ///   - message: what is being done, in words for users.
+    ///   - isCanceled: true requests the cancellation of the load by its view.
+    ///   - message: the current activity, in words for users.
     ///   - percent: from 0 to 100; less counts as 0, more as 100.
     public init(isCanceled: Bool? = nil, message: String? = nil, percent: Int? = nil) {
         self.isCanceled = isCanceled

@@ -1,10 +1,11 @@
 internal import Relays
 
-/// The state of a loader: the newest for who asks, every change for who follows.
+/// The state of a loader: the newest for queries, every change for followers.
 ///
-/// A relay of states alone may skip what a reader has no time for, and then two readers need not see the same. So the
-/// changes also go through an event relay, with the version that the first one gave them, and a reader joins the two.
+/// A state relay alone may skip states for slow readers, so that two readers need not see the same states. Therefore
+/// changes also pass through an event relay, with their version in the state relay, and a reader joins the two.
 final class LoadingStateStore<Value: Hashable & Sendable>: Sendable {
+    /// A state with its version in the state relay.
     struct Change: Sendable {
         var version: UInt64
         var state: LoadingState<Value>
@@ -15,20 +16,21 @@ final class LoadingStateStore<Value: Hashable & Sendable>: Sendable {
 
     var current: LoadingState<Value> { newest.currentValue }
 
-    /// On the main actor, so that both relays get the changes in one order.
+    /// Publishes a state. On the main actor, so that both relays get the changes in the same order.
     @MainActor
     func publish(_ state: LoadingState<Value>) {
         newest.update(state)
         changes.send(Change(version: newest.version, state: state))
     }
 
-    /// Ends all streams, each once its reader has seen what there is.
+    /// Ends all streams, each after its reader has received the remaining states.
     func finish() {
         newest.finish()
         changes.finish()
     }
 
-    /// The newest change, and a subscription to those after it; the subscription may begin with some of before.
+    /// Returns the newest change, and a subscription to later changes. The subscription may begin with some earlier
+    /// ones.
     func follow(limit: Int) -> (Change, EventSubscription<Change>) {
         let subscription = changes.subscribe(bufferLimit: limit, onOverflow: .dropOldest)
         let (state, version) = newest.current

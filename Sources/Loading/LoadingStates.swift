@@ -2,20 +2,20 @@ internal import Relays
 
 /// The states of a loader: the one that is current when reading begins, then every change, in order.
 ///
-/// All readers see the same changes. One that falls more than 256 behind loses the oldest of them, never the newest.
-/// Ends when the loader is freed.
+/// All readers get the same changes. A reader more than 256 changes behind loses the oldest, never the newest. Ends
+/// when the loader is freed.
 public struct LoadingStates<Value: Hashable & Sendable>: AsyncSequence, Sendable {
     public typealias Element = LoadingState<Value>
     public typealias Failure = Never
 
-    /// How many changes are kept for a reader.
+    /// The maximum number of buffered changes per reader.
     static var bufferLimit: Int { 256 }
 
     let store: LoadingStateStore<Value>
 
     public func makeAsyncIterator() -> Iterator { Iterator(store) }
 
-    /// One reader's place among the states.
+    /// The position of one reader among the states.
     public struct Iterator: AsyncIteratorProtocol {
         private var first: LoadingStateStore<Value>.Change?
         private var seen: UInt64
@@ -28,7 +28,7 @@ public struct LoadingStates<Value: Hashable & Sendable>: AsyncSequence, Sendable
             changes = subscription.makeAsyncIterator()
         }
 
-        /// The next state; nil at the end or when the task is cancelled.
+        /// Returns the next state; nil at the end or when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> LoadingState<Value>? {
             if let change = first.take() { return change.state }
             do {

@@ -1,12 +1,12 @@
 #if canImport(SwiftUI)
     public import SwiftUI
 
-    /// Shows what a loader has loaded, and before that how it goes.
+    /// Shows the value of a loader, and its progress before that.
     ///
     ///     LoadingView(loader: loader) { profile in Text(profile.name) }
     ///         .progressView { progress in ProgressView(progress?.message ?? "") }
     ///
-    /// See ``LoadingPresenter`` for what is shown when.
+    /// See ``LoadingPresenter`` for the displayed state.
     public struct LoadingView<Loader: Loadable, Content: View>: View {
         @State private var presenter: LoadingPresenter<Loader>
         private let content: (Loader.Value) -> Content
@@ -14,7 +14,9 @@
         private var progress: ((LoadingProgress?) -> AnyView)?
         private var failure: (any Error) -> AnyView = { AnyView(Text(HashableError($0).description)) }
 
-        /// - Parameter loadOnAppear: False leaves it to others to call `load()`. Default true.
+        /// Creates a view of a loader.
+        ///
+        /// - Parameter loadOnAppear: False leaves the call of `load()` to other code. Default true.
         public init(
             loader: Loader, loadOnAppear: Bool = true, @ViewBuilder content: @escaping (Loader.Value) -> Content
         ) {
@@ -22,7 +24,7 @@
             self.content = content
         }
 
-        /// What the presenter shows; it is asked to appear while the view is on the screen.
+        /// The content for the presenter's state. The presenter's `appear()` runs while the view is on the screen.
         public var body: some View {
             Group {
                 switch presenter.shown {
@@ -39,21 +41,21 @@
             }
         }
 
-        /// What is shown before anything is loaded.
+        /// Sets the content before anything is loaded.
         public func emptyView<V: View>(@ViewBuilder _ view: @escaping () -> V) -> Self {
             var copy = self
             copy.empty = { AnyView(view()) }
             return copy
         }
 
-        /// What is shown during a load; without it, only progress is shown.
+        /// Sets the content during a load. Without it, only progress is shown.
         public func progressView<V: View>(@ViewBuilder _ view: @escaping (LoadingProgress?) -> V) -> Self {
             var copy = self
             copy.progress = { AnyView(view($0)) }
             return copy
         }
 
-        /// What is shown after a failure.
+        /// Sets the content after a failure.
         public func errorView<V: View>(@ViewBuilder _ view: @escaping (any Error) -> V) -> Self {
             var copy = self
             copy.failure = { AnyView(view($0)) }

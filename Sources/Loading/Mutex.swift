@@ -1,6 +1,6 @@
 #if TREBUCHET_THREAD_SANITIZER
     internal import Relays
 
-    /// Found before the one of the same name in Synchronization, whose lock ThreadSanitizer does not see.
+    /// Shadows the type of the same name in Synchronization, whose lock is invisible to ThreadSanitizer.
     typealias Mutex<Value: ~Copyable> = SanitizedMutex<Value>
 #endif

@@ -1,7 +1,7 @@
 /// Loads again when the wrapped loader fails.
 ///
-/// While it waits it shows `Retrying… (attempt 2 of 3)`, or what you say. `load()` returns after the last attempt, and each `load()` has
-/// all its attempts. Cancelling ends the wait as well as the attempt under way.
+/// While it waits it shows `Retrying… (attempt 2 of 3)`, or a custom message. `load()` returns after the last attempt,
+/// and each `load()` has all its attempts. Cancellation ends the wait as well as the running attempt.
 public final class RetryableLoader<Base: Loadable>: WrappingLoadable<Base> {
     private let maxAttempts: Int
     private let backoff: RetryBackoff
@@ -9,14 +9,16 @@ public final class RetryableLoader<Base: Loadable>: WrappingLoadable<Base> {
     private let message: @MainActor (_ attempt: Int, _ maxAttempts: Int) -> String?
     private let shouldRetry: @MainActor (any Error) -> Bool
 
+    /// Creates a retrying loader.
+    ///
     /// - Parameters:
-    ///   - base: What is tried.
-    ///   - maxAttempts: How often at most, the first attempt included; at least 1.
-    ///   - backoff: The waits between attempts: 1 s, 2 s, 4 s and so on, up to a minute.
-    ///   - clock: What waits are measured by.
+    ///   - base: The wrapped loader.
+    ///   - maxAttempts: The maximum number of attempts, including the first; at least 1.
+    ///   - backoff: The delays between attempts: 1 s, 2 s, 4 s and so on, up to a minute.
+    ///   - clock: The clock of the delays.
     ///   - shouldRetry: Whether another attempt may help after this error. Default: always.
-    ///   - message: What it shows while it waits for an attempt, for users, in their language. Default:
-    ///     `Retrying… (attempt 2 of 3)`.
+    ///   - message: The message during the wait for an attempt, in the language of users. Default: `Retrying… (attempt
+    ///     2 of 3)`.
     public init(
         wrapping base: Base, maxAttempts: Int = 3, backoff: RetryBackoff = RetryBackoff(),
         clock: any Clock<Duration> = ContinuousClock(),
@@ -25,7 +27,7 @@ public final class RetryableLoader<Base: Loadable>: WrappingLoadable<Base> {
             "Retrying… (attempt \(attempt) of \(maxAttempts))"
         }
     ) {
-        precondition(maxAttempts > 0, "a load takes at least one attempt, not \(maxAttempts)")
+        precondition(maxAttempts > 0, "the number of attempts must be at least 1, not \(maxAttempts)")
         self.maxAttempts = maxAttempts
         self.backoff = backoff
         self.clock = clock
@@ -52,7 +54,7 @@ public final class RetryableLoader<Base: Loadable>: WrappingLoadable<Base> {
 
     private func isWanted(_ run: LoadRun?) -> Bool { run?.isCurrent != false }
 
-    /// Waits, but not longer than the outcome is wanted.
+    /// Waits for the delay, or until the outcome no longer counts.
     private func pause(for delay: Duration, _ run: LoadRun?) async throws {
         let pause = Task { [clock] in try await clock.sleep(for: delay) }
         run?.whenOutdated = { pause.cancel() }

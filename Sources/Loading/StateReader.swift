@@ -1,19 +1,19 @@
-/// Something that tells of each change of a loader's state.
+/// A source that notifies followers of each change of a loader's state.
 @MainActor
 protocol StateFollowing<Value>: AnyObject {
     associatedtype Value: Hashable & Sendable
 
-    /// Calls `follower` on each change; returns what ``unfollow(_:)`` takes.
+    /// Calls `follower` on each change. Returns the argument for ``unfollow(_:)``.
     func follow(_ follower: @escaping (LoadingState<Value>) -> Void) -> UInt64
     func unfollow(_ number: UInt64)
 }
 
 extension BaseLoadable: StateFollowing {}
 
-/// Reads the states of a loader that knows nothing of followers, once for all of them.
+/// Reads the states of a loader without follower support, once for all followers.
 ///
-/// Once, and until it is let go: what such a loader hands out as its states may be one stream, which ends for good with
-/// the first reader that is cancelled, and gives two readers half of the states each.
+/// Reads once, until its release: the states of such a loader may be a single stream, which ends for good with the
+/// first cancelled reader, and gives two readers half of the states each.
 final class StateReader<Value: Hashable & Sendable>: StateFollowing {
     private var followers: [UInt64: (LoadingState<Value>) -> Void] = [:]
     private var lastFollower: UInt64 = 0

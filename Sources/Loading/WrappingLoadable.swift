@@ -1,11 +1,11 @@
-/// What the loaders around another loader have in common.
+/// The common base of loaders that wrap another loader.
 ///
-/// `cancel()` and `reset()` go through to the wrapped loader; its progress comes through from there.
+/// `cancel()` and `reset()` are forwarded to the wrapped loader; its progress is forwarded to this one.
 public class WrappingLoadable<Base: Loadable>: BaseLoadable<Base.Value> {
-    /// The loader that it stands around.
+    /// The wrapped loader.
     public let base: Base
 
-    /// Reads the states of a loader that is none of this module; made when that loads for the first time.
+    /// Reads the states of a loader from outside this module; created at its first load.
     private lazy var reader = StateReader(base)
 
     init(wrapping base: Base) { self.base = base }
@@ -22,14 +22,14 @@ public class WrappingLoadable<Base: Loadable>: BaseLoadable<Base.Value> {
         base.reset()
     }
 
-    /// Lets the wrapped loader load and returns what it comes to. Idle, which is to say cancelled, is thrown as a
+    /// Loads the wrapped loader and returns its outcome. Idle, which means cancelled, is thrown as a
     /// `CancellationError`.
     func loadBase() async throws -> Base.Value {
         try Task.checkCancellation()
         guard !base.isCanceled else { throw CancellationError() }
         let run = LoadRun.current
-        // A loader of this module hands over every state as it changes. Any other is read: some of its last progress may
-        // then come after its outcome, and is left out.
+        // A loader of this module passes every state on as it changes. Any other is read: some of its last progress
+        // may then come after its outcome, and is dropped.
         let changes = base as? any StateFollowing<Base.Value> ?? reader
         let (states, newer) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let follower = changes.follow { [weak self] state in
@@ -39,8 +39,8 @@ public class WrappingLoadable<Base: Loadable>: BaseLoadable<Base.Value> {
         }
         defer { changes.unfollow(follower) }
         await base.load()
-        // The outcome is there; only while somebody has begun a newer load, whose outcome is then ours, it has to be
-        // waited for.
+        // The outcome exists by now, unless other code has begun a newer load. Then that outcome is ours, and is
+        // awaited.
         var waiting = states.makeAsyncIterator()
         while base.currentState.isLoading {
             if let run, !run.isCurrent { throw CancellationError() }
@@ -54,13 +54,15 @@ public class WrappingLoadable<Base: Loadable>: BaseLoadable<Base.Value> {
     }
 }
 
-/// A loader around a closure.
+/// A loader that calls a closure.
 ///
 ///     let loader = BlockLoadable { try await todoList.all() }
 public final class BlockLoadable<Value: Hashable & Sendable>: BaseLoadable<Value> {
     private let block: @MainActor () async throws -> Value
 
-    /// - Parameter block: what ``fetch()`` calls, on the main actor, once for each load.
+    /// Creates a loader.
+    ///
+    /// - Parameter block: the closure that ``fetch()`` calls, on the main actor, once for each load.
     public init(_ block: @escaping @MainActor () async throws -> Value) { self.block = block }
 
     /// Calls the closure.

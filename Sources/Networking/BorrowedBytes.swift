@@ -1,18 +1,19 @@
 internal import Bytes
 internal import Glibc
 
-/// Bytes of the read buffer that leave from where they lie, between those that were written in the turn.
+/// Ranges of the read buffer that are sent without a copy, interleaved with the bytes written in the turn.
 ///
-/// They are lent for as long as the bytes that were read are being handled: then all have left, or what the socket did not take was
-/// copied.
+/// They are valid while the received bytes are being handled. Before that ends, all are sent, or copied if the socket does not
+/// accept them.
 struct BorrowedBytes {
+    /// A range of the read buffer with its position in the output.
     private struct Piece {
-        /// How many bytes had been written when it was lent.
+        /// The number of bytes that had been written when the range was appended.
         let place: Int
         let bytes: UnsafeRawBufferPointer
     }
 
-    /// More are handed to the socket before the turn ends.
+    /// The number of ranges at which they are sent before the turn ends.
     static let most = 64
 
     private var pieces: [Piece] = []
@@ -31,7 +32,7 @@ struct BorrowedBytes {
         count = 0
     }
 
-    /// Calls `body` with all runs of bytes in their order, those written among them.
+    /// Calls `body` with all ranges in order, including the written bytes between them.
     private func forEach(with written: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
         var at = 0
         for piece in pieces {
@@ -42,7 +43,7 @@ struct BorrowedBytes {
         if at < written.count { body(UnsafeRawBufferPointer(rebasing: written[at...])) }
     }
 
-    /// Number of bytes sent, or the negated error.
+    /// Sends the bytes. Returns the number of bytes sent, or the negated error.
     func send(with written: UnsafeRawBufferPointer, to socket: Socket) -> Int {
         withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2 * pieces.count + 1) { vectors in
             var used = 0
@@ -55,7 +56,7 @@ struct BorrowedBytes {
         }
     }
 
-    /// Copies all but the first `sent` bytes.
+    /// Copies all but the first `sent` bytes to a queue.
     func copy(with written: UnsafeRawBufferPointer, from sent: Int = 0, to queue: inout WriteQueue) {
         var gone = sent
         forEach(with: written) { bytes in
@@ -67,8 +68,8 @@ struct BorrowedBytes {
 }
 
 extension ByteChannel {
-    /// Appends bytes of those that the delegate is being handed, which nobody changes any more: many of them leave from where they
-    /// lie, when the delegate has returned or before, unless the socket takes no more, or TLS makes records of them.
+    /// Appends bytes from the buffer that the delegate is handling, which must not change any more. Large ranges are sent without
+    /// a copy, at the latest when the delegate returns, unless the socket accepts no more or TLS encrypts them.
     package func write(read bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= Self.smallestLent, isCorked, tls == nil, queue.isEmpty, reactor.hasRead(bytes) else {
             return write { $0.append(bytes) }
@@ -79,7 +80,7 @@ extension ByteChannel {
 }
 
 extension Reactor {
-    /// Whether they lie in the read buffer.
+    /// Returns whether the bytes are inside the read buffer.
     fileprivate func hasRead(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let start = bytes.baseAddress, let first = readBuffer.baseAddress else { return false }
         return start >= first && start + bytes.count <= first + readBuffer.count

@@ -1,8 +1,9 @@
 internal import Bytes
 
-/// What goes to many connections as it is.
+/// Sending the same bytes to many connections.
 extension ByteChannel {
-    /// As `corked(_:)`, and shows `look` what is in the buffer before it is sent; not always: what is much leaves in parts, or waits elsewhere.
+    /// Works like `corked(_:)`, and passes the buffered output to `look` before it is sent. The output may be incomplete: large
+    /// output is sent in parts or queued elsewhere.
     package func corked(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) {
         guard reactor.corked == nil else { return body() }
         cork()
@@ -11,7 +12,8 @@ extension ByteChannel {
         uncork()
     }
 
-    /// Sends at once what was shown of another connection: from where it lies, unless something waits here.
+    /// Immediately sends bytes that were passed to `look` for another connection, without a copy unless this connection has
+    /// queued output.
     package func writeAgain(_ bytes: UnsafeRawBufferPointer) {
         guard state == .open, reactor.corked == nil, queue.isEmpty else { return write { $0.append(bytes) } }
         guard let sent = hand(bytes) else { return }

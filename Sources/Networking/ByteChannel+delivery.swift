@@ -1,9 +1,10 @@
-/// What the kernel knows of bytes that have left.
+/// Delivery information from the kernel.
 extension ByteChannel {
-    /// Bytes that the peer's system has acknowledged so far; nil when the kernel does not say.
+    /// The number of bytes that the peer's system has acknowledged, or nil if the kernel does not report it.
     package var acknowledgedBytes: UInt64? { socket.delivery?.acknowledged }
 
-    /// Whether the peer has taken some of what waits for it since this was asked last, and not yet all: so it is there.
+    /// Returns whether the peer has acknowledged part of the pending output since the last call, but not all of it. Then the peer
+    /// is alive.
     package func isPeerTaking() -> Bool {
         guard state == .open, let delivery = socket.delivery, delivery.isWaiting || waitingBytes > 0 else {
             extras?.acknowledged = nil

@@ -2,10 +2,10 @@ internal import Bytes
 internal import Glibc
 package import Transports
 
-/// How a connection ends.
+/// Closing a connection.
 extension ByteChannel {
-    /// Sends what waits, then ends the connection. What still comes is thrown away: at most so many bytes, 16 MiB unless
-    /// told, and for 5 s.
+    /// Sends the queued output, then closes the connection. Further input is discarded, for at most 5 s and `limit` bytes
+    /// (default 16 MiB).
     package func closeAfterFlush(throwingAwayAtMost limit: Int = 16 << 20) {
         guard state == .open else { return }
         state = .flushing
@@ -16,19 +16,19 @@ extension ByteChannel {
         if !isCorked { queueForFlush() }
     }
 
-    /// Ends the connection at once; what waits is lost.
+    /// Closes the connection immediately; queued output is lost.
     package func close() { end(error: nil) }
 
-    /// Ends the connection at once with a reset: the peer loses what it has not read yet, and gets an error. The delegate
-    /// hears `error`.
+    /// Closes the connection immediately with a TCP reset: the peer loses unread data and gets an error. The delegate receives
+    /// `error`.
     package func reset(_ error: TransportError? = nil) {
         guard state != .closed else { return }
         socket.resetWhenClosed()
         end(error: error)
     }
 
-    /// Our side has said all; the peer's end of the stream follows, or a time limit. A socket closed with bytes unread
-    /// would reset the connection, and the peer would lose what we sent last.
+    /// Shuts down the write side and waits, with a time limit, for the peer's end of stream. Closing a socket with unread input
+    /// would reset the connection, and the peer would lose the last output.
     func linger() {
         state = .lingering
         tls?.end(on: socket)
@@ -42,8 +42,8 @@ extension ByteChannel {
         end(error: .system(call, number, "connection to \(remoteAddress?.description ?? "peer")"))
     }
 
-    /// The one way to the end, from wherever: what hangs on the connection goes at once, the delegate is told when the turn
-    /// ends.
+    /// Closes the connection; every path to the end uses this method. Resources are released immediately; the delegate is called
+    /// at the end of the turn.
     func end(error: TransportError?) {
         guard state != .closed else { return }
         state = .closed

@@ -1,9 +1,9 @@
 package import Bytes
 internal import Transports
 
-/// What is held for a connection, and how long a peer may let shared bytes wait.
+/// Accounting of buffered memory, and the time limit for pending shared bytes.
 extension ByteChannel {
-    /// What is held for this connection, to count with; made at the first call. Nil when nobody counts.
+    /// The memory account of this connection, created at first use; nil if memory is not counted.
     package var account: MemoryAccount? {
         if let account = extras?.account { return account }
         guard state != .closed, let accounts = limits.accounts else { return nil }
@@ -12,7 +12,7 @@ extension ByteChannel {
         return made
     }
 
-    /// Counts what waits, after the socket took some of it.
+    /// Updates the counted memory, after the socket accepted `taken` bytes.
     func noteHeld(_ taken: Int) {
         extras?.taken += taken
         if queue.sharedCount > limits.sharedBytes { limitSlowness() }
@@ -25,7 +25,7 @@ extension ByteChannel {
         queueForFlush()
     }
 
-    /// Gives the peer a time in which it is to take some of the shared bytes that wait for it alone.
+    /// Starts the time limit within which the peer must accept shared bytes that are pending only for it.
     func limitSlowness() {
         let extras = makeExtras()
         guard extras.slowness == nil else { return }
@@ -41,7 +41,7 @@ extension ByteChannel {
         reset(
             TransportError(
                 .timedOut,
-                "the peer does not read: \(queue.sharedCount) bytes of old versions wait for it, and it took \(extras.taken)"
-                    + " in \(limits.sharedPatience); the limit is \(limits.sharedBytes) (sharedBytesUnsent)"))
+                "the peer reads too slowly: \(queue.sharedCount) bytes of old versions are queued, and it read \(extras.taken)"
+                    + " bytes in \(limits.sharedPatience); the limit is \(limits.sharedBytes) (sharedBytesUnsent)"))
     }
 }

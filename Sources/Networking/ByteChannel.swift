@@ -3,38 +3,39 @@ internal import CEpoll
 internal import Glibc
 package import Transports
 
-/// A connection: bytes in, bytes out, on one reactor for life.
+/// A connection's byte stream, bound to one reactor.
 ///
-/// What is written while an event of this connection is handled gathers in the reactor's buffer and leaves in one
-/// `send`; only what the socket does not take is kept here. An idle connection holds no buffer.
+/// Output written while an event of this connection is handled is gathered in the reactor's buffer and sent with one `send`. The
+/// channel keeps only the part that the socket does not accept. An idle connection has no buffer.
 ///
-/// Its methods never call the delegate. A write may find that the connection is lost; the delegate hears of that, and of
-/// all else, when the turn ends. So whoever writes, closes or pauses finds everything as it was when the call returns, but
-/// perhaps a channel that is no longer open.
+/// Its methods never call the delegate. If a write finds that the connection is lost, the delegate is called at the end of the
+/// turn, as for all other events. A caller therefore finds its state unchanged after a write, close or pause; only the channel
+/// may have closed.
 ///
-/// `@unchecked Sendable`: it is touched on its reactor's thread alone; others reach it through `reactor.execute`.
+/// `@unchecked Sendable`: it is accessed only on its reactor's thread; other threads use `reactor.execute`.
 package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
+    /// The lifecycle states of a channel.
     enum State { case open, flushing, lingering, closed }
 
-    /// Shared bytes below this many are copied: that is cheaper than one more piece in the system call.
+    /// The size below which shared bytes are copied, because that costs less than another element in the system call.
     private static let smallestShared = 8 << 10
-    /// The same of bytes that are sent from where they were read.
+    /// The size below which received bytes are copied instead of sent from the read buffer.
     package static let smallestLent = 4 << 10
-    /// Less than this is not counted as held.
+    /// The size below which buffered memory is not counted.
     package static let smallestHeld = 4 << 10
-    /// Of a peer that is behind with reading, less is read at once: what it asks for may have to be kept.
+    /// The number of bytes read at once from a peer that is behind with reading, because its responses may have to be buffered.
     private static let smallRead = 64 << 10
-    /// More than this in one turn is sent before the turn ends.
+    /// The number of output bytes after which they are sent before the turn ends.
     package static let largestTurn = 128 << 10
-    /// How long a peer that does not read, or does not end its side, keeps us at the end.
+    /// The time limit for sending the rest and for the peer's end of stream.
     static let patience = Duration.seconds(5)
 
     package let reactor: Reactor
-    /// Kept until the connection has closed.
+    /// The delegate, retained until the connection has closed.
     package var delegate: (any ByteChannelDelegate)?
     package var limits = ChannelLimits.standard
-    /// How many bytes are taken from the socket at once, at most the size of the reactor's buffer; fewer of a peer from which more
-    /// comes than can be handled at once.
+    /// The maximum number of bytes per read, at most the size of the reactor's buffer. It is reduced for a peer that sends more
+    /// than can be handled at once.
     package var mostRead: Int {
         get { Int(mostReadBytes) }
         set { mostReadBytes = UInt32(clamping: min(newValue, Reactor.readBufferSize)) }
@@ -42,43 +43,44 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     private var mostReadBytes = UInt32(Reactor.readBufferSize)
 
     let socket: Socket
-    /// Set before `start` when the connection is to be secure.
+    /// The TLS state, set before `start` for a secure connection.
     var tls: TLSConnection?
     var queue = WriteQueue()
     var state = State.open
     var isAboveHigh = false
     var isReadingPaused = false
-    /// Whether this is the connection that writes into the reactor's buffer.
+    /// True while this connection writes into the reactor's buffer.
     var isCorked = false
     private var isQueuedForFlush = false
-    /// What the delegate is to be told when the turn ends.
+    /// True if the delegate must be notified of writability at the end of the turn.
     private var becameWritable = false
-    /// Whether the reactor knows it.
+    /// True if the channel is registered with the reactor.
     var isStarted = false
     private var watched: UInt32 = 0
-    /// What few connections need; idle ones do not pay for it.
+    /// State that few connections need, allocated on demand.
     var extras: Extras?
 
+    /// Rarely needed state of a channel.
     final class Extras {
-        /// Runs while what is left is being sent at the end.
+        /// The timer that runs while the rest of the output is sent at the end.
         var patience: LoopTimer?
-        /// Bytes that were thrown away at the end, and how many may be.
+        /// The number of input bytes discarded at the end, and its limit.
         var thrownAway = 0
         var mostThrownAway = 0
-        /// Why it ended, until the delegate has been told.
+        /// The reason of the end, until the delegate is called.
         var error: TransportError?
-        /// What is held for the connection, and how much of that is here.
+        /// The memory account of the connection, and the part of it that is counted here.
         var account: MemoryAccount?
         var held = 0
         var excess: MemoryExcess?
-        /// Runs while many shared bytes wait; what the socket took since it began.
+        /// The timer that runs while many shared bytes are pending, and the bytes that the socket accepted since its start.
         var slowness: LoopTimer?
         var taken = 0
-        /// Bytes that the peer had acknowledged when that was asked last.
+        /// The number of acknowledged bytes at the last check.
         var acknowledged: UInt64?
     }
 
-    /// Takes over a connected socket. Call `start` on the reactor.
+    /// Creates a channel that owns a connected socket. Call `start` on the reactor.
     init(_ socket: Socket, on reactor: Reactor) {
         self.socket = socket
         self.reactor = reactor
@@ -90,7 +92,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         if state != .closed { socket.close() }
     }
 
-    /// Begins to read; on the reactor.
+    /// Starts to read. Only on the reactor.
     package func start(_ delegate: any ByteChannelDelegate) throws(TransportError) {
         self.delegate = delegate
         watched = EPOLLIN.rawValue
@@ -105,9 +107,9 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         if tls != nil || isReadingPaused { watch() }
     }
 
-    /// Makes the connection speak TLS; before `start`. A client gives the host that it wants to reach.
+    /// Enables TLS, before `start`. A client passes the host that it connects to.
     ///
-    /// - Parameter answer: at a server, what a client gets that sends plain text.
+    /// - Parameter answer: at a server, the response to a client that sends plain text.
     package func secure(
         with context: TLSContext, host: String? = nil, answerToPlainText answer: [UInt8] = []
     ) throws(TransportError) {
@@ -117,41 +119,41 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     }
 
     package var isSecure: Bool { tls != nil }
-    /// Whether the TLS session is one that was agreed on earlier.
+    /// Whether the TLS session was resumed.
     package var isResumed: Bool { tls?.isResumed ?? false }
 
-    /// The subject of the certificate that the peer showed, as `CN=ada, O=Example`.
+    /// The subject of the peer's certificate, as `CN=ada, O=Example`.
     package var peerSubject: String? { tls?.peerSubject }
 
     package var remoteAddress: SocketAddress? { delegate?.representedAddress ?? socket.remoteAddress }
-    /// The end of this machine.
+    /// The local address.
     package var localAddress: SocketAddress? { socket.localAddress }
     package var isOpen: Bool { state == .open }
 
-    /// Bytes that wait for the socket to take them.
+    /// The number of output bytes that are not sent yet.
     package var pendingBytes: Int {
         waitingBytes + (isCorked ? reactor.output.pointee.count + reactor.borrowed.pointee.count : 0)
     }
 
-    /// The same without what this turn has gathered so far.
+    /// The number of unsent output bytes, without those gathered in this turn.
     var waitingBytes: Int { queue.count + (tls?.unsentBytes ?? 0) }
 
-    /// Whether less than the high watermark waits to be sent.
+    /// True while fewer bytes than the high watermark are unsent.
     package var isWritable: Bool { !isAboveHigh }
 
     // MARK: Writing
 
-    /// Appends to the output; it leaves when the event or the turn ends. Nothing is written to a closed connection, but
-    /// `body` runs all the same.
+    /// Appends to the output, which is sent when the event or the turn ends. On a closed connection the output is discarded, but
+    /// `body` is called.
     @inlinable
     package func write<R>(_ body: (inout ByteBuffer) throws -> R) rethrows -> R {
-        // In two halves, so that the middle is specialised where it is used.
+        // Split in two halves, so that the code between them is specialized at the call site.
         let buffer = beginWriting()
         defer { endWriting() }
         return try body(&buffer.pointee)
     }
 
-    /// The buffer that takes what is written now. Nobody else writes to it before `endWriting`.
+    /// Returns the buffer for the next output. Other code does not write to it before `endWriting`.
     @usableFromInline
     func beginWriting() -> UnsafeMutablePointer<ByteBuffer> {
         if isCorked { return reactor.output }
@@ -172,7 +174,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         }
     }
 
-    /// Appends bytes that many connections share; large ones are not copied.
+    /// Appends bytes that many connections share. Large ones are not copied.
     package func write(shared: SharedBytes) {
         if shared.count < Self.smallestShared { return write { $0.append(shared.bytes) } }
         guard state == .open else { return }
@@ -181,7 +183,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         queueForFlush()
     }
 
-    /// Gathers all that `body` writes to this connection in the reactor's buffer and sends it at once.
+    /// Gathers all output that `body` writes to this connection in the reactor's buffer, and sends it at once.
     package func corked(_ body: () -> Void) {
         guard reactor.corked == nil else { return body() }
         cork()
@@ -189,7 +191,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         uncork()
     }
 
-    /// How much of it the socket takes; nil when the connection is lost.
+    /// Passes bytes to the socket. Returns the number of accepted bytes, or nil if the connection is lost.
     @inline(__always)
     func hand(_ bytes: UnsafeRawBufferPointer) -> Int? {
         var sent = transmit(bytes)
@@ -223,7 +225,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         if !reactor.borrowed.pointee.isEmpty { reactor.borrowed.pointee.removeAll() }
     }
 
-    /// Hands the turn's output to the socket; the rest waits in the queue.
+    /// Sends the output of the turn; the unsent rest is queued.
     func sendOutput() {
         guard state == .open || state == .flushing else { return forgetOutput() }
         if queue.isEmpty {
@@ -255,7 +257,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         reactor.flushAtEndOfTurn(self)
     }
 
-    /// The reactor's call: here, and where bytes are read, the delegate is told.
+    /// Flushes the output; called by the reactor. The delegate is called only here and where bytes are read.
     func flushAtEndOfTurn() {
         flush()
         isQueuedForFlush = false
@@ -293,7 +295,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         }
         if state == .flushing, waiting == 0 { linger() }
         if waiting > limits.limit {
-            end(error: TransportError(.closed, "the peer does not read: \(waiting) bytes wait to be sent"))
+            end(error: TransportError(.closed, "the peer reads too slowly: \(waiting) bytes are queued"))
         }
     }
 
@@ -317,8 +319,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         watch()
     }
 
-    /// What TLS has to say by itself, answers to new keys for instance, waits too: a peer that asks for more than it takes is
-    /// not read from, whether it sends messages or not.
+    /// True if input is read. Pending TLS records count too, such as responses to key updates. A peer that requests more than it
+    /// accepts is not read from, whether or not it sends messages.
     private var takesInput: Bool {
         (!isReadingPaused || state != .open) && tls?.unsentBytes ?? 0 <= limits.high
     }
@@ -332,8 +334,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         reactor.change(socket.descriptor, self, events: events)
     }
 
-    /// Whether something waits that the socket could take. Before the end of the TLS handshake plain text waits for the
-    /// peer, not for the socket.
+    /// True if there is output that the socket could accept. Plain text before the end of the TLS handshake waits for the peer.
     private var waitsForSocket: Bool {
         guard let tls else { return !queue.isEmpty }
         return tls.unsentBytes > 0 || !queue.isEmpty && tls.isEstablished
@@ -347,7 +348,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     private func read(_ events: UInt32) {
         guard state != .closed else { return }
         guard takesInput else {
-            // A paused connection is told only of its end.
+            // A paused connection only reacts to its end.
             if events & (EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0 { fail("recv", socket.pendingError()) }
             return
         }
@@ -379,11 +380,11 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         if let failure = tls.failure { return end(error: failure) }
         if tls.isEnded || count == 0 { return end(error: nil) }
         if count < 0, count != -Int(EAGAIN), count != -Int(EINTR) { return fail("recv", Int32(-count)) }
-        // The handshake may have ended, for which what was written waited; or it has something to say.
+        // The handshake, for which output waited, may be complete, or TLS has records to send.
         if !queue.isEmpty || tls.unsentBytes > 0 { flush() }
     }
 
-    /// Our side has ended: what still comes has no use, and there is a limit to how much of it we take.
+    /// Discards input after the local side has ended, up to a limit.
     private func throwAway(_ count: Int) {
         guard let extras, state != .closed else { return }
         extras.thrownAway += count

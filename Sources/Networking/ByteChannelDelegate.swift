@@ -1,19 +1,20 @@
 package import Bytes
 package import Transports
 
-/// Who handles the bytes of a connection; called on the connection's reactor, from its loop alone: never from inside a
+/// The handler of a connection's bytes. It is called on the connection's reactor and only from its loop, never from within a
 /// method of the channel.
 package protocol ByteChannelDelegate: AnyObject {
-    /// Bytes have come. They lie in the reactor's read buffer, may be changed in place and are gone after the call:
-    /// the delegate consumes all of them.
+    /// Called with received bytes. They are in the reactor's read buffer, can be changed in place, and are valid only during the
+    /// call: the delegate consumes all of them.
     func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer)
-    /// What waits to be sent fell below the low watermark after having been above the high one.
+    /// Called when the unsent output falls below the low watermark after it was above the high watermark.
     func channelDidBecomeWritable(_ channel: ByteChannel)
-    /// More is held for the connection than there is room for; it is to be ended, which happens at once unless the delegate does it.
+    /// Called when a limit on buffered memory is exceeded. The delegate closes the connection; the default implementation resets
+    /// it immediately.
     func channel(_ channel: ByteChannel, exceeds excess: MemoryExcess)
-    /// Who is at the other end, when that is not who is at the socket's: a client behind a proxy.
+    /// The address of the actual peer if it differs from that of the socket: a client behind a proxy.
     var representedAddress: SocketAddress? { get }
-    /// The connection is gone; the last call. `error` is nil when the peer ended it in order or we closed it.
+    /// Called last, when the connection is closed. `error` is nil if the peer ended it in order or the local side closed it.
     func channelDidClose(_ channel: ByteChannel, error: TransportError?)
 }
 

@@ -1,21 +1,23 @@
 package import Bytes
 package import Transports
 
-/// What connections of one kind may make us keep; one object for all of them.
+/// The limits on unsent output, shared by all connections of one kind.
 package final class ChannelLimits: Sendable {
-    /// Above this many waiting bytes a connection is not writable.
+    /// The high watermark: with more unsent bytes a connection is not writable.
     package let high: Int
-    /// Below this many it is again.
+    /// The low watermark: with fewer unsent bytes a connection is writable again.
     package let low: Int
-    /// Above this many it is ended.
+    /// The number of unsent bytes above which a connection is closed.
     package let limit: Int
-    /// Who has more than this many shared bytes waiting, and does not take as many within `sharedPatience`, is ended: they are old
-    /// versions that nobody else may need any more.
+    /// The maximum number of unsent shared bytes. A peer with more that does not accept as many within `sharedPatience` is
+    /// disconnected: they are old versions that possibly no other connection needs.
     package let sharedBytes: Int
     package let sharedPatience: Duration
-    /// Where what is kept is counted; nil for nowhere.
+    /// The provider of memory accounts, or nil to count nothing.
     package let accounts: (any MemoryAccounts)?
 
+    /// Creates limits.
+    ///
     /// - Parameters:
     ///   - high: default 256 KiB.
     ///   - low: default 64 KiB.
@@ -35,8 +37,8 @@ package final class ChannelLimits: Sendable {
     package static let standard = ChannelLimits()
 }
 
-/// Who counts what is held for connections.
+/// A provider of memory accounts for connections.
 package protocol MemoryAccounts: AnyObject, Sendable {
-    /// The account of one connection, made when something is held for it for the first time.
+    /// Creates the account of one connection, when memory is first held for it.
     func makeAccount(for address: SocketAddress?) -> MemoryAccount
 }

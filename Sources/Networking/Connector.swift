@@ -5,10 +5,10 @@ internal import Transports
 
 /// Opens connections to a server.
 package enum Connector {
-    /// Connects to the first address of `host` that answers. A further address is tried when one fails, or does not answer within
-    /// 250 ms; families alternate (RFC 8305).
+    /// Connects to the first address of `host` that answers. The next address is tried when one fails or does not answer within
+    /// 250 ms; address families alternate (RFC 8305).
     ///
-    /// - Parameter timeout: the limit of all of it, of looking up the name too.
+    /// - Parameter timeout: the time limit for the whole operation, including name resolution.
     /// - Returns: a channel that is not started.
     /// - Throws: `TransportError`: `.refused`, `.timedOut`, `.addressInvalid`; `CancellationError` when the task is cancelled.
     package static func connect(
@@ -18,7 +18,9 @@ package enum Connector {
         return try await connect(to: literal, of: host, port, on: reactor, timeout)
     }
 
-    /// - Parameter addresses: nil for those of `host`, which are looked up.
+    /// Connects to one of several addresses.
+    ///
+    /// - Parameter addresses: nil to resolve `host`.
     static func connect(
         to addresses: [SocketAddress]?, of host: String, _ port: Int, on reactor: Reactor, _ timeout: Duration
     ) async throws -> ByteChannel {
@@ -33,11 +35,11 @@ package enum Connector {
     }
 }
 
-/// The attempts at all addresses of a host, of which the first that connects counts.
+/// The concurrent attempts at all addresses of a host; the first that connects wins.
 ///
-/// `@unchecked Sendable`: its state is touched on its reactor alone.
+/// `@unchecked Sendable`: its state is accessed only on its reactor.
 private final class ConnectRace: @unchecked Sendable {
-    /// The wait for an address before the next one is tried beside it (RFC 8305 §5).
+    /// The time after which the next address is tried in parallel (RFC 8305 §5).
     private static let headStart = Duration.milliseconds(250)
 
     private let host: String
@@ -64,7 +66,7 @@ private final class ConnectRace: @unchecked Sendable {
         limit = reactor.schedule(after: timeout) { self.timeOut() }
         if let addresses { return found(addresses) }
         let (host, port, reactor) = (host, port, reactor)
-        // `getaddrinfo` blocks, and cannot be cancelled.
+        // `getaddrinfo` blocks and cannot be cancelled.
         startThread {
             let result = Result { () throws(TransportError) -> [SocketAddress] in
                 try SocketAddress.resolve(host: host, port: port)
@@ -105,7 +107,8 @@ private final class ConnectRace: @unchecked Sendable {
     }
 
     private func timeOut() {
-        let what = attempts.first.map { "connecting to \($0.address): no answer" } ?? "looking up '\(host)': no answer"
+        let what =
+            attempts.first.map { "connecting to \($0.address): no response" } ?? "resolving '\(host)': no response"
         finish(.failure(TransportError(.timedOut, "\(what) within \(timeout)")))
     }
 
@@ -121,7 +124,7 @@ private final class ConnectRace: @unchecked Sendable {
     }
 }
 
-/// One try at one address. On its reactor.
+/// A connection attempt to one address. Only on its reactor.
 private final class ConnectAttempt: ReadinessHandler {
     typealias Outcome = Result<ByteChannel, TransportError>
 
@@ -136,7 +139,7 @@ private final class ConnectAttempt: ReadinessHandler {
         self.reactor = reactor
     }
 
-    /// Calls `tell` once, unless the attempt is cancelled.
+    /// Starts the attempt. Calls `tell` once, unless the attempt is cancelled.
     func start(_ tell: @escaping (Outcome) -> Void) {
         self.tell = tell
         do throws(TransportError) {
@@ -181,7 +184,7 @@ private final class ConnectAttempt: ReadinessHandler {
         socket.close()
     }
 
-    /// The socket is not this attempt's any more.
+    /// Gives up ownership of the socket.
     private func release() {
         if isWatched, let socket { reactor.remove(socket.descriptor, self) }
         isWatched = false
@@ -190,7 +193,7 @@ private final class ConnectAttempt: ReadinessHandler {
 }
 
 extension [SocketAddress] {
-    /// The same addresses, those of the two families by turns, and in their order.
+    /// The addresses with alternating families, each family in its order.
     fileprivate var alternatingFamilies: [SocketAddress] {
         guard let first, contains(where: { $0.isIPv6 != first.isIPv6 }) else { return self }
         var (own, other) = (filter { $0.isIPv6 == first.isIPv6 }[...], filter { $0.isIPv6 != first.isIPv6 }[...])

@@ -4,29 +4,30 @@ internal import Platform
 internal import Synchronization
 package import Transports
 
-/// A port that connections come in at, with one listening socket per reactor and address (`SO_REUSEPORT`): the kernel spreads
-/// connections over them and no reactor passes a connection to another.
+/// A listening port, with one socket per reactor and address (`SO_REUSEPORT`). The kernel distributes connections among them, so
+/// no reactor passes a connection to another.
 package final class Listener: Sendable {
-    /// Connections that the kernel holds for us until we accept them, per reactor.
+    /// The maximum number of connections that the kernel queues, per reactor.
     private static let backlog: Int32 = 4096
 
-    /// The addresses that it is bound to, with the port that the system chose for 0.
+    /// The bound addresses, with the port that the system chose for 0.
     package let addresses: [SocketAddress]
-    /// The first of them.
+    /// The first bound address.
     package var address: SocketAddress { addresses[0] }
     private let acceptors: [Acceptor]
 
-    /// Descriptors that connections of clients leave to others of the process, beside one for each reactor.
+    /// The number of descriptors that client connections leave free for the rest of the process, in addition to one per reactor.
     package static let descriptorsForOthers = 8
-    /// With port 0 the first address gets any free port, which may be in use at the next one.
+    /// The number of tries for port 0: the port of the first address may be in use at the next one.
     private static let mostPortsTried = 16
 
-    /// Listens on each address of `host` that this machine has: on IPv6 and IPv4 for `::`, on both loopback addresses for `localhost`.
-    /// `onAccept` is called on the reactor that owns the new connection, which starts it with a delegate or lets it go.
+    /// Listens on each address of `host` that this machine has: on IPv6 and IPv4 for `::`, on both loopback addresses for
+    /// `localhost`. `onAccept` is called on the reactor that owns the new connection. It starts the channel with a delegate or
+    /// drops it.
     ///
     /// - Parameters:
-    ///   - keptBack: descriptors that it leaves to others: while fewer are left new connections wait.
-    ///   - onScarcity: called on a reactor each time that connections wait since there are no descriptors for them.
+    ///   - keptBack: the number of descriptors to leave free: while fewer are free, new connections wait.
+    ///   - onScarcity: called on a reactor each time that connections start to wait for descriptors.
     package static func bind(
         host: String, port: Int, reactors: [Reactor], keptBack: Int = 0,
         onScarcity: (@Sendable () -> Void)? = nil, onAccept: @escaping @Sendable (ByteChannel) -> Void
@@ -36,7 +37,9 @@ package final class Listener: Sendable {
             to: wanted, reactors: reactors, keptBack: keptBack, onScarcity: onScarcity, onAccept: onAccept)
     }
 
-    /// - Parameter wanted: at least one, all with the same port.
+    /// Listens on the given addresses.
+    ///
+    /// - Parameter wanted: at least one address, all with the same port.
     static func bind(
         to wanted: [SocketAddress], reactors: [Reactor], keptBack: Int = 0,
         onScarcity: (@Sendable () -> Void)? = nil, onAccept: @escaping @Sendable (ByteChannel) -> Void
@@ -56,7 +59,7 @@ package final class Listener: Sendable {
         self.acceptors = acceptors
     }
 
-    /// Accepts no more connections, when it returns. Those that exist go on.
+    /// Stops accepting connections; complete on return. Existing connections continue.
     package func close() async {
         for acceptor in acceptors { await acceptor.stop() }
     }
@@ -95,7 +98,7 @@ package final class Listener: Sendable {
                 }
                 addresses.append(address)
             } catch {
-                // A name may have addresses that the machine does not have, as `localhost` for `::1` where IPv6 is off.
+                // A name may have addresses that the machine lacks, such as `::1` for `localhost` where IPv6 is disabled.
                 if error.code == .addressInvalid {
                     unavailable = unavailable ?? error
                     continue
@@ -108,8 +111,8 @@ package final class Listener: Sendable {
         return (addresses, sockets)
     }
 
-    /// With `SO_REUSEPORT` a second server on the same port would quietly take half of the connections, so a socket
-    /// without it is bound first, for a moment.
+    /// Throws if the address is in use. With `SO_REUSEPORT` a second server on the same port would silently receive half of the
+    /// connections, so a socket without it is bound first for a moment.
     private static func checkFree(_ address: SocketAddress) throws(TransportError) {
         guard address.port != 0 else { return }
         let socket = try Socket.open(for: address)
@@ -147,13 +150,13 @@ package final class Listener: Sendable {
 
 /// The listening socket of one reactor.
 ///
-/// `@unchecked Sendable`: its state is touched on its reactor alone.
+/// `@unchecked Sendable`: its state is accessed only on its reactor.
 private final class Acceptor: ReadinessHandler, @unchecked Sendable {
-    /// Nanoseconds in which connections are taken in one turn, and how many at most, so that a storm of new ones does not starve
-    /// those that exist. The others wait in the kernel.
+    /// The time slice in nanoseconds and the maximum number of accepts per turn, so that a burst of new connections does not
+    /// starve existing ones. The others wait in the kernel.
     private static let partOfTurn: UInt64 = 2_000_000
     private static let acceptsPerTurn = 128
-    /// How long accepting rests when the process has no descriptors left.
+    /// The pause in accepting when the process has no free descriptors.
     private static let pause = Duration.milliseconds(50)
 
     private let socket: Socket
@@ -161,7 +164,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
     private let keptBack: Int
     private let onScarcity: (@Sendable () -> Void)?
     private let onAccept: @Sendable (ByteChannel) -> Void
-    /// Taken when there were too few descriptors; it waits until there are more.
+    /// A connection that was accepted with too few free descriptors; it waits until there are more.
     private var waiting: Socket?
     private var isOpen = true
     private var isWatched = false
@@ -198,7 +201,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
     private func watch() {
         guard isOpen, !isWatched else { return }
         if let waiting {
-            // Another descriptor than its own: as low as there is one.
+            // Duplicates the descriptor, which yields the lowest free number.
             let probe = fcntl(waiting.descriptor, F_DUPFD_CLOEXEC, 0)
             if probe >= 0 { close(probe) }
             guard probe >= 0, !isScarce(probe) else { return rest() }
@@ -219,7 +222,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
         reactor.remove(socket.descriptor, self)
     }
 
-    /// Whether so few are left that they are for others. The system gives the lowest number that is free.
+    /// Returns whether so few descriptors are left that they are reserved. The system assigns the lowest free number.
     private func isScarce(_ descriptor: Int32) -> Bool {
         guard keptBack > 0 else { return false }
         var limit = rlimit()
@@ -228,7 +231,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
         return Int(descriptor) >= most - min(keptBack, most / 4)
     }
 
-    /// New connections wait in the kernel meanwhile; nobody who is connected notices.
+    /// Pauses accepting. New connections wait in the kernel; existing ones are not affected.
     private func rest() {
         onScarcity?()
         unwatch()
@@ -252,7 +255,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
             switch error {
             case EAGAIN: return
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: return rest()
-            default: continue  // the peer has gone before we took it (ECONNABORTED and the like)
+            default: continue  // the peer has disconnected before the accept (ECONNABORTED and the like)
             }
         }
     }

@@ -1,33 +1,33 @@
 internal import Glibc
 internal import Platform
 
-/// Work that one reactor gathers for another one, so that many pieces share a lock and a wake-up.
+/// Work that one reactor collects for another, so that many items share a lock and a wake-up.
 package protocol GatheredWork: AnyObject, Sendable {
-    /// It goes now, and nothing is added any more. On the reactor where it was gathered; it sends nothing.
+    /// Closes the batch before it is sent: no item is added afterwards. Called on the collecting reactor; it must send nothing.
     func close()
 
-    /// On the reactor that it was gathered for.
+    /// Executes the work on the target reactor.
     func arrive()
 }
 
 extension Reactor {
-    /// What has been gathered for each of the others, in its order.
+    /// The collected work for each other reactor, in order.
     struct Outboxes {
         fileprivate var boxes: [(target: Reactor, work: [any GatheredWork])] = []
         fileprivate var count = 0
-        /// When the clock had been looked at last as the oldest of it was begun.
+        /// The last clock reading when the oldest work was started.
         fileprivate var began: UInt64 = 0
 
         @inline(__always) var isEmpty: Bool { count == 0 }
     }
 
-    /// With so many pieces it goes at once, so that the other reactor has something to do meanwhile.
+    /// The number of items at which the work is sent immediately, so that the target reactor can start.
     private static let mostGathered = 8
-    /// Nanoseconds after which it goes, as far as the clock is looked at.
+    /// The nanoseconds after which the work is sent, with the precision of the clock readings.
     private static let longestGathering: UInt64 = 100_000
 
-    /// Sends `work` to another reactor soon: when the event that brought it has been handled, or a few more have, and before anything else that
-    /// this one sends there. Until then more may be added to it.
+    /// Sends `work` to another reactor soon: after the current event or a few more, and before anything else that this reactor
+    /// sends there. More can be added to it until then.
     package func gather(_ work: any GatheredWork, for target: Reactor) {
         assertCurrent()
         assert(target !== self, "what is for this reactor is not gathered")
@@ -68,11 +68,11 @@ extension Reactor {
         for piece in work { piece.close() }
         outboxes.boxes[place].target.receive(work)
         work.removeAll(keepingCapacity: true)
-        // Its memory serves the next ones.
+        // The array's memory is reused.
         swap(&work, &outboxes.boxes[place].work)
     }
 
-    // MARK: The reactor of a thread
+    // MARK: The current reactor
 
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
@@ -80,7 +80,7 @@ extension Reactor {
         return key
     }()
 
-    /// The one whose thread this is. It lives as long as the process, and so without being held.
+    /// The reactor of the current thread. It lives as long as the process, so it is not retained.
     static var ofThread: Reactor? {
         pthread_getspecific(key).map { Unmanaged<Reactor>.fromOpaque($0).takeUnretainedValue() }
     }
@@ -88,9 +88,9 @@ extension Reactor {
     func beOfThread() { pthread_setspecific(Self.key, Unmanaged.passUnretained(self).toOpaque()) }
 }
 
-/// Work that is waited for.
+/// Work with an awaited result.
 extension Reactor {
-    /// Runs `work` on the reactor's thread and gives its result.
+    /// Runs `work` on the reactor's thread and returns its result.
     package func perform<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in execute { continuation.resume(returning: work()) } }
     }

@@ -2,22 +2,22 @@ internal import Platform
 internal import Synchronization
 package import Transports
 
-/// The clock that a reactor's timers go by.
+/// The clock of a reactor's timers.
 extension Reactor {
-    /// The time by which its timers go, in nanoseconds: the monotonic clock, unless a test has turned it on. From anywhere.
+    /// The time used by the timers, in nanoseconds: the monotonic clock plus the time that tests add. Callable from any thread.
     package var now: UInt64 { MonotonicClock.now &+ ahead.load(ordering: .relaxed) }
 
-    /// How far it is ahead of the monotonic clock, in nanoseconds.
+    /// The offset from the monotonic clock, in nanoseconds.
     package var timeAhead: UInt64 { ahead.load(ordering: .relaxed) }
 
-    /// Turns its clock on. Timers that are due then fire soon.
+    /// Advances the clock. Timers that are due then fire soon.
     package func advance(by nanoseconds: UInt64) {
         ahead.add(nanoseconds, ordering: .relaxed)
         execute {}
     }
 
-    /// What takes the machine's time begins: an attempt to connect, an actor that goes. A test's clock stands still until it
-    /// ends, lest a limit pass only because the test turned the clock on. From anywhere.
+    /// Suspends a test clock while an operation takes real time, such as a connection attempt or a deactivation, until
+    /// `releaseTime()`. Otherwise a limit could pass only because the test advanced the clock. Callable from any thread.
     package func holdTime() { timeHolds.add(1, ordering: .relaxed) }
 
     package func releaseTime() { timeHolds.subtract(1, ordering: .relaxed) }
@@ -30,7 +30,7 @@ extension Reactor {
         schedule(at: now &+ delay.nanoseconds, work)
     }
 
-    /// The same at a moment of its clock, in nanoseconds.
+    /// Runs `work` at a time of the reactor's clock, in nanoseconds.
     @discardableResult
     package func schedule(at deadline: UInt64, _ work: @escaping () -> Void) -> LoopTimer {
         assertCurrent()
@@ -39,7 +39,7 @@ extension Reactor {
         return timer
     }
 
-    /// The same for an owner whom the timer does not hold: nothing happens when it has gone.
+    /// Runs `work` after a delay unless `owner` is freed by then. The timer does not retain it.
     @discardableResult
     package func schedule<Owner: AnyObject>(
         after delay: Duration, for owner: Owner, _ work: @escaping (Owner) -> Void
@@ -47,34 +47,34 @@ extension Reactor {
         schedule(after: delay) { [weak owner] in if let owner { work(owner) } }
     }
 
-    /// Timers that are still to fire; on the reactor. It looks at each of them.
+    /// The number of active timers, found by a linear scan. Only on the reactor.
     package var liveTimerCount: Int {
         assertCurrent()
         return timers.liveCount
     }
 
-    /// When the next timer fires; on the reactor.
+    /// The due time of the next timer. Only on the reactor.
     package var nextDeadline: UInt64? {
         assertCurrent()
         return timers.nextDeadline()
     }
 }
 
-/// Work in small pieces whose time is looked at for several of them together.
+/// A series of small work items whose duration is measured for several items together.
 package protocol MeasuredWork: AnyObject {
-    /// The pieces so far have taken until now, in nanoseconds of the monotonic clock, since `Reactor.workBegan`.
+    /// Called with the monotonic clock in nanoseconds: the items since `Reactor.workBegan` have taken until `now`.
     func didWork(until now: UInt64)
 }
 
 extension Reactor {
-    /// Has `work` told when what it does now is over, at the latest when other work begins. On the reactor.
+    /// Calls `work.didWork` when its current items are done, at the latest when other work starts. Only on the reactor.
     @inline(__always)
     package func measure(_ work: any MeasuredWork) {
         if let measured, measured !== work { beginPart(at: MonotonicClock.now) }
         measured = work
     }
 
-    /// Nothing waits to be measured any more, and what comes now begins at `now`.
+    /// Ends the measurement; the next work starts at `now`.
     package func didMeasure(until now: UInt64) {
         measured = nil
         workBegan = now
@@ -89,14 +89,14 @@ extension Reactor {
     }
 }
 
-/// The turns of a reactor, for who wants to know whether it has time left.
+/// The turns of a reactor with their durations, for load metrics.
 package struct TurnCount: Sendable {
-    /// Nanoseconds: the longest turn is that of this time, or of up to twice of it.
+    /// The window of `longest` in nanoseconds: the maximum covers one to two windows.
     private static let window: UInt64 = 30_000_000_000
 
-    /// Turns so far.
+    /// The number of turns.
     package private(set) var count: UInt64 = 0
-    /// Nanoseconds that they have taken, all together.
+    /// The total duration of the turns in nanoseconds.
     package private(set) var busy: UInt64 = 0
     private var longest: UInt64 = 0
     private var longestBefore: UInt64 = 0
@@ -117,7 +117,7 @@ package struct TurnCount: Sendable {
         windowBegan = now
     }
 
-    /// Nanoseconds: of the last half minute at least, and the last minute at most.
+    /// Returns the longest turn in nanoseconds within the last 30 to 60 s.
     package func longest(at now: UInt64) -> UInt64 {
         guard now &- windowBegan < Self.window else { return now &- windowBegan < 2 &* Self.window ? longest : 0 }
         return max(longest, longestBefore)

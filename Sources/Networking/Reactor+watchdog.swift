@@ -1,23 +1,23 @@
 internal import Synchronization
 package import Transports
 
-/// What the watchdog sees of a reactor.
+/// The part of a reactor that the watchdog reads.
 extension Reactor {
-    /// Notes what the reactor does now, for the watchdog: one store. It holds until something else is noted or the turn goes on
-    /// to its next part.
+    /// Records the current activity for the watchdog, with a single store. It is valid until the next record or the next phase of
+    /// the turn.
     @inline(__always)
     package func note(_ label: ActivityLabel) {
         activity.store(UInt(bitPattern: Unmanaged.passUnretained(label).toOpaque()), ordering: .relaxed)
     }
 
-    /// Is told of each turn that takes more than 100 ms: when that is noticed, and when it is over. Called on the watchdog's
-    /// thread. One for each reactor; nil, the default, for none.
+    /// A handler for turns that take more than 100 ms. It is called on the watchdog's thread when such a turn is detected and
+    /// when it ends. There is one per reactor; nil, the default, for none.
     package var onStall: (@Sendable (ReactorStall) -> Void)? {
         get { stalls.withLock { $0.observer } }
         set { stalls.withLock { $0.observer = newValue } }
     }
 
-    /// Turns so far that took more than 100 ms.
+    /// The number of turns that took more than 100 ms.
     package var stallCount: Int { stalls.withLock { $0.count } }
 
     static func isWorking(_ pulse: UInt64) -> Bool { pulse & 1 == 1 }

@@ -5,92 +5,93 @@ internal import Platform
 internal import Synchronization
 public import Transports
 
-/// A thread with one epoll set that is also an executor: connections, actors and timers live on it without a lock.
+/// A thread with one epoll set that is also an executor. It runs connections, actors and timers without locks.
 ///
-/// A turn of its loop handles every descriptor that is ready, then what other threads sent, then those connections that had more
-/// to say than one turn has room for, jobs of actors and tasks, then timers; at its end what was written leaves, one
-/// `send` per connection. Each of these parts has some milliseconds; what is left of it goes on in the next turn, in its order,
-/// after the sockets were looked at. A reactor lives as long as the process, because actors name it as their executor without
-/// holding it.
+/// A turn of its loop handles ready descriptors, work from other threads, connections with more input than one turn allows, jobs
+/// of actors and tasks, and timers, in this order. At the end of the turn the output is sent, with one `send` per connection.
+/// Each phase has a time slice of some milliseconds; the rest continues in the next turn, in order, after the sockets were
+/// polled. A reactor lives as long as the process, because actors reference it as their executor without retaining it.
 ///
-/// `@unchecked Sendable`: apart from `inbox`, which has a lock, the state is touched on the reactor's own thread alone;
-/// `assertCurrent()` says so where it matters.
+/// `@unchecked Sendable`: except for `inbox`, which has a lock, the state is accessed only on the reactor's thread;
+/// `assertCurrent()` checks this where it matters.
 public final class Reactor: EventLoop, @unchecked Sendable {
-    /// What other threads send, with the fact whether the reactor has been woken for it.
+    /// The work sent by other threads, and whether the reactor has been woken for it.
     private struct Inbox {
         var work: [Work] = []
         var isAwake = false
-        /// Set once the thread runs.
+        /// The thread, once it runs.
         var thread: pthread_t?
     }
 
+    /// A work item.
     private enum Work {
-        /// Of an actor that lives here.
+        /// A job of an actor on this reactor.
         case job(UnownedJob)
-        /// Of a task that prefers `tasks`.
+        /// A job of a task that prefers `tasks`.
         case task(UnownedJob)
         case closure(@Sendable () -> Void)
-        /// Of another reactor.
+        /// Work collected by another reactor.
         case gathered(any GatheredWork)
     }
 
-    /// The size of the buffer into which every connection is read, in bytes.
+    /// The size of the shared read buffer in bytes.
     package static let readBufferSize = 256 << 10
 
-    /// `reactor-0`, for logs.
+    /// The name for logs, such as `reactor-0`.
     public let name: String
     private let inbox = Mutex(Inbox())
     private let epoll: Int32
     private let wakeUp: Int32
-    /// Written by the reactor's thread before `init` returns, then only read.
+    /// Written by the reactor's thread before `init` returns, and only read afterwards.
     private nonisolated(unsafe) var thread = pthread_t()
 
-    /// Nanoseconds that a part of a turn may take.
+    /// The time slice of a phase of a turn, in nanoseconds.
     private static let partOfTurn: UInt64 = 2_000_000
     private static let mostOfTurn: UInt64 = 16_000_000
 
-    /// What others sent, in its order, and jobs of actors and tasks, in theirs. Apart, so that a flood of tasks does not hold up
-    /// calls from other reactors, of which each connection has few.
+    /// Work from other threads and jobs of actors and tasks, each in order. The queues are separate, so that a flood of tasks
+    /// does not delay calls from other reactors, of which each connection has few.
     private var sent = WorkQueue<@Sendable () -> Void>()
     private var jobs = WorkQueue<Work>()
     private var line = WorkQueue<any InLine>()
-    /// What is gathered here for other reactors.
+    /// The work collected for other reactors.
     var outboxes = Outboxes()
-    /// When the clock was last looked at by work that is measured.
+    /// The last clock reading by measured work.
     package var lastLook: UInt64 = 0
-    /// When the work in hand began, by the monotonic clock, as far as that is known without looking: when its part of the turn did, or later,
-    /// when the work before it ended that was measured. It is read and written in one step, so access to it needs no check, as to `measured`.
+    /// The start of the current work by the monotonic clock, as far as known without a clock reading: the start of the phase, or
+    /// the end of the last measured work. It is read and written in one step, so it needs no dynamic exclusivity check; nor does
+    /// `measured`.
     @exclusivity(unchecked) package var workBegan: UInt64 = 0
-    /// Whose work has not been measured yet.
+    /// The work that is not measured yet.
     @exclusivity(unchecked) var measured: (any MeasuredWork)?
     package private(set) var turns = TurnCount()
     var timers = TimerQueue()
     private var endOfTurn: [any EndOfTurn] = []
     private var unflushed: [ByteChannel] = []
-    /// Handlers removed in this turn: an event for them may still lie in the batch, so they are released at its end.
+    /// The handlers removed in this turn, released at its end: the current batch may still contain an event for them.
     private var removed: [Unmanaged<ReadinessHandler>] = []
 
-    /// For tasks that run here though they belong to no actor. Written in `init` alone, before the thread begins.
+    /// The executor for tasks that belong to no actor. Written only in `init`, before the thread starts.
     package private(set) nonisolated(unsafe) var tasks: ReactorTasks!
     package var taskExecutor: any TaskExecutor { tasks }
 
     let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: readBufferSize, alignment: 64)
-    /// The output of the connection whose event is being handled. Behind a pointer, so that writing to it costs no
-    /// exclusivity check; it is used by the holder of `corked` alone, never by two at once.
+    /// The output of the connection whose event is being handled. It is behind a pointer to avoid exclusivity checks; only the
+    /// connection in `corked` uses it.
     let output = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
-    /// Takes what is written to a connection that is closed. Behind a pointer as `output` is.
+    /// A buffer for output to closed connections, which is discarded. Behind a pointer like `output`.
     let nowhere = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
-    /// What leaves between it from where it was read. Behind a pointer as `output` is.
+    /// Ranges of the read buffer to be sent between parts of `output`. Behind a pointer like `output`.
     let borrowed = UnsafeMutablePointer<BorrowedBytes>.allocate(capacity: 1)
-    /// Made when the first TLS connection comes.
+    /// The TLS buffers, created for the first TLS connection.
     private(set) lazy var tlsBuffers = TLSBuffers()
-    /// The connection that writes into `output` now.
+    /// The connection that currently writes into `output`.
     unowned(unsafe) var corked: ByteChannel?
-    /// Counts up when a turn begins and when it ends: odd while the reactor works. The watchdog sees whether it moves.
+    /// A counter that is incremented at the start and the end of each turn: odd while the reactor works. The watchdog reads it.
     let pulse = Atomic<UInt64>(0)
     /// The address of an `ActivityLabel`, which is never freed.
     let activity = Atomic<UInt>(0)
-    /// How far its clock is ahead of the machine's, in nanoseconds: tests turn it on.
+    /// The offset of its clock from the monotonic clock, in nanoseconds, which tests advance.
     let ahead = Atomic<UInt64>(0)
     let timeHolds = Atomic<Int>(0)
     let stalls = Mutex<(count: Int, observer: (@Sendable (ReactorStall) -> Void)?)>((0, nil))
@@ -111,7 +112,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         Watchdog.shared.watch(self)
     }
 
-    // MARK: Work from anywhere
+    // MARK: Work from any thread
 
     /// Whether the caller runs on this reactor's thread.
     @inline(__always)
@@ -119,10 +120,10 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     package func assertCurrent() { assert(isCurrent, "\(name): called from another thread") }
 
-    /// Runs `work` on the reactor's thread, after what was sent before it. Many sends share one wake-up.
+    /// Runs `work` on the reactor's thread, after work sent earlier. Several sends share one wake-up.
     package func execute(_ work: @escaping @Sendable () -> Void) { send(.closure(work)) }
 
-    /// Runs `work` now when the caller is on the reactor's thread, else soon.
+    /// Runs `work` immediately if the caller is on the reactor's thread, otherwise later.
     package func run(_ work: @escaping @Sendable () -> Void) {
         if isCurrent { work() } else { execute(work) }
     }
@@ -144,7 +145,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     }
 
     private func send(_ work: Work) {
-        // Nothing that a reactor sends overtakes what was gathered there before.
+        // Work sent by a reactor must not overtake the work it collected before.
         Self.ofThread?.handOver(to: self)
         let mustWake = inbox.withLock { inbox in
             inbox.work.append(work)
@@ -154,7 +155,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         if mustWake { eventfd_write(wakeUp, 1) }
     }
 
-    /// Takes what another reactor has gathered: all of it with one lock and one wake-up.
+    /// Receives all work that another reactor has collected, with one lock and one wake-up.
     func receive(_ gathered: [any GatheredWork]) {
         let mustWake = inbox.withLock { inbox in
             for work in gathered { inbox.work.append(.gathered(work)) }
@@ -172,12 +173,12 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     // MARK: Work from the reactor's thread
 
-    /// Calls `task` when this turn ends, before connections are flushed. The caller sees to it that it is added once.
+    /// Calls `task` at the end of this turn, before connections are flushed. The caller adds a task only once.
     package func atEndOfTurn(_ task: any EndOfTurn) { endOfTurn.append(task) }
 
     func flushAtEndOfTurn(_ channel: ByteChannel) { unflushed.append(channel) }
 
-    /// Puts `task` at the end of the line of those who go on in a later turn. The caller sees to it that it stands there once.
+    /// Queues `task` for continuation in a later turn. The caller queues a task only once.
     package func standInLine(_ task: any InLine) { line.append(task) }
 
     // MARK: Descriptors
@@ -227,7 +228,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     private func loop() -> Never {
         beOfThread()
-        // As many as leave a turn short when each uses its share of it.
+        // A number of events that keeps a turn short even if each uses its share of it.
         let capacity = 128
         let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: capacity)
         let watchdog = Watchdog.shared
@@ -241,10 +242,11 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             workBegan = woken
             let begun = jobs.isEmpty && sent.isEmpty ? 0 : woken
             handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
-            // Before those in line, to which it may add: calls of other reactors' connections are as good as this one's own.
+            // Runs before `line`, to which it may add: calls from other reactors' connections are treated like calls from local
+            // ones.
             runSent(turnBegan: begun)
-            // While some have more to say, sockets are looked at between, but the turn does not end yet: what is done once in a
-            // turn, for many messages together, would else be done for few.
+            // While connections have more input, the sockets are polled in between, but the turn does not end yet. Otherwise the
+            // end-of-turn work, which is meant to cover many messages, would run for few.
             if !line.isEmpty {
                 let begun = MonotonicClock.now
                 beginPart(at: begun)
@@ -296,7 +298,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         for work in work { keep(work) }
     }
 
-    /// Goes on with those who stand in line now, each once.
+    /// Continues the tasks that are queued now, each once.
     private func runLine() {
         guard !line.isEmpty else { return }
         note(.line)
@@ -309,11 +311,11 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         handOver()
     }
 
-    /// Runs what is queued now; what that queues runs in the next turn, so that sockets have their share. What was left from an
-    /// earlier turn has as much time as the sockets had in this one: calls from other reactors are among it, and they
-    /// are to be no worse off than those that come over this one's sockets.
+    /// Runs the work that is queued now; work that it queues runs in the next turn, so that sockets get their share. Work left
+    /// from an earlier turn gets as much time as the sockets had in this turn. It includes calls from other reactors, which must
+    /// not be slower than those from local sockets.
     ///
-    /// - Parameter turnBegan: 0 when nothing was left.
+    /// - Parameter turnBegan: the start of the turn, or 0 when no work was left.
     private func runSent(turnBegan: UInt64) {
         guard !sent.isEmpty else { return }
         note(.jobs)
@@ -333,7 +335,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         return TimeSlice(budget: share, from: now)
     }
 
-    /// The same for jobs of actors and tasks.
+    /// Runs the queued jobs of actors and tasks, under the rules of `runSent`.
     private func runJobs(turnBegan: UInt64) {
         guard !jobs.isEmpty else { return }
         note(.jobs)
@@ -342,11 +344,11 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         var slice = slice(turnBegan)
         for _ in 0..<jobs.count {
             switch jobs.removeFirst() {
-            // Each as what it was queued for: a job that is said to have a preference, and has none, is queued anew at each step
-            // from one actor of the reactor to another.
+            // Each job runs as it was queued. A job that is run with a preference it does not have would be queued again at each
+            // step from one actor of the reactor to another.
             case .job(let job): job.runSynchronously(on: serial)
             case .task(let job): job.runSynchronously(on: task)
-            case .closure, .gathered: preconditionFailure("among what was sent")
+            case .closure, .gathered: preconditionFailure("work sent to the reactor")
             }
             if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
         }
@@ -372,8 +374,8 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             swap(&tasks, &endOfTurn)
             for task in tasks { task.endOfTurn() }
         }
-        // Twice, so that what delegates write when they hear of something leaves too. What they write then waits for the
-        // next turn: a connection that takes all at once would hold up the others for ever.
+        // Two passes, so that output which delegates write in the first is sent too. Their output in the second pass waits for
+        // the next turn: a connection whose peer accepts everything immediately would otherwise block the others forever.
         for _ in 0..<2 where !unflushed.isEmpty {
             var channels: [ByteChannel] = []
             swap(&channels, &unflushed)
@@ -386,7 +388,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     }
 }
 
-/// What the new thread is handed.
+/// The argument of the new thread.
 private final class StartContext {
     let reactor: Reactor
     let ready: ThreadSemaphore

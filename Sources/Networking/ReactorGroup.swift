@@ -5,9 +5,9 @@ public import Transports
 
 /// The reactors that a server or a client runs on.
 ///
-/// Reactors are shared by everything in the process that asks for them and live as long as it, so ten servers in a test
-/// run on the same few threads.
+/// Reactors are shared within the process and live as long as it. Ten servers in a test run on the same few threads.
 public struct ReactorGroup: Sendable {
+    /// The reactors of the group.
     public let reactors: [Reactor]
 
     package init(_ reactors: [Reactor]) { self.reactors = reactors }
@@ -15,27 +15,28 @@ public struct ReactorGroup: Sendable {
     private static let servers = Mutex<[Reactor]>([])
     private static let clients = Mutex<[Reactor]>([])
 
-    /// The first `count` of the process's reactors for servers; as many as the machine has cores unless told.
+    /// Returns the first `count` reactors of the process for servers. The default is the number of cores.
     public static func servers(count: Int? = nil) throws(TransportError) -> ReactorGroup {
         try take(count ?? coreCount, from: servers, named: "reactor")
     }
 
-    /// The reactor for clients: one, apart from those of servers, so that both can run in one process.
+    /// Returns the reactors for clients: one by default, separate from those of servers, so that both can run in one process.
     public static func clients(count: Int = 1) throws(TransportError) -> ReactorGroup {
         try take(count, from: clients, named: "client")
     }
 
-    /// The reactors of a server. A machine that cannot give a thread or an epoll descriptor cannot run one at all.
+    /// Returns the reactors of a server. Traps if the machine cannot provide a thread or an epoll descriptor, because then it
+    /// cannot run a server.
     package static func forServer(count: Int?) -> ReactorGroup {
         do { return try servers(count: count) } catch { fatalError("starting reactors: \(error)") }
     }
 
-    /// The reactor that clients of this process share.
+    /// The reactor that the clients of this process share.
     package static var client: Reactor {
         do { return try clients().reactors[0] } catch { fatalError("starting the client's reactor: \(error)") }
     }
 
-    /// Reactors that nobody else uses until they are given back: for those who turn their clocks on.
+    /// Reactors for exclusive use until they are returned: for tests that advance the clock.
     private static let apart = Mutex<[Reactor]>([])
 
     package static func takeApart(_ count: Int) -> ReactorGroup {
@@ -55,7 +56,7 @@ public struct ReactorGroup: Sendable {
 
     package func giveBack() { Self.apart.withLock { $0 += reactors } }
 
-    /// Cores that this process may use.
+    /// The number of cores that this process may use.
     package static var coreCount: Int {
         var set = [UInt8](repeating: 0, count: 128)
         guard gnu_sched_getaffinity(0, UInt(set.count), &set) >= 0 else {
@@ -68,7 +69,7 @@ public struct ReactorGroup: Sendable {
         _ count: Int, from pool: borrowing Mutex<[Reactor]>, named name: String
     ) throws(TransportError) -> ReactorGroup {
         guard (1...1024).contains(count) else {
-            throw TransportError(.system, "\(count) reactors were asked for; it must be between 1 and 1024")
+            throw TransportError(.system, "\(count) reactors were requested; the number must be between 1 and 1024")
         }
         return try pool.withLock { (reactors: inout [Reactor]) throws(TransportError) -> ReactorGroup in
             while reactors.count < count { reactors.append(try Reactor(name: "\(name)-\(reactors.count)")) }
@@ -77,7 +78,7 @@ public struct ReactorGroup: Sendable {
     }
 }
 
-/// The executor of tasks that prefer a reactor: what they run outside of any actor runs there.
+/// The executor of tasks that prefer a reactor: it runs their code outside of actors there.
 package final class ReactorTasks: TaskExecutor {
     private let reactor: Reactor
 

@@ -1,26 +1,30 @@
 internal import Platform
 
-/// A time that a row of small pieces of work may take before others have their turn.
+/// A time budget for a series of small work items, after which other work gets its turn.
 ///
-/// The clock is read once for several pieces: as many as take about an eighth of the time, by what the last ones took, and at
+/// The clock is read once for several items: as many as take about an eighth of the budget, estimated from the last ones, and at
 /// most `longestStride`.
 @frozen
 public struct TimeSlice {
+    /// The maximum number of items between two clock readings.
     @inlinable public static var longestStride: Int { 16 }
 
     @usableFromInline let budget: UInt64
-    /// Pieces between two looks at the clock.
+    /// The number of items between two clock readings.
     public var stride: Int
     @usableFromInline var done = 0
     @usableFromInline var nextLook: Int
-    /// 0 until the clock was looked at.
+    /// The time of the first clock reading, or 0 before it.
     @usableFromInline var start: UInt64 = 0
     @usableFromInline var last: UInt64 = 0
 
+    /// Creates a time slice that starts at its first clock reading.
+    ///
     /// - Parameters:
-    ///   - budget: nanoseconds.
-    ///   - stride: what an earlier slice of such work ended with. When its pieces were small, the time before the first look is
-    ///     given away.
+    ///   - budget: the duration in nanoseconds.
+    ///   - stride: the final stride of an earlier slice of such work. If its items were small, the time before the first reading
+    ///     is
+    ///     not counted.
     @inlinable
     public init(budget: UInt64, stride: Int = Self.longestStride) {
         self.budget = budget
@@ -35,7 +39,7 @@ public struct TimeSlice {
         last = start
     }
 
-    /// The same, from now on.
+    /// Creates a time slice that starts at `now`.
     package init(budget: UInt64, from now: UInt64) {
         self.budget = budget
         stride = 1
@@ -44,18 +48,18 @@ public struct TimeSlice {
         last = now
     }
 
-    /// Pieces that were done.
+    /// The number of completed items.
     @inlinable public var count: Int { done }
 
-    /// Notes that a piece was done; whether the clock is to be looked at now.
+    /// Counts a completed item. Returns whether the clock must be read now.
     @inlinable
     public mutating func isLookDue() -> Bool {
         done &+= 1
         return done >= nextLook
     }
 
-    /// Looks at the clock. `lastLook` is when somebody last did on this thread: when that is long ago, the first pieces may have
-    /// been long ones, and the next look comes soon.
+    /// Reads the clock and returns whether the budget is used up. `lastLook` is the last clock reading on this thread: if it is
+    /// old, the first items may have been long, and the next reading comes soon.
     @inline(never)
     package mutating func isUsedUp(lastLook: inout UInt64) -> Bool { isUsedUp(at: MonotonicClock.now, &lastLook) }
 
@@ -69,7 +73,7 @@ public struct TimeSlice {
         guard start > 0 else {
             start = now
             if now &- lastLook > budget / 2 { stride = 1 }
-            // They may all have been long, or the thread has slept before: then it costs one more turn.
+            // All items may have been long, or the thread may have slept before; then this costs one more turn.
             return now &- lastLook >= budget
         }
         let took = max(1, now &- last)
@@ -78,14 +82,14 @@ public struct TimeSlice {
     }
 }
 
-/// What a reactor calls when a descriptor is ready; always on the reactor's thread.
+/// The object that a reactor calls when a descriptor is ready, always on the reactor's thread.
 package class ReadinessHandler {
-    /// `events` are the bits of `EPOLLIN`, `EPOLLOUT`, `EPOLLERR`, `EPOLLHUP`, `EPOLLRDHUP`.
+    /// Handles readiness. `events` are the bits of `EPOLLIN`, `EPOLLOUT`, `EPOLLERR`, `EPOLLHUP`, `EPOLLRDHUP`.
     func ready(_ events: UInt32) {}
 }
 
-/// What has more to do than a turn has room for.
+/// Work that takes more than its share of one turn.
 package protocol InLine: AnyObject {
-    /// Does some of it, for about 100 µs, and stands in line again when it has more.
+    /// Continues the work for about 100 µs, and queues itself again if there is more.
     func goOn()
 }

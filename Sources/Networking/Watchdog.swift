@@ -2,25 +2,26 @@ internal import Glibc
 internal import Platform
 internal import Synchronization
 
-/// Sees from a thread of its own that reactors get on: one for the process, started with the first reactor.
+/// A thread that detects stalled reactors: one for the process, started with the first reactor.
 ///
-/// It looks every 25 ms while a reactor works, and not at all when all of them have waited for a second: the one that wakes first
-/// wakes it.
+/// It checks every 25 ms while a reactor works, and sleeps when all of them have been idle for a second. The first reactor that
+/// wakes wakes it.
 final class Watchdog: Sendable {
     static let shared = Watchdog()
 
-    /// Nanoseconds between two looks.
+    /// The interval of the checks in nanoseconds.
     private static let interval: UInt64 = 25_000_000
-    /// A turn that takes longer holds the reactor.
+    /// The duration in nanoseconds above which a turn counts as stalled.
     private static let longestTurn: UInt64 = 100_000_000
-    /// Looks without news before it rests.
+    /// The number of checks without change before it sleeps.
     private static let looksBeforeRest = 40
 
+    /// The last observed progress of a reactor.
     private struct Seen {
         let reactor: Reactor
         var pulse: UInt64
         var since: UInt64
-        /// The activity that was told.
+        /// The activity that was reported.
         var told: String?
     }
 
@@ -37,8 +38,8 @@ final class Watchdog: Sendable {
         if mustStart { startThread(named: "watchdog") { self.loop() } }
     }
 
-    /// A reactor begins a turn. Its pulse is stored before, in one order with what is read here, so that either it sees the rest
-    /// or the watchdog its pulse.
+    /// Called when a reactor starts a turn. Its pulse is stored before, sequentially consistent with the flag that is read here.
+    /// So either the reactor sees that the watchdog sleeps, or the watchdog sees the pulse.
     @inline(__always)
     func noteTurn() {
         if isResting.load(ordering: .sequentiallyConsistent) { wake() }
@@ -61,12 +62,12 @@ final class Watchdog: Sendable {
             quietLooks = 0
             isResting.store(true, ordering: .sequentiallyConsistent)
             if !look(&seen) { wake() }
-            // Whoever ends the rest signals, once.
+            // The thread that ends the sleep signals once.
             news.wait()
         }
     }
 
-    /// Whether nothing has moved and all wait.
+    /// Returns whether no reactor has made progress and all are idle.
     private func look(_ seen: inout [Seen]) -> Bool {
         let now = MonotonicClock.now
         let reactors = added.withLock { $0.reactors }

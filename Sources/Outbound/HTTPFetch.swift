@@ -3,17 +3,20 @@ package import Networking
 internal import Transports
 internal import WebSockets
 
-/// Gets a small document, or hands one over. Redirections are not followed: an address that is trusted does not hand that on.
+/// Fetches or posts a small document. Redirects are not followed: trust in an address does not extend to the target of a
+/// redirect.
 package enum HTTPFetch {
-    /// Of a whole answer, in bytes.
+    /// The default maximum size of a response in bytes.
     package static let longestAnswer = 256 << 10
-    /// With the way there, and again from there to the last byte of the answer.
+    /// The time limit for connecting, and again for the request until the last byte of the response.
     package static let patience = Duration.seconds(10)
 
+    /// Fetches a document.
+    ///
     /// - Parameters:
-    ///   - trust: whom to trust with `https:`. Default: the roots of the system.
-    ///   - bearer: a token to be shown there, as it goes into a field: without line breaks.
-    ///   - longest: of the whole answer, in bytes; more is an error.
+    ///   - trust: the trust settings for `https:`. Default: the roots of the system.
+    ///   - bearer: a token for the `Authorization` field, without line breaks.
+    ///   - longest: the maximum size of the response in bytes; a larger response is an error.
     package static func get(
         _ address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings(), bearer: String? = nil,
         longest: Int = longestAnswer
@@ -21,7 +24,9 @@ package enum HTTPFetch {
         try await ask(address, "GET", body: nil, bearer: bearer, longest, trust, patience)
     }
 
-    /// - Parameter json: what is handed over.
+    /// Posts a JSON document.
+    ///
+    /// - Parameter json: the encoded document.
     package static func post(
         _ json: [UInt8], to address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings(),
         patience: Duration = patience
@@ -45,7 +50,7 @@ package enum HTTPFetch {
     }
 }
 
-/// One request on its way: on its reactor.
+/// One request in progress. Only on its reactor.
 private final class HTTPQuestion: ByteChannelDelegate {
     private let address: HTTPAddress
     private let method: String
@@ -107,7 +112,7 @@ private final class HTTPQuestion: ByteChannelDelegate {
         do throws(FetchError) { finish(.success(try reader.end())) } catch { finish(.failure(error)) }
     }
 
-    /// The first outcome counts.
+    /// Reports the first outcome and ignores later ones.
     private func finish(_ outcome: Result<HTTPReply, any Error>) {
         timer?.cancel()
         continuation?.resume(with: outcome)

@@ -1,27 +1,29 @@
 internal import Transports
 internal import WebSockets
 
-/// An answer to a GET.
+/// An HTTP response.
 package struct HTTPReply: Equatable {
     package let status: Int
     let headers: HTTPHeaders
     package let body: [UInt8]
 
-    /// The members of a field that is a list, of all its lines.
+    /// Returns the elements of a list-valued field, over all its occurrences.
     package func list(_ field: String) -> [String] { headers.list(field) }
 }
 
-/// Reads one answer as it arrives (RFC 9112 §6, §7), up to a size. Pure.
+/// An incremental reader of one response (RFC 9112 §6, §7) with a size limit. It does no I/O.
 struct HTTPReplyReader {
     private let limit: Int
     private var scanner = HTTPHeadScanner(limits: WebSocketLimits())
     private var bytes: [UInt8] = []
     private var head: (HTTPResponseHead, length: Int)?
 
-    /// - Parameter limit: of the whole answer, in bytes.
+    /// Creates a reader.
+    ///
+    /// - Parameter limit: the maximum size of the response in bytes.
     init(limit: Int) { self.limit = limit }
 
-    /// Nil while there is more to come.
+    /// Appends a part. Returns nil while the response is incomplete.
     mutating func receive(_ part: UnsafeRawBufferPointer) throws(FetchError) -> HTTPReply? {
         guard bytes.count + part.count <= limit else { throw FetchError("the answer is larger than \(limit) bytes") }
         bytes += part
@@ -35,7 +37,7 @@ struct HTTPReplyReader {
         }
     }
 
-    /// The connection has ended in order.
+    /// Handles the orderly end of the connection.
     mutating func end() throws(FetchError) -> HTTPReply {
         guard let (head, length) = head, case .end = try framing(head) else {
             throw FetchError("the connection ended within the answer")
@@ -63,6 +65,7 @@ struct HTTPReplyReader {
         }
     }
 
+    /// The framing of the response body.
     private enum Framing { case chunked, count(Int), end }
 
     private func framing(_ head: HTTPResponseHead) throws(FetchError) -> Framing {
@@ -82,7 +85,7 @@ struct HTTPReplyReader {
         return .count(count)
     }
 
-    /// Nil while there is more to come.
+    /// Decodes a chunked body. Returns nil while it is incomplete.
     private static func unchunked(_ coded: ArraySlice<UInt8>) throws(FetchError) -> [UInt8]? {
         var rest = coded
         var body: [UInt8] = []
@@ -96,7 +99,7 @@ struct HTTPReplyReader {
                 let size = Int(String(decoding: digits, as: UTF8.self), radix: 16)
             else { throw FetchError("the answer has a chunk without a size") }
             rest = rest[(end + 1)...]
-            // What may follow the last one says nothing that is asked for.
+            // The trailer after the last chunk is ignored.
             if size == 0 { return body }
             guard rest.count >= size + 2 else { return nil }
             body += rest.prefix(size)

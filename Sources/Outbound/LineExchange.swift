@@ -2,27 +2,30 @@ internal import Bytes
 internal import Networking
 internal import Transports
 
-/// One side of a conversation in lines, such as SMTP. Pure: lines go in, what to send comes out.
+/// The client side of a line-based protocol such as SMTP. It does no I/O: it receives lines and returns actions.
 package protocol LineDialogue: Sendable {
-    /// Takes one line of the other side, without its end.
+    /// Handles one line from the server, without its newline.
     mutating func receive(_ line: String) -> LineStep
 }
 
+/// The next action of a dialogue.
 package enum LineStep: Equatable, Sendable {
-    /// There is more to come.
+    /// Waits for more lines.
     case wait
     case send(String)
-    /// All is done; this ends the conversation.
+    /// Sends the text and ends the dialogue successfully.
     case finish(String)
     case fail(String)
 }
 
-/// Has a conversation over a connection of its own.
+/// Runs a dialogue over a new connection.
 package enum LineExchange {
+    /// Connects and runs a dialogue.
+    ///
     /// - Parameters:
-    ///   - timeout: how long connecting, and then the whole conversation, may take.
-    ///   - failure: makes the error of what the peer did, such as " ended the connection" or ": its reply is too long". Errors
-    ///     of connecting are thrown as they are.
+    ///   - timeout: the time limit for connecting, and again for the whole dialogue.
+    ///   - failure: creates the error from the peer's behaviour, such as " ended the connection" or ": its reply is too long".
+    ///     Connection errors are thrown unchanged.
     package static func run(
         _ dialogue: some LineDialogue, host: String, port: Int, timeout: Duration,
         failure: @escaping @Sendable (_ reason: String) -> any Error
@@ -35,7 +38,7 @@ package enum LineExchange {
     }
 }
 
-/// One conversation on its way: on its reactor.
+/// One dialogue in progress. Only on its reactor.
 private final class LineConnection<Dialogue: LineDialogue>: ByteChannelDelegate {
     private static var longestLine: Int { 4096 }
 
@@ -104,7 +107,7 @@ private final class LineConnection<Dialogue: LineDialogue>: ByteChannelDelegate 
         channel.close()
     }
 
-    /// The first outcome counts.
+    /// Reports the first outcome and ignores later ones.
     private func finish(_ error: (any Error)?) {
         guard let continuation else { return }
         self.continuation = nil

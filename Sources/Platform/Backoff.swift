@@ -1,6 +1,6 @@
-/// How long to wait before another attempt: twice as long after each failure in a row, up to a limit.
+/// The delay before a retry. It doubles with each consecutive failure, up to a limit.
 package struct Backoff: Hashable, Sendable {
-    /// After the first failure; when it is nothing, so are all others.
+    /// The delay after the first failure. Zero disables all delays.
     package var first: Duration
     package var limit: Duration
 
@@ -9,12 +9,12 @@ package struct Backoff: Hashable, Sendable {
         self.limit = limit
     }
 
-    /// The wait after so many failures in a row; nothing when there was none.
+    /// Returns the delay after this number of consecutive failures; zero without a failure.
     package func delay(afterFailures failures: Int) -> Duration {
         guard failures > 0, first > .zero else { return .zero }
         var delay = first
         for _ in 1..<failures {
-            // Before it can run over.
+            // Checked before the doubling, which could overflow.
             guard delay < limit / 2 else { return limit }
             delay *= 2
         }

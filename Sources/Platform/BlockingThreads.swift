@@ -5,18 +5,19 @@
 #endif
 internal import Synchronization
 
-/// A few threads for work that waits for a disk, so that no reactor does and no thread of the pool. One for the process.
+/// A small thread pool for work that waits for a disk, so that it blocks neither a reactor nor Swift's concurrency pool.
 ///
-/// They begin when there is something to do for the first time, and then stay.
+/// Threads start on demand and then stay. The process has one pool for blocking work and one for long computations.
 package final class BlockingThreads: Sendable {
     package static let shared = BlockingThreads(4)
-    /// The same for computations that take long: as many threads as the machine runs at once, at most 4.
+    /// The pool for long computations: as many threads as the machine runs at once, at most 4.
     private static let computing = BlockingThreads(min(4, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
 
+    /// The queue and the counts of threads.
     private struct State {
         var work = WorkQueue<@Sendable () -> Void>()
         var threads = 0
-        /// Threads that wait for work, and those that were woken and have not taken it yet.
+        /// The number of threads that wait for work, including threads that were woken and have not dequeued it yet.
         var idle = 0
     }
 
@@ -26,7 +27,7 @@ package final class BlockingThreads: Sendable {
 
     private init(_ most: Int) { self.most = most }
 
-    /// Runs `work` soon, behind what came before it. Who asks sees to it that not too much waits.
+    /// Queues `work`. The caller bounds the amount of queued work.
     package func run(_ work: @escaping @Sendable () -> Void) {
         let mustStart = state.withLock { state in
             state.work.append(work)
@@ -39,10 +40,10 @@ package final class BlockingThreads: Sendable {
         semaphore.signal()
     }
 
-    /// Returns what a computation returns, or throws what it throws.
+    /// Returns the result of a computation, or throws its error.
     ///
-    /// - Parameter isLong: whether it takes long. Then it runs on a thread of `BlockingThreads`, behind those that came before; else the caller
-    ///   runs it.
+    /// - Parameter isLong: whether it takes long. Then it is queued on a thread of `BlockingThreads`; otherwise the caller runs
+    ///   it.
     package static func computed<Value: Sendable, Failure: Error>(
         isLong: Bool, _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {

@@ -4,8 +4,8 @@
     internal import Glibc
 #endif
 
-/// A text that is what its bytes are: equal, and ordered, by them. Swift's own equality takes different texts for one (é in one
-/// character or in two), which a store does not.
+/// A string that is compared and ordered by its UTF-8 bytes. Swift's own equality treats canonically equivalent strings (é as one
+/// scalar or as two) as equal, which a store does not.
 package struct ByteText: Hashable, Sendable, Comparable {
     package let text: String
 
@@ -21,7 +21,7 @@ package struct ByteText: Hashable, Sendable, Comparable {
 extension String {
     package func isSameBytes(as other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
-        // Nearly all texts lie in one piece; going through views byte by byte takes many times as long.
+        // Nearly all strings are contiguous; comparing byte by byte through views takes many times as long.
         let isSame = utf8.withContiguousStorageIfAvailable { bytes in
             other.utf8.withContiguousStorageIfAvailable { others in
                 bytes.isEmpty || memcmp(bytes.baseAddress!, others.baseAddress!, bytes.count) == 0
@@ -32,7 +32,7 @@ extension String {
 
     package func precedesInBytes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
 
-    /// Without so many bytes of UTF-8 at its beginning, where a character ends. A character in Swift's sense may go on behind them.
+    /// Returns the string without its first `count` UTF-8 bytes, which must end at a scalar. They may end inside a `Character`.
     package func dropFirst(bytes count: Int) -> String { String(decoding: utf8.dropFirst(count), as: UTF8.self) }
 
     package func hashBytes(into hasher: inout Hasher) {
@@ -45,6 +45,6 @@ extension String {
 }
 
 extension [UInt8] {
-    /// The same without the byte order mark of UTF-8 that some editors put at the beginning of a file.
+    /// The bytes without the UTF-8 byte order mark that some editors put at the beginning of a file.
     package var withoutByteOrderMark: [UInt8] { starts(with: [0xEF, 0xBB, 0xBF]) ? Array(dropFirst(3)) : self }
 }

@@ -1,11 +1,12 @@
 internal import Synchronization
 
-/// Lines that wait to be written, and the thread that writes them, so that no request path waits for the reader.
+/// A queue of log lines with a thread that writes them, so that no request path waits for the reader.
 ///
-/// At most 1 MiB waits. Lines beyond that are lost, and a line says how many when there is room again.
+/// At most 1 MiB is queued. Further lines are dropped, and a line with their number follows when there is room again.
 package final class LogQueue: Sendable {
     private static let mostBytes = 1 << 20
 
+    /// The queued lines and the waiting flushes.
     private struct State {
         var lines: [String] = []
         var bytes = 0
@@ -17,10 +18,13 @@ package final class LogQueue: Sendable {
     private let state = Mutex(State())
     private let write: @Sendable (String) -> Void
 
-    /// - Parameter write: writes a line; called on a thread that may wait, one line after another.
+    /// - Parameter write: writes a line. Called for one line after another, on a thread that may block.
     package init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
 
-    /// - Parameter isTaken: writes a line when that needs no wait and no other line is queued; false otherwise.
+    /// Queues a line, or writes it immediately.
+    ///
+    /// - Parameter isTaken: writes the line if that needs no wait, and returns false otherwise. Called only when no other line is
+    ///   queued.
     package func append(_ line: String, at isTaken: (String) -> Bool = { _ in false }) {
         let mustStart = state.withLock { state in
             if !state.isWriting, isTaken(line) { return false }
@@ -33,7 +37,7 @@ package final class LogQueue: Sendable {
             defer { state.isWriting = true }
             return !state.isWriting
         }
-        // A thread for this queue alone, because it may be blocked for ever.
+        // This queue has its own thread, because a write may block forever.
         if mustStart { startThread(named: "log") { self.writeAll() } }
     }
 
@@ -59,7 +63,7 @@ package final class LogQueue: Sendable {
         }
     }
 
-    /// Returns when all lines so far are written, or after `patience`; nil waits without a limit.
+    /// Returns when all lines queued so far are written, or after `patience`; nil waits without a limit.
     package func flush(within patience: Duration? = nil) {
         let done = ThreadSemaphore()
         let mustWait = state.withLock { state in

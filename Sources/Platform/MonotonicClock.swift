@@ -6,12 +6,12 @@
     internal import Glibc
 #endif
 
-/// The machine's clock that never goes back.
+/// The monotonic clock of the machine.
 package enum MonotonicClock {
-    /// Nanoseconds since some fixed moment.
+    /// Nanoseconds since an unspecified fixed moment.
     package static var now: UInt64 { read(CLOCK_MONOTONIC) }
 
-    /// The same, and the time counts in which the machine slept.
+    /// Nanoseconds since an unspecified fixed moment, including time in system sleep.
     package static var nowWithSleep: UInt64 {
         #if os(Linux)
             read(CLOCK_BOOTTIME)
@@ -27,14 +27,14 @@ package enum MonotonicClock {
     }
 }
 
-/// The time of day, which may be set: for what is told to others, never to measure with.
+/// The time of day, which can be adjusted: for timestamps shown to others, never for measurements.
 package enum WallClock {
     /// Nanoseconds since 1970.
     package static var now: UInt64 { MonotonicClock.read(CLOCK_REALTIME) }
 }
 
 extension Duration {
-    /// Whole nanoseconds, at least 0 and at most what fits (292 years).
+    /// Whole nanoseconds, clamped to the range from 0 to the representable maximum (292 years).
     package var nanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

@@ -5,7 +5,8 @@
     internal import Glibc
 #endif
 
-/// Runs work that blocks on a thread of its own, and gives what it returns or throws: the pool's few threads are not for that.
+/// Runs blocking work on a new thread, and returns its result or throws its error. The few threads of the concurrency pool must
+/// not block.
 package func onThread<Value: Sendable, Failure: Error>(
     _ work: @escaping @Sendable () throws(Failure) -> Value
 ) async throws(Failure) -> Value {
@@ -21,9 +22,9 @@ package func onThread<Value: Sendable, Failure: Error>(
     return try outcome.get()
 }
 
-/// Starts a thread that nobody waits for.
+/// Starts a detached thread.
 ///
-/// - Parameter name: what the system shows it as, 15 bytes at most; nil leaves it the name of the process.
+/// - Parameter name: the thread name shown by the system, at most 15 bytes; nil leaves the name of the process.
 package func startThread(named name: String? = nil, _ work: @escaping @Sendable () -> Void) {
     precondition(name?.utf8.count ?? 0 <= 15, "the name of a thread has 15 bytes at most")
     let job = Job(name, work)
@@ -51,7 +52,7 @@ package func startThread(named name: String? = nil, _ work: @escaping @Sendable 
     #endif
 }
 
-/// Whose number no other thread has that runs at the same time; never 0.
+/// The identifier of the current thread, unique among the threads that run at the same time; never 0.
 package var currentThread: UInt {
     #if canImport(Darwin)
         UInt(bitPattern: pthread_self())
@@ -60,6 +61,7 @@ package var currentThread: UInt {
     #endif
 }
 
+/// The work of a new thread.
 private final class Job: Sendable {
     private let name: String?
     private let work: @Sendable () -> Void

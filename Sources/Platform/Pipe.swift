@@ -5,18 +5,18 @@
     internal import Glibc
 #endif
 
-/// A pipe that no program gets which the process starts, on Linux not even one that is started at that moment.
+/// A pipe that is not inherited by child processes; on Linux not even by one that is started concurrently.
 package struct Pipe {
     package let readEnd: Int32
     package let writeEnd: Int32
 
-    /// Nil when there is none to be had; `errno` says why.
+    /// Returns nil on failure, with the reason in `errno`.
     ///
-    /// - Parameter isBlocking: whether reading and writing wait. Default true.
+    /// - Parameter isBlocking: whether reads and writes block. Default true.
     package init?(isBlocking: Bool = true) {
         var ends: [Int32] = [-1, -1]
         #if canImport(Darwin)
-            // There is no call that does all at once: a program that is started between these two gets the ends.
+            // Darwin has no call that does both atomically: a child process started between these two calls inherits the ends.
             guard pipe(&ends) == 0 else { return nil }
             for end in ends {
                 _ = fcntl(end, F_SETFD, FD_CLOEXEC)

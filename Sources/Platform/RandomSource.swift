@@ -1,4 +1,4 @@
-/// Random numbers that are the same for the same seed (SplitMix64).
+/// A deterministic random number generator (SplitMix64): the same seed gives the same numbers.
 package struct RandomSource: RandomNumberGenerator {
     private var state: UInt64
 

@@ -1,4 +1,4 @@
-/// A digest that is the same in every process: it tells different values apart that nobody has made alike on purpose (FNV-1a).
+/// A digest that is the same in every process (FNV-1a). It distinguishes values, but does not resist deliberate collisions.
 package struct StableDigest {
     package private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 

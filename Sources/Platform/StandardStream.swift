@@ -5,23 +5,24 @@
 #endif
 internal import Synchronization
 
-/// Standard output or standard error of the process, and the one place that writes to them.
+/// Standard output or standard error of the process. All writes to them go through this type.
 ///
-/// A request path never waits for the program that reads a log, and never ends with it: `write(soon:)` queues a line that is not taken at once.
+/// A request path never blocks on the reader of a log and never fails with it: `write(soon:)` queues a line that the reader does
+/// not accept immediately.
 package final class StandardStream: Sendable {
     package static let output = StandardStream(1)
     package static let error = StandardStream(2)
 
-    /// Opens `/dev/null` in the place of standard streams that a process was started without. Otherwise the next file or socket that it
-    /// opens has that number, and receives the lines of the stream. For the beginning of a program.
+    /// Opens `/dev/null` for standard streams that are closed when the process starts. Otherwise the next opened file or socket
+    /// would get that descriptor and receive the lines of the stream. Call it at program start.
     package static func openMissing() {
         for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
-            // The lowest number that is free: those below are open by then.
+            // `open` returns the lowest free descriptor; those below are open by then.
             _ = open("/dev/null", O_RDWR)
         }
     }
 
-    /// The longest wait for the last lines when the program ends.
+    /// The maximum wait for the last lines at program exit.
     private static let patience = Duration.seconds(1)
     private static let flushesAtExit: Bool = {
         atexit {
@@ -39,10 +40,10 @@ package final class StandardStream: Sendable {
         lines = LogQueue { _ = Self.write($0 + "\n", to: descriptor) }
     }
 
-    /// Writes a line without waiting: at once if it is taken at once, otherwise from a thread. The line is lost, and counted, while
-    /// 1 MiB waits; it is lost when the reader has gone.
+    /// Writes a line without blocking: immediately if the stream accepts it, otherwise from a thread. The line is dropped and
+    /// counted while 1 MiB is queued, and dropped when the reader is gone.
     ///
-    /// - Parameter line: without its end.
+    /// - Parameter line: the line without its newline.
     package func write(soon line: String) {
         _ = Self.flushesAtExit
         lines.append(line) { line in
@@ -52,19 +53,19 @@ package final class StandardStream: Sendable {
         }
     }
 
-    /// Writes text behind the queued lines, and waits until it is taken. Blocks: for a program whose output is its result.
+    /// Writes text behind the queued lines and blocks until it is written. Use it for a program whose output is its result.
     ///
-    /// - Returns: 0, or the error: `EPIPE` when the reader has gone.
+    /// - Returns: 0, or the error: `EPIPE` when the reader is gone.
     @discardableResult
     package func write(_ text: String) -> Int32 {
         lines.flush()
         return Self.write(text, to: descriptor)
     }
 
-    /// Returns when all lines so far are written, or after `patience`.
+    /// Returns when all lines queued so far are written, or after `patience`.
     package func flush(within patience: Duration) { lines.flush(within: patience) }
 
-    /// Returns whether a text is taken without a wait: a pipe that can be written to has room for so many bytes.
+    /// Returns whether writing `text` does not block: a writable pipe has room for `PIPE_BUF` bytes.
     private func isReady(for text: String) -> Bool {
         var state = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         return text.utf8.count < Int(PIPE_BUF) && poll(&state, 1, 0) == 1 && Int32(state.revents) & POLLOUT != 0
@@ -72,7 +73,7 @@ package final class StandardStream: Sendable {
 
     private static func write(_ text: String, to descriptor: Int32) -> Int32 {
         withoutBrokenPipeSignal {
-            // In one call, so that lines of several threads and processes stay whole.
+            // One call, so that lines of several threads and processes stay whole.
             Array(text.utf8).withUnsafeBytes { bytes in
                 var rest = bytes[...]
                 while !rest.isEmpty {
@@ -97,7 +98,8 @@ package final class StandardStream: Sendable {
         }
     }
 
-    /// SIGPIPE goes to the thread that writes: it is blocked meanwhile, and taken when the write has raised it.
+    /// Runs `body` with SIGPIPE blocked for this thread, which is the one that receives it, and consumes a signal raised by the
+    /// write.
     private static func withoutBrokenPipeSignal(_ body: () -> Int32) -> Int32 {
         var (pipe, before, pending) = (sigset_t(), sigset_t(), sigset_t())
         sigemptyset(&pipe)
@@ -117,9 +119,9 @@ package final class StandardStream: Sendable {
     }
 }
 
-/// The response of a process to SIGPIPE, which a write to a pipe or a socket without a reader raises.
+/// The process's handling of SIGPIPE, which a write to a pipe or socket without a reader raises.
 package enum BrokenPipes {
-    /// Has such writes fail with `EPIPE` from now on, where they would end the process. A handler of the program's own stays.
+    /// Makes such writes fail with `EPIPE` instead of ending the process. An installed handler stays.
     package static func ignore() {
         var action = sigaction()
         sigaction(SIGPIPE, nil, &action)

@@ -5,9 +5,10 @@
     internal import Glibc
 #endif
 
-/// Lets a thread wait until another has signalled; signals count. Never for a reactor's thread or one of the pool.
+/// A counting semaphore that blocks a thread until another signals. Never for a reactor's thread or a thread of the concurrency
+/// pool.
 ///
-/// `@unchecked Sendable`: a semaphore of the system at a fixed address is made to be used from several threads.
+/// `@unchecked Sendable`: a system semaphore at a fixed address is designed for use from several threads.
 package final class ThreadSemaphore: @unchecked Sendable {
     #if canImport(Darwin)
         // Darwin has no unnamed POSIX semaphores.
@@ -17,10 +18,10 @@ package final class ThreadSemaphore: @unchecked Sendable {
 
         package func signal() { semaphore.signal() }
 
-        /// Takes one signal, and waits when there is none.
+        /// Takes one signal, and blocks until there is one.
         package func wait() { semaphore.wait() }
 
-        /// The same, for so long at most; false when none came.
+        /// Takes one signal, and blocks for at most `patience`. Returns false if none arrived.
         @discardableResult
         package func wait(within patience: Duration) -> Bool {
             semaphore.wait(timeout: .now() + .nanoseconds(Int(clamping: patience.nanoseconds))) == .success
@@ -37,10 +38,10 @@ package final class ThreadSemaphore: @unchecked Sendable {
 
         package func signal() { sem_post(semaphore) }
 
-        /// Takes one signal, and waits when there is none.
+        /// Takes one signal, and blocks until there is one.
         package func wait() { while sem_wait(semaphore) != 0 && errno == EINTR {} }
 
-        /// The same, for so long at most; false when none came.
+        /// Takes one signal, and blocks for at most `patience`. Returns false if none arrived.
         @discardableResult
         package func wait(within patience: Duration) -> Bool {
             var end = timespec()

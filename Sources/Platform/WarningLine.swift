@@ -8,12 +8,13 @@
 
 /// A line on standard error, for problems without a handler.
 package enum WarningLine {
-    /// Writes a line where standard error takes it at once; else the line is lost. It never waits, and never ends the process.
+    /// Writes a line if standard error accepts it immediately, and drops it otherwise. It never blocks and never ends the
+    /// process.
     ///
     /// - Parameter text: control characters are escaped. Only the first 500 characters are written.
     package static func write(_ text: String) {
         var state = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
-        // Without a reader a write would end the process. A pipe that can be written to takes as many bytes as these at once.
+        // A write without a reader would end the process. A writable pipe accepts this number of bytes at once.
         guard poll(&state, 1, 0) == 1, Int32(state.revents) == Int32(POLLOUT) else { return }
         let line = Array("trebuchet: \(printable(text))\n".utf8)
         _ = line.withUnsafeBytes { systemWrite(2, $0) }

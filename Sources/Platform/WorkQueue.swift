@@ -1,28 +1,28 @@
-/// What is to be done in its order; taking the first costs the same however many wait.
+/// A first-in, first-out queue whose `removeFirst` takes constant time.
 ///
-/// Public and inlinable, so that it is specialised for its elements in the modules that use it: the compiler inlines nothing that is
-/// `package` into other modules, and a turn asks it several times.
+/// It is public and inlinable, so that it is specialized for its elements in the modules that use it. The compiler does not
+/// inline `package` symbols across modules, and an event loop uses it several times per turn.
 @_documentation(visibility: internal)
 public struct WorkQueue<Element> {
-    /// Memory for so many is kept when nothing waits.
+    /// The number of elements whose memory is kept when the queue becomes empty.
     @usableFromInline static var most: Int { 1024 }
 
-    /// Those before `first` are done.
+    /// The elements; those before `first` are removed already.
     @usableFromInline var elements: [Element?] = []
     @usableFromInline var first = 0
 
-    /// One in which nothing waits.
+    /// Creates an empty queue.
     @inlinable public init() {}
 
-    /// How many wait.
+    /// The number of queued elements.
     @inlinable public var count: Int { elements.count - first }
-    /// Whether nothing waits.
+    /// True if the queue is empty.
     @inlinable public var isEmpty: Bool { first == elements.count }
 
-    /// Puts it behind all that wait.
+    /// Appends an element.
     @inlinable public mutating func append(_ element: Element) { elements.append(element) }
 
-    /// Takes the first; there has to be one.
+    /// Removes and returns the first element. Traps when the queue is empty.
     @inlinable public mutating func removeFirst() -> Element {
         guard let element = elements[first] else { preconditionFailure("done twice") }
         elements[first] = nil

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A lock that may be held while waiting, and a signal from one task to another.
+/// A lock that may be held across suspension points, or a signal from one task to another.
 ///
 ///     let lock = AsyncBinarySemaphore()
 ///     try await lock.withLock { try await encryptAndSend(message) }
@@ -9,19 +9,21 @@ internal import Synchronization
 ///     await dataAvailable.signal()     // the producer
 ///     await dataAvailable.wait()       // the consumer
 ///
-/// Those who wait get it in the order in which they came. A task that locks twice waits for itself: debug builds trap,
-/// unless the semaphore allows reentrancy.
+/// Waiting tasks get the semaphore in the order in which they called. A task that locks twice waits for itself: debug
+/// builds trap, unless the semaphore allows reentrancy.
 public final class AsyncBinarySemaphore: Sendable {
+    /// A task that waits for the semaphore.
     private struct Waiting {
         let number: Int
         let continuation: UnsafeContinuation<Bool, Never>
     }
 
+    /// The state under the lock.
     private struct State {
         var isAvailable: Bool
         var waiting = Fifo<Waiting>()
         var lastNumber = 0
-        /// The task that holds it by `withLock`; nobody knows who holds it by `wait`.
+        /// The task that holds the semaphore by `withLock`. The holder by `wait` is unknown.
         var owner: Int?
     }
 
@@ -29,10 +31,12 @@ public final class AsyncBinarySemaphore: Sendable {
     private let allowsReentrancy: Bool
     private let detectsDeadlock: Bool
 
+    /// Creates a semaphore.
+    ///
     /// - Parameters:
-    ///   - value: whether it is available at first: true for a lock, false for a signal.
-    ///   - allowTaskReentrancy: whether a task that holds the lock, and the tasks that it starts meanwhile, may lock again.
-    ///     Such inner sections exclude each other, and all others wait until they are over.
+    ///   - value: whether the semaphore is available at first: true for a lock, false for a signal.
+    ///   - allowTaskReentrancy: whether a task that holds the lock, and the tasks that it starts meanwhile, may lock
+    ///     again. Such inner sections exclude each other, and all other tasks wait until they are over.
     ///   - debugDeadlockDetection: whether a debug build traps when a task locks twice without being allowed to.
     public init(value: Bool = true, allowTaskReentrancy: Bool = false, debugDeadlockDetection: Bool = true) {
         state = Mutex(State(isAvailable: value))
@@ -40,18 +44,18 @@ public final class AsyncBinarySemaphore: Sendable {
         detectsDeadlock = debugDeadlockDetection
     }
 
-    /// Takes it, as soon as it is available and nobody waits in front. Cancelling the task changes nothing.
+    /// Takes the semaphore when it is available and no earlier task waits. Ignores cancellation of the task.
     public func wait() async { _ = await take(cancellable: false) }
 
-    /// Takes it, as soon as it is available and nobody waits in front. Throws when the task is cancelled before.
+    /// Takes the semaphore when it is available and no earlier task waits. Throws if the task is cancelled first.
     public func waitCancelable() async throws(CancellationError) {
         guard await take(cancellable: true) else { throw CancellationError() }
     }
 
-    /// Makes it available, or hands it to the one who has waited longest. Signalled twice it is available once.
+    /// Makes the semaphore available, or hands it to the longest-waiting task. Two signals in a row count as one.
     public func signal() async { signalNow() }
 
-    /// The same from code that is not asynchronous.
+    /// Signals like ``signal()``, for synchronous code.
     public func signalNow() {
         let next = state.withLock { state -> Waiting? in
             state.owner = nil
@@ -62,10 +66,10 @@ public final class AsyncBinarySemaphore: Sendable {
         next?.continuation.resume(returning: true)
     }
 
-    /// How many tasks wait.
+    /// The number of waiting tasks.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    /// False when the task was cancelled.
+    /// Takes the semaphore. Returns false if the task was cancelled.
     private func take(cancellable: Bool) async -> Bool {
         let (isFree, number) = state.withLock { state in
             state.lastNumber += 1
@@ -94,12 +98,12 @@ public final class AsyncBinarySemaphore: Sendable {
         }
     }
 
-    /// Takes it as a lock. False when the task was cancelled.
+    /// Takes the semaphore as a lock. Returns false if the task was cancelled.
     func lock(cancellable: Bool) async -> Bool {
         let task = CurrentTask.identity
         if detectsDeadlock, !allowsReentrancy, state.withLock({ $0.owner == task }) {
             Deadlock.report(
-                "a task locks an AsyncBinarySemaphore that it holds, and that does not allow reentrancy",
+                "a task locked an AsyncBinarySemaphore that it already holds and that does not allow reentrancy",
                 "Make it with allowTaskReentrancy, or lock it once.")
         }
         guard await take(cancellable: cancellable) else { return false }
@@ -107,16 +111,16 @@ public final class AsyncBinarySemaphore: Sendable {
         return true
     }
 
-    /// Locks, does the work and unlocks. Cancelling the task does not end the waiting.
+    /// Locks, runs `body` and unlocks. Cancellation of the task does not end the wait.
     public func withLock<Result, Failure: Error>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
-        // Not cancellable, so there is a section.
+        // `enter` returns nil only for a cancellable wait.
         let section = await enter(cancellable: false)!
         return try await section.run(body)
     }
 
-    /// Locks, does the work and unlocks. Throws `CancellationError` when the task is cancelled while it waits.
+    /// Locks, runs `body` and unlocks. Throws `CancellationError` if the task is cancelled while it waits.
     public func withLockCancelable<Result>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async throws -> Result {
@@ -124,14 +128,14 @@ public final class AsyncBinarySemaphore: Sendable {
         return try await section.run(body)
     }
 
-    /// The same as ``withLock(isolation:_:)``, for work that may run anywhere.
+    /// Locks, runs `body` and unlocks, like ``withLock(isolation:_:)``, for a closure without isolation.
     public func withLockSendable<Result: Sendable, Failure: Error>(
         _ body: @Sendable () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
         try await withLock(isolation: nil, body)
     }
 
-    /// The same as ``withLockCancelable(isolation:_:)``, for work that may run anywhere.
+    /// Locks, runs `body` and unlocks, like ``withLockCancelable(isolation:_:)``, for a closure without isolation.
     public func withLockSendableCancelable<Result: Sendable>(
         _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -143,7 +147,7 @@ public final class AsyncBinarySemaphore: Sendable {
         while let section = outer {
             guard await section.inner.lock(cancellable: cancellable) else { return nil }
             if section.isOpen { return LockedSection(self, unlocks: section.inner, outer: LockedSection.current) }
-            // Over before it was this one's turn.
+            // The outer section ended while this one waited.
             section.inner.signalNow()
             outer = section.outer?.innermost(of: self)
         }

@@ -1,9 +1,10 @@
-/// What happens when a task is about to wait for itself.
+/// Handles a task that is about to wait for itself.
 package enum Deadlock {
+    /// The reaction to a deadlock.
     package enum Policy: Sendable {
-        /// Stops the program with a message that says what waits for what.
+        /// Stops the program with a message that names the deadlock.
         case trap
-        /// Queues what could not be done now, and goes on.
+        /// Queues the work that could not be done now, and continues.
         case queue
     }
 
@@ -13,18 +14,20 @@ package enum Deadlock {
         @TaskLocal package static var policy = Policy.queue
     #endif
 
-    /// - Parameter advice: what can be done about it.
+    /// Reports a deadlock: traps or returns, according to ``policy``.
+    ///
+    /// - Parameter advice: how to avoid the deadlock.
     package static func report(_ what: String, _ advice: String) {
         guard policy == .trap else { return }
-        fatalError("deadlock: \(what). It would wait for itself for ever. \(advice)")
+        fatalError("deadlock: \(what). \(advice)")
     }
 }
 
-/// Which task this is: two numbers are equal when one task asked for both while it ran.
+/// The identity of the current task: two equal numbers, read while the task ran, mean the same task.
 package enum CurrentTask {
     package static var identity: Int {
         withUnsafeCurrentTask { task in
-            // The reference itself, as long as an Int: its hash value takes longer than all else that is done for a value here.
+            // Loads the reference as an Int: its hash value costs more than the rest of the delivery of a value.
             task.map { task in withUnsafeBytes(of: task) { $0.load(as: Int.self) } } ?? 0
         }
     }

@@ -1,23 +1,24 @@
-/// What happens to a subscriber whose buffer is full when an event arrives.
+/// The treatment of an event that arrives at a subscriber whose buffer is full.
 public enum EventOverflowPolicy: Sendable, Hashable {
-    /// The oldest buffered event makes room for the new one.
+    /// The oldest buffered event is dropped.
     case dropOldest
-    /// The new event is not kept for this subscriber.
+    /// The new event is dropped for this subscriber.
     case dropNewest
-    /// The subscription ends: its reader gets what is buffered, then an ``EventOverflow`` is thrown.
+    /// The subscription ends: its reader gets the buffered events, then ``EventOverflow`` is thrown.
     case fail
 }
 
-/// A subscriber with the policy ``EventOverflowPolicy/fail`` fell further behind than its buffer allows.
+/// The error for a subscriber with the policy ``EventOverflowPolicy/fail`` that fell further behind than its buffer
+/// allows.
 public struct EventOverflow: Error, Hashable, CustomStringConvertible {
-    /// The number of events that the subscriber's buffer holds.
+    /// The capacity of the subscriber's buffer, in events.
     public let bufferLimit: Int
 
     @usableFromInline
     init(bufferLimit: Int) { self.bufferLimit = bufferLimit }
 
     public var description: String {
-        "the subscriber fell more than \(bufferLimit) events behind; read faster, subscribe with a larger buffer, "
-            + "or choose to drop events"
+        "the subscriber is more than \(bufferLimit) events behind; read faster, subscribe with a larger buffer, "
+            + "or use an overflow policy that drops events"
     }
 }

@@ -1,7 +1,7 @@
-/// The events one subscriber has yet to read: bounded, first in, first out.
+/// A bounded first-in, first-out queue of the unread events of one subscriber.
 @usableFromInline
 struct EventQueue<Event: Sendable>: Sendable {
-    /// What a reader does next.
+    /// The next action of a reader.
     @usableFromInline
     enum Step: Sendable {
         case event(Event)
@@ -9,16 +9,17 @@ struct EventQueue<Event: Sendable>: Sendable {
         case end
     }
 
-    /// What became of an event, so that the caller can wake readers and release events outside its lock.
+    /// The fate of an offered event, so that the caller can wake readers and release events outside its lock.
     @usableFromInline
     enum Outcome: Sendable {
         case kept
         case dropped(Event)
-        /// The event did not fit and the subscription is over.
+        /// The event did not fit and the subscription has ended.
         case failed
         case ignored
     }
 
+    /// The reason why the queue accepts no more events.
     @usableFromInline
     enum Ending: Sendable {
         case finished
@@ -27,10 +28,10 @@ struct EventQueue<Event: Sendable>: Sendable {
 
     @usableFromInline let limit: Int
     @usableFromInline let policy: EventOverflowPolicy
-    /// Events lost to overflow, the one that ended the subscription included.
+    /// The number of events lost to overflow, including the one that ended the subscription.
     @usableFromInline var droppedCount: UInt64 = 0
     @usableFromInline var ending: Ending?
-    /// A ring that grows to `limit` only when it has to: most subscribers keep up.
+    /// A ring buffer that grows to `limit` only on demand: most subscribers keep their buffers short.
     @usableFromInline var ring: [Event?] = []
     @usableFromInline var head = 0
     @usableFromInline var count = 0
@@ -63,7 +64,7 @@ struct EventQueue<Event: Sendable>: Sendable {
         }
     }
 
-    /// Nil when the reader has read all there is and more may come.
+    /// Returns the next step, or nil if the buffer is empty and more events may come.
     @inlinable
     mutating func step() -> Step? {
         if let event = popFirst() { return .event(event) }
@@ -71,7 +72,7 @@ struct EventQueue<Event: Sendable>: Sendable {
         case nil: return nil
         case .finished: return .end
         case .overflown:
-            // An error is thrown once; after it a stream is at its end.
+            // An error is thrown once; after it the stream is at its end.
             ending = .finished
             return .overflow(EventOverflow(bufferLimit: limit))
         }

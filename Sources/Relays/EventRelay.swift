@@ -1,26 +1,26 @@
-/// Events sent to any number of subscribers, each with a bounded buffer of its own.
+/// Sends events to any number of subscribers, each with its own bounded buffer.
 ///
-/// Every subscriber sees the events in the same order, whichever tasks send them. Sending never waits: what a full
-/// buffer means is said by each subscriber's overflow policy. Usable from any isolation. When the relay is freed its
-/// subscriptions end as after `finish()`.
+/// Every subscriber gets the events in the same order, whichever tasks send them. Sending never waits: each
+/// subscriber's overflow policy applies when its buffer is full. Usable from any isolation. When the relay is freed,
+/// its subscriptions end as after `finish()`.
 public final class EventRelay<Event: Sendable>: Sendable {
     @usableFromInline let subscribers = EventSubscribers<Event>()
 
-    /// A relay without subscriptions: what is sent before the first is lost.
+    /// Creates a relay without subscriptions. Events sent before the first subscription are lost.
     @inlinable
     public init() {}
 
     deinit { finish() }
 
-    /// The number of subscriptions that are held by somebody and have not ended.
+    /// The number of subscriptions that are still referenced and have not ended.
     @inlinable
     public var subscriberCount: Int { subscribers.count }
 
-    /// Begins a subscription: it gets each event sent from now until it is released.
+    /// Starts a subscription that gets each event sent from now until it is released.
     ///
     /// - Parameters:
-    ///   - bufferLimit: How many unread events are kept, at least 1.
-    ///   - overflow: What happens when one more arrives.
+    ///   - bufferLimit: The maximum number of unread events that are kept, at least 1.
+    ///   - overflow: The treatment of an event that exceeds the limit.
     @inlinable
     public func subscribe(
         bufferLimit: Int = 256, onOverflow overflow: EventOverflowPolicy
@@ -29,13 +29,13 @@ public final class EventRelay<Event: Sendable>: Sendable {
         return EventSubscription(queue: queue, id: subscribers.add(queue), subscribers: subscribers)
     }
 
-    /// Hands an event to all subscribers. After `finish()` it does nothing.
+    /// Sends an event to all subscribers. After `finish()` it does nothing.
     @inlinable
     public func send(_ event: Event) {
         subscribers.send(event)
     }
 
-    /// Ends all subscriptions: each reader still gets what is in its buffer.
+    /// Ends all subscriptions. Each reader still gets the events in its buffer.
     @inlinable
     public func finish() {
         subscribers.finish()

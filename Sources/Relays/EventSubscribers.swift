@@ -2,11 +2,13 @@ public import Synchronization
 
 /// The subscribers of one event relay, and the lock that gives all of them the same order of events.
 ///
-/// The lock is taken before a queue's own, never after it. Readers are resumed and events released once both are free.
+/// The lock is taken before the lock of a queue, never after it. Readers are resumed and events are released after
+/// both locks are released.
 @usableFromInline
 final class EventSubscribers<Event: Sendable>: Sendable {
     @usableFromInline typealias Queue = EventSubscription<Event>.Queue
 
+    /// The queues of the subscribers, by their ids.
     @usableFromInline
     struct Members {
         @usableFromInline var queues: [UInt64: Queue] = [:]
@@ -40,7 +42,7 @@ final class EventSubscribers<Event: Sendable>: Sendable {
 
     @inlinable
     func remove(_ id: UInt64) {
-        // Returned out of the lock: the last reference to a queue releases the events in it.
+        // Returned from the lock's closure: the last reference to a queue releases its events.
         _ = members.withLock { $0.queues.removeValue(forKey: id) }
     }
 

@@ -1,6 +1,6 @@
-/// One subscriber's events, in order; the subscription ends when this object is released.
+/// The events of one subscriber, in order. The subscription ends when this object is released.
 ///
-/// All iterators of one subscription share its buffer: an event goes to one of them. For two readers of all events,
+/// All iterators of one subscription share its buffer: each event goes to one of them. For two readers of all events,
 /// subscribe twice.
 public final class EventSubscription<Event: Sendable>: AsyncSequence, Sendable {
     public typealias Element = Event
@@ -20,28 +20,28 @@ public final class EventSubscription<Event: Sendable>: AsyncSequence, Sendable {
 
     deinit { subscribers.remove(id) }
 
-    /// How many events this subscriber lost because its buffer was full.
+    /// The number of events that this subscriber lost because its buffer was full.
     @inlinable
     public var droppedCount: UInt64 { queue.withLock { $0.droppedCount } }
 
-    /// How many events wait to be read.
+    /// The number of unread events.
     @inlinable
     public var bufferedCount: Int { queue.withLock { $0.count } }
 
     @inlinable
     public func makeAsyncIterator() -> Iterator { Iterator(subscription: self) }
 
-    /// A reader of the subscription; it keeps the subscription alive.
+    /// A reader of the subscription. It keeps the subscription alive.
     public struct Iterator: AsyncIteratorProtocol {
         @usableFromInline let subscription: EventSubscription
 
         @inlinable
         init(subscription: EventSubscription) { self.subscription = subscription }
 
-        /// The oldest unread event, or the next; nil at the end or when the task is cancelled.
+        /// Returns the oldest unread event, or the next one; nil at the end or when the task is cancelled.
         ///
         /// Throws ``EventOverflow`` once, after the buffered events, when the policy is ``EventOverflowPolicy/fail``
-        /// and the buffer ran over.
+        /// and the buffer overflowed.
         @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(EventOverflow) -> Event? {
             switch await subscription.queue.wait(isolation: actor, for: { $0.step() }) {
@@ -52,7 +52,7 @@ public final class EventSubscription<Event: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// Readers that sleep until the next event.
+    /// The number of readers that wait for the next event.
     package var waitingReaderCount: Int { queue.sleeperCount }
 }
 

@@ -1,4 +1,4 @@
-/// First in, first out, without moving what is left at each removal.
+/// A first-in, first-out queue that does not move the remaining elements at each removal.
 ///
 /// Inlinable, so that it is specialised for its elements in the modules that use it.
 package struct Fifo<Element> {
@@ -26,7 +26,7 @@ package struct Fifo<Element> {
         return element
     }
 
-    /// Removes and returns the first element that fits, wherever it stands.
+    /// Removes and returns the first matching element, at any position.
     @inlinable package mutating func removeFirst(where fits: (Element) -> Bool) -> Element? {
         guard let index = elements[head...].firstIndex(where: { $0.map(fits) ?? false }) else { return nil }
         return elements.remove(at: index)

@@ -1,20 +1,22 @@
 internal import Synchronization
 
-/// What runs while a semaphore is locked, as the tasks inside know it.
+/// A section that runs while a semaphore is locked, as seen by the tasks inside it.
 ///
-/// A section of a reentrant semaphore has a lock of its own for the sections inside it. They may be those of the same
-/// task, of its children, or of any task started inside: all are over before the section is.
+/// A section of a reentrant semaphore has its own lock for the sections inside it. Inner sections may belong to the
+/// same task, its children, or any task started inside: all end before the outer section does.
 final class LockedSection: Sendable {
     @TaskLocal static var current: LockedSection?
 
     let outer: LockedSection?
-    /// What a section inside this one locks.
+    /// The lock for sections inside this one.
     let inner = AsyncBinarySemaphore(debugDeadlockDetection: false)
     private let semaphore: AsyncBinarySemaphore
     private let unlocks: AsyncBinarySemaphore
     private let open = Atomic(true)
 
-    /// - Parameter unlocks: what has been locked: the semaphore, or the inner lock of the section around this one.
+    /// Creates an open section.
+    ///
+    /// - Parameter unlocks: the locked semaphore: `semaphore` itself, or the inner lock of the enclosing section.
     init(_ semaphore: AsyncBinarySemaphore, unlocks: AsyncBinarySemaphore, outer: LockedSection?) {
         self.semaphore = semaphore
         self.unlocks = unlocks
@@ -23,7 +25,7 @@ final class LockedSection: Sendable {
 
     var isOpen: Bool { open.load(ordering: .sequentiallyConsistent) }
 
-    /// The innermost section of the semaphore, from here outwards, that is not over.
+    /// Returns the innermost open section of the semaphore, from this one outwards.
     func innermost(of semaphore: AsyncBinarySemaphore) -> LockedSection? {
         var section: LockedSection? = self
         while let this = section {

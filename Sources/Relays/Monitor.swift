@@ -1,14 +1,17 @@
 public import Synchronization
 
-/// A lock, the state it guards, and the readers that sleep until that state changes.
+/// A lock, the state that it guards, and the readers that wait until that state changes.
 ///
-/// All waiting for a change of something happens here, in this module and above it, so that two rules have one home:
-/// a continuation is resumed only after the lock is released (a cancellation handler takes the same lock, and resuming
-/// may run it), and each continuation is resumed exactly once (whoever takes it out of the list resumes it).
+/// All waiting for a change happens here, in this module and those above it, so that two rules have one
+/// implementation:
+/// - A continuation is resumed only after the lock is released: a cancellation handler takes the same lock, and
+///   resuming may run it.
+/// - Each continuation is resumed exactly once: the code that removes it from the list resumes it.
 ///
-/// Inlinable throughout: not specialised for its value, a read costs ten times as much.
+/// Inlinable throughout: without specialization for its value, a read costs ten times as much.
 @usableFromInline
 package final class Monitor<State: Sendable>: Sendable {
+    /// The state and its waiting readers, under one lock.
     @usableFromInline
     struct Guarded: Sendable {
         @usableFromInline var state: State
@@ -18,6 +21,7 @@ package final class Monitor<State: Sendable>: Sendable {
         init(state: State) { self.state = state }
     }
 
+    /// The result of a look at the state: a value, or a ticket to wait for the next change.
     @usableFromInline
     enum Look<Result> {
         case ready(Result)
@@ -31,10 +35,10 @@ package final class Monitor<State: Sendable>: Sendable {
         lock = Mutex(Guarded(state: state))
     }
 
-    /// Tasks that sleep in `wait` right now.
+    /// The number of tasks that wait in `wait` now.
     package var sleeperCount: Int { lock.withLock { $0.sleepers.count } }
 
-    /// Reads or changes the state without waking anybody.
+    /// Reads or changes the state without waking readers.
     @inlinable
     package func withLock<Result: Sendable, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
@@ -42,13 +46,13 @@ package final class Monitor<State: Sendable>: Sendable {
         try lock.withLock { guarded throws(Failure) in try body(&guarded.state) }
     }
 
-    /// Changes the state; the caller resumes the readers it gets back once it holds no lock.
+    /// Changes the state. The caller resumes the returned readers when it holds no lock.
     @inlinable
     package func change<Result: Sendable>(_ body: (inout State) -> Result) -> (result: Result, woken: Sleepers.Woken) {
         lock.withLock { guarded in (body(&guarded.state), guarded.sleepers.takeAll()) }
     }
 
-    /// Sleeps until `look` finds what it wants in the state. Returns nil as soon as the task is cancelled.
+    /// Waits until `look` returns a value for the state. Returns nil as soon as the task is cancelled.
     ///
     /// `look` runs under the lock, once at first and once after each change.
     @discardableResult
@@ -72,12 +76,13 @@ package final class Monitor<State: Sendable>: Sendable {
     @inlinable
     func sleep(_ ticket: Sleepers.Ticket, isolation: isolated (any Actor)? = #isolation) async {
         await withTaskCancellationHandler {
-            // Unsafe instead of checked: it allocates nothing, and only `Sleepers` ever holds the continuation. The isolation is
-            // named, as a closure that does not is on no actor: the reader would wake up elsewhere, and overtake others on its way.
+            // Unsafe instead of checked: it allocates nothing, and only `Sleepers` holds the continuation. The
+            // isolation is explicit, because a closure without it runs on no actor: the reader would wake up elsewhere
+            // and overtake others.
             await withUnsafeContinuation(isolation: isolation) { continuation in
                 let sleeps = lock.withLock { guarded in
-                    // Asked under the lock: either the handler below has already run and the flag is up,
-                    // or it has yet to take the lock and will find the continuation.
+                    // Checked under the lock: either the handler below has already run and the flag is set, or it has
+                    // yet to take the lock and will find the continuation.
                     !Task.isCancelled && guarded.sleepers.add(continuation, ticket)
                 }
                 if !sleeps { continuation.resume() }

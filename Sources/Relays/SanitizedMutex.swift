@@ -1,4 +1,4 @@
-// Only in builds for ThreadSanitizer: see Docs/Testing.md.
+// Only in builds for ThreadSanitizer: see Docs/Internals/Testing.md.
 #if TREBUCHET_THREAD_SANITIZER
     #if canImport(Darwin)
         internal import Darwin
@@ -6,10 +6,10 @@
         internal import Glibc
     #endif
 
-    /// `Synchronization.Mutex` on a lock that ThreadSanitizer knows.
+    /// A replacement for `Synchronization.Mutex` on a lock that ThreadSanitizer supports.
     ///
-    /// On Linux the real one waits in the kernel where the sanitizer cannot see it, and what was done under a contended
-    /// lock then looks like a data race. The sanitizer intercepts `pthread_mutex_lock`.
+    /// On Linux the original waits in the kernel, invisible to the sanitizer, and accesses under a contended lock are reported as
+    /// data races. The sanitizer intercepts `pthread_mutex_lock`.
     @usableFromInline
     package struct SanitizedMutex<Value: ~Copyable>: ~Copyable {
         private let handle: UnsafeMutablePointer<pthread_mutex_t>
@@ -42,10 +42,10 @@
         }
     }
 
-    // Unchecked: `value` is touched only under the lock, and `handle` never changes.
+    // Unchecked: `value` is accessed only under the lock, and `handle` never changes.
     extension SanitizedMutex: @unchecked Sendable where Value: ~Copyable {}
 
-    // Found before the one of the same name in Synchronization.
+    // Shadows the type of the same name in Synchronization.
     @usableFromInline
     typealias Mutex<Value: ~Copyable> = SanitizedMutex<Value>
 #endif

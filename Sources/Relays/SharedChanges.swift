@@ -1,18 +1,19 @@
 internal import Synchronization
 
-/// What a reducer does to shared values in a test store, and what the test expects of it.
+/// The changes of shared values by a reducer in a test store, and the changes that the test expects.
 ///
-/// While an action is reduced in ``note(_:)``, each change is noted. In the closure that asserts it, which runs in ``look(_:)``, the
-/// values are what they were before the action, and what the closure makes of them is only compared. Both hold for the code that
-/// is called inside, and not for other tasks and threads.
+/// While an action is reduced in ``note(_:)``, each change is recorded. In the asserting closure, which runs in
+/// ``look(_:)``, values are as before the action, and the closure's changes to them are only compared. Both apply to
+/// code that is called inside, not to other tasks and threads.
 package final class SharedChanges: Sendable {
     @TaskLocal private static var noting: SharedChanges?
     @TaskLocal private static var looking: SharedChanges?
-    /// Whether there has been a test store in this process: others do not pay for the look at the task.
+    /// True once this process has had a test store. Without one, accesses skip the task-local lookup.
     private static let isUsed = Atomic(false)
 
+    /// The recorded changes, under the lock.
     private struct Contents {
-        /// In the order in which they were changed for the first time.
+        /// The values in the order of their first change.
         var order: [ObjectIdentifier] = []
         var noted: [ObjectIdentifier: any AnySharedChange] = [:]
     }
@@ -21,13 +22,13 @@ package final class SharedChanges: Sendable {
 
     package init() { Self.isUsed.store(true, ordering: .relaxed) }
 
-    /// Whether a test is told of changes here.
+    /// True if changes are recorded for a test in this task.
     package static var isNoted: Bool { isUsed.load(ordering: .relaxed) && noting != nil }
-    /// Whether a test asserts something here.
+    /// True if a test asserts changes in this task.
     package static var isViewed: Bool { isUsed.load(ordering: .relaxed) && looking != nil }
-    /// The test that is told of changes here.
+    /// The recorder of changes in this task.
     package static var noter: SharedChanges? { noting }
-    /// The test that asserts something here.
+    /// The asserting test in this task.
     package static var viewer: SharedChanges? { looking }
 
     package func note<Result>(_ reduce: () -> Result) -> Result { Self.$noting.withValue(self, operation: reduce) }
@@ -36,14 +37,14 @@ package final class SharedChanges: Sendable {
         try Self.$looking.withValue(self, operation: assert)
     }
 
-    /// The differences between what is expected and what is, a text each.
+    /// Descriptions of the differences between expected and actual values, one per value.
     package var differences: [String] { all.compactMap(\.difference) }
-    /// What was changed, a text each.
+    /// Descriptions of the changes, one per value.
     package var changes: [String] { all.compactMap(\.change) }
-    /// Whether something else is expected than what was before.
+    /// True if an expected value differs from the value before the action.
     package var isExpectingChange: Bool { all.contains { $0.isExpectingChange } }
 
-    /// The same changes, for another closure that asserts them.
+    /// Copies the changes for another closure that asserts them.
     ///
     /// - Parameter fromEnd: whether the closure finds the values as they are after the action.
     package func again(fromEnd: Bool) -> SharedChanges {
@@ -62,7 +63,7 @@ package final class SharedChanges: Sendable {
 
     // MARK: For shared values
 
-    /// Notes a change; `place` keeps its value.
+    /// Records a change; `place` retains its value.
     package func note<Value: Sendable>(
         _ place: any AnyObject & Sendable, from before: Value, to after: Value, named name: @autoclosure () -> String
     ) {
@@ -74,7 +75,7 @@ package final class SharedChanges: Sendable {
         keep(change, id)
     }
 
-    /// The value that the test expects, nil where it has said nothing of it.
+    /// Returns the recorded change with the value that the test expects; nil if there is none.
     package func change<Value: Sendable>(of place: any AnyObject & Sendable) -> SharedChange<Value>? {
         contents.withLock { $0.noted[ObjectIdentifier(place)] as? SharedChange<Value> }
     }
@@ -93,7 +94,7 @@ package final class SharedChanges: Sendable {
     }
 
     private func keep<Value: Sendable>(_ change: SharedChange<Value>, _ id: ObjectIdentifier) {
-        // What was there is released out of the lock.
+        // The replaced change is released outside the lock.
         let old = contents.withLock { contents in
             if contents.noted[id] == nil { contents.order.append(id) }
             return contents.noted.updateValue(change, forKey: id)
@@ -102,6 +103,7 @@ package final class SharedChanges: Sendable {
     }
 }
 
+/// A change of a value of any type.
 private protocol AnySharedChange: Sendable {
     var difference: String? { get }
     var change: String? { get }
@@ -109,9 +111,9 @@ private protocol AnySharedChange: Sendable {
     func again(fromEnd: Bool) -> any AnySharedChange
 }
 
-/// A shared value before and after an action, and what a test expects it to be.
+/// A shared value before and after an action, and its value as expected by a test.
 package struct SharedChange<Value: Sendable>: Sendable {
-    /// Kept, so that its identity is that of no other.
+    /// Retained, so that its identity stays unique.
     let place: any AnyObject & Sendable
     let name: String
     let before, after: Value
@@ -135,7 +137,7 @@ extension SharedChange: AnySharedChange {
 
     private func text(_ value: Value) -> String { String(reflecting: value) }
 
-    /// Values without `==` by their texts.
+    /// Compares by `==`; values that are not `Equatable` compare by their descriptions.
     private static func areEqual(_ left: Value, _ right: Value) -> Bool {
         func compare<Other: Equatable>(_: Other.Type) -> Bool { left as! Other == right as! Other }
         guard let type = Value.self as? any Equatable.Type else {

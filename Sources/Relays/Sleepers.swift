@@ -3,14 +3,14 @@
 package struct Sleepers: Sendable {
     @usableFromInline typealias Continuation = UnsafeContinuation<Void, Never>
 
-    /// The right to sleep until the change after the one that was newest when the ticket was made.
+    /// Permission to wait for the change after the newest one at the creation of the ticket.
     @usableFromInline
     struct Ticket: Sendable {
         fileprivate let number: UInt64
         fileprivate let round: UInt64
     }
 
-    /// Continuations taken out of the list; whoever holds them must call `resume()` once, with no lock held.
+    /// Continuations removed from the list. The holder must call `resume()` once, with no lock held.
     @usableFromInline
     package struct Woken: Sendable {
         fileprivate let continuations: [UInt64: Continuation]
@@ -29,7 +29,7 @@ package struct Sleepers: Sendable {
     init() {}
 
     private var nextNumber: UInt64 = 0
-    /// How often everybody was woken; a ticket of an earlier round has missed a change and may not sleep.
+    /// The number of wake-ups so far. A ticket of an earlier round has missed a change and may not wait.
     private var round: UInt64 = 0
 
     var count: Int { waiting.count }
@@ -40,7 +40,8 @@ package struct Sleepers: Sendable {
         return Ticket(number: nextNumber, round: round)
     }
 
-    /// False when a change came since the ticket was made: the caller then keeps the continuation and resumes it.
+    /// Stores the continuation. Returns false if a change came since the ticket was created: the caller then keeps the
+    /// continuation and resumes it.
     @usableFromInline
     mutating func add(_ continuation: Continuation, _ ticket: Ticket) -> Bool {
         guard ticket.round == round else { return false }
@@ -57,7 +58,7 @@ package struct Sleepers: Sendable {
     mutating func takeAll() -> Woken {
         round += 1
         guard !waiting.isEmpty else { return Woken(continuations: [:]) }
-        // The same readers usually come back, so the new table starts at their number instead of growing to it.
+        // Readers usually wait again, so the new table starts with their capacity instead of growing to it.
         var taken = [UInt64: Continuation](minimumCapacity: waiting.count)
         swap(&taken, &waiting)
         return Woken(continuations: taken)

@@ -5,7 +5,7 @@ extension StateRelay {
         public typealias Failure = Never
 
         @usableFromInline let monitor: Monitor<VersionedValue<Value>>
-        /// Readers begin with what is newer than this version.
+        /// The version after which readers begin.
         @usableFromInline let start: UInt64
 
         @inlinable
@@ -17,12 +17,13 @@ extension StateRelay {
         @inlinable
         public func makeAsyncIterator() -> Iterator { Iterator(monitor: monitor, seen: start) }
 
-        /// One reader's place in the stream: the version it has seen, and nothing else.
+        /// The position of one reader in the stream: only the last version it has received.
         public struct Iterator: AsyncIteratorProtocol {
             @usableFromInline let monitor: Monitor<VersionedValue<Value>>
             @usableFromInline var seen: UInt64
 
-            /// That of the value returned last; before the first, the one that the stream comes after, or 0.
+            /// The version of the value returned last. Before the first value: the version that the stream starts
+            /// after, or 0.
             @inlinable public var version: UInt64 { seen }
 
             @inlinable
@@ -31,8 +32,8 @@ extension StateRelay {
                 self.seen = seen
             }
 
-            /// The current value if it is newer than the last one returned, else the next; nil at the end or when the
-            /// task is cancelled.
+            /// Returns the current value if it is newer than the last one returned, else waits for the next; nil at
+            /// the end or when the task is cancelled.
             @inlinable
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {
                 let step = await monitor.wait(isolation: actor) { [seen] in $0.step(after: seen) }

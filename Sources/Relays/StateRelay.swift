@@ -1,22 +1,24 @@
 /// A current value that any number of readers follow at their own pace.
 ///
-/// The relay holds one value, its version and the readers that wait: nothing is queued per reader, and no reader can
-/// hold up a writer. Usable from any isolation. When the relay is freed its streams end as after `finish()`.
+/// The relay stores one value, its version and the waiting readers. Nothing is queued per reader, and a reader cannot
+/// delay a writer. Usable from any isolation. When the relay is freed, its streams end as after `finish()`.
 public final class StateRelay<Value: Sendable>: Sendable {
-    // Streams hold this monitor and not the relay, so that a waiting reader does not keep its writer alive.
+    // Streams hold this monitor instead of the relay, so that a waiting reader does not keep the relay alive.
     @usableFromInline let monitor: Monitor<VersionedValue<Value>>
 
-    /// What has to live as long as the relay, such as what feeds it.
+    /// An object that lives as long as the relay, for example the source of its values.
     @usableFromInline let companion: (any AnyObject & Sendable)?
 
-    /// - Parameter value: current until the first change; its version is 1.
+    /// Creates a relay.
+    ///
+    /// - Parameter value: the current value until the first change; its version is 1.
     @inlinable
     public init(_ value: Value) {
         monitor = Monitor(VersionedValue(value))
         companion = nil
     }
 
-    /// A relay that keeps something alive.
+    /// Creates a relay that keeps `companion` alive.
     package init(_ value: Value, keeping companion: any AnyObject & Sendable) {
         monitor = Monitor(VersionedValue(value))
         self.companion = companion
@@ -28,8 +30,7 @@ public final class StateRelay<Value: Sendable>: Sendable {
     @inlinable
     public var currentValue: Value { monitor.withLock { $0.value } }
 
-    /// The number of the newest value: 1 for the one that the relay began with, one more with each change, also when the value is
-    /// the same.
+    /// The version of the newest value: 1 for the initial value, plus one for each change, even to an equal value.
     @inlinable
     public var version: UInt64 { monitor.withLock { $0.version } }
 
@@ -37,32 +38,35 @@ public final class StateRelay<Value: Sendable>: Sendable {
     @inlinable
     public var current: (value: Value, version: UInt64) { monitor.withLock { ($0.value, $0.version) } }
 
-    /// The current value, then each newer one that the reader is in time for.
+    /// The current value, then each newer value that the reader does not skip.
     ///
-    /// A reader may skip values but never gets one twice or an older one after a newer one, and the last one always
-    /// arrives. Each iterator begins with the value that is current when it is first asked.
+    /// A reader may skip values but never gets one twice, or an older one after a newer one. The last value always
+    /// arrives. Each iterator begins with the value that is current at its first `next()`.
     @inlinable
     public var stream: Stream { Stream(monitor: monitor) }
 
-    /// The values that are newer than a version, as far as the reader is in time for them.
+    /// The values newer than a version. A slow reader may skip some.
     @inlinable
     public func stream(after version: UInt64) -> Stream { Stream(monitor: monitor, after: version) }
 
     /// Replaces the value and wakes the readers. After `finish()` it does nothing.
     @inlinable
     public func update(_ value: Value) {
-        // The old value is returned out of the lock: its `deinit` may be code that uses this relay.
+        // The old value leaves the lock before its release: its `deinit` may use this relay.
         let (replaced, woken) = monitor.change { $0.replace(with: value) }
         woken.resume()
         _ = replaced
     }
 
-    /// Changes the value in place, wakes the readers and returns what `change` returns.
+    /// Changes the value in place, wakes the readers and returns the result of `change`.
     ///
-    /// `change` runs under the relay's lock: it must be short and must not use this relay (that traps). Nor may the `deinit` of what it
-    /// replaces or removes, which is released there; ``update(_:)-(Value)`` with a value releases the old one outside of the lock. To hold
-    /// it back here, too, would copy an array with each element that is appended. When `change` throws, whatever it had changed by then
-    /// is published all the same. After `finish()` it works on a copy that is dropped.
+    /// `change` runs under the relay's lock: it must be short and must not use this relay, which traps. The same holds
+    /// for the `deinit` of values that `change` replaces or removes, which are released there. ``update(_:)-(Value)``
+    /// with a value releases the old one outside the lock. Deferring the release here would copy an array for each
+    /// appended element.
+    ///
+    /// When `change` throws, its changes up to then are published nevertheless. After `finish()` it works on a copy
+    /// that is dropped.
     @discardableResult
     @inlinable
     public func update<Result: Sendable, Failure: Error>(
@@ -75,15 +79,15 @@ public final class StateRelay<Value: Sendable>: Sendable {
         return try result.get()
     }
 
-    /// Makes the current value the last one: each stream ends once its reader has seen it.
+    /// Makes the current value the last one. Each stream ends once its reader has received it.
     public func finish() {
         let (_, woken) = monitor.change { $0.isFinished = true }
         woken.resume()
     }
 
-    /// Whether `finish()` was called: no further value comes.
+    /// A Boolean value that indicates whether `finish()` was called: no further value comes.
     public var isFinished: Bool { monitor.withLock { $0.isFinished } }
 
-    /// Readers that have seen the current value and wait for the next.
+    /// The number of readers that have the current value and wait for the next.
     package var waitingReaderCount: Int { monitor.sleeperCount }
 }

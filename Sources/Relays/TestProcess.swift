@@ -6,11 +6,11 @@
     internal import Glibc
 #endif
 
-/// Whether this process runs tests.
+/// Detects whether this process runs tests.
 package enum TestProcess {
-    /// Whether SwiftPM or Xcode has started it for tests, of Swift Testing or of XCTest.
+    /// Whether SwiftPM or Xcode started this process for tests, with Swift Testing or XCTest.
     package static let isCurrent: Bool = {
-        // The names of the programs in which they run.
+        // The names of the programs that run tests.
         let program = CommandLine.arguments.first.map { $0.split(separator: "/").last ?? "" } ?? ""
         return program.hasSuffix(".xctest") || program == "xctest" || program == "swiftpm-testing-helper"
             || getenv("XCTestConfigurationFilePath") != nil

@@ -1,7 +1,7 @@
-/// A value with the number of its version: what a state relay decides, without lock or task.
+/// A value with its version number: the logic of a state relay, without lock or task.
 @usableFromInline
 struct VersionedValue<Value: Sendable>: Sendable {
-    /// What a reader does next.
+    /// The next action of a reader.
     @usableFromInline
     enum Step: Sendable {
         case value(Value, version: UInt64)
@@ -10,7 +10,7 @@ struct VersionedValue<Value: Sendable>: Sendable {
 
     @usableFromInline
     private(set) var value: Value
-    /// Begins at 1, so that a reader that has seen nothing (0) is behind.
+    /// Begins at 1, so that a new reader (0) is behind.
     @usableFromInline
     private(set) var version: UInt64 = 1
     @usableFromInline
@@ -19,14 +19,14 @@ struct VersionedValue<Value: Sendable>: Sendable {
     @inlinable
     init(_ value: Value) { self.value = value }
 
-    /// Nil when the reader has seen all there is and more may come.
+    /// Returns the next step, or nil if the reader has the newest value and more may come.
     @inlinable
     func step(after seen: UInt64) -> Step? {
         if version > seen { return .value(value, version: version) }
         return isFinished ? .end : nil
     }
 
-    /// Returns the value that is not needed any more: the old one, or after the end the new one.
+    /// Replaces the value and returns the value to release: the old one, or after the end the new one.
     @inlinable
     mutating func replace(with new: Value) -> Value {
         guard !isFinished else { return new }

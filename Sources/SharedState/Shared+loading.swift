@@ -1,10 +1,10 @@
 extension Shared {
-    /// Makes the wrapper and its copies refer to the value of another key, and loads it; returns when it is there.
+    /// Makes the wrapper and its copies refer to the value of another key, and loads it. Returns after the load.
     ///
-    /// It begins with the value of before, which stays when the key has none. Throws what the key fails with, which is then in
-    /// `loadError`, and `CancellationError` when the task is cancelled; the load goes on.
+    /// It begins with the earlier value, which stays when the key has none. Throws the error of the key, which is then
+    /// in `loadError`, and `CancellationError` when the task is cancelled; the load continues.
     ///
-    /// - Parameter store: Where the value is looked up. Default: ``SharedStore/current``.
+    /// - Parameter store: The table of shared values. Default: ``SharedStore/current``.
     public func load<Key: SharedKey<Value>>(
         _ key: Key, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
@@ -14,7 +14,8 @@ extension Shared {
         try await outcome.get()
     }
 
-    /// Makes the wrapper and its copies refer to the value of a key that knows what to begin with; see ``load(_:store:isolation:)``.
+    /// Makes the wrapper and its copies refer to the value of a key that has an initial value; see
+    /// ``load(_:store:isolation:)``.
     public func load<Key: SharedKey<Value>>(
         _ key: SharedKeyDefault<Key>, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
@@ -23,9 +24,10 @@ extension Shared {
         try await outcome.get()
     }
 
-    /// Refers to the value of a key once that is loaded. Throws what loading fails with, and ``MissingValue`` when there is none.
+    /// Refers to the value of a key after its load. Throws the error of the load, and ``MissingValue`` when there is
+    /// no value.
     ///
-    /// - Parameter store: Where the value is looked up. Default: ``SharedStore/current``.
+    /// - Parameter store: The table of shared values. Default: ``SharedStore/current``.
     public init<Key: SharedKey<Value>>(
         require key: Key, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
@@ -34,12 +36,12 @@ extension Shared {
 }
 
 extension SharedReader {
-    /// Makes the wrapper and its copies refer to the value of another key, and loads it; returns when it is there.
+    /// Makes the wrapper and its copies refer to the value of another key, and loads it. Returns after the load.
     ///
-    /// It begins with the value of before, which stays when the key has none. Throws what the key fails with, which is then in
-    /// `loadError`, and `CancellationError` when the task is cancelled; the load goes on.
+    /// It begins with the earlier value, which stays when the key has none. Throws the error of the key, which is then
+    /// in `loadError`, and `CancellationError` when the task is cancelled; the load continues.
     ///
-    /// - Parameter store: Where the value is looked up. Default: ``SharedStore/current``.
+    /// - Parameter store: The table of shared values. Default: ``SharedStore/current``.
     public func load<Key: SharedReaderKey<Value>>(
         _ key: Key, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
@@ -49,7 +51,8 @@ extension SharedReader {
         try await outcome.get()
     }
 
-    /// Makes the wrapper and its copies refer to the value of a key that knows what to begin with; see ``load(_:store:isolation:)``.
+    /// Makes the wrapper and its copies refer to the value of a key that has an initial value; see
+    /// ``load(_:store:isolation:)``.
     public func load<Key: SharedReaderKey<Value>>(
         _ key: SharedKeyDefault<Key>, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {
@@ -58,9 +61,10 @@ extension SharedReader {
         try await outcome.get()
     }
 
-    /// Refers to the value of a key once that is loaded. Throws what loading fails with, and ``MissingValue`` when there is none.
+    /// Refers to the value of a key after its load. Throws the error of the load, and ``MissingValue`` when there is
+    /// no value.
     ///
-    /// - Parameter store: Where the value is looked up. Default: ``SharedStore/current``.
+    /// - Parameter store: The table of shared values. Default: ``SharedStore/current``.
     public init<Key: SharedReaderKey<Value>>(
         require key: Key, store: SharedStore = .current, isolation: isolated (any Actor)? = #isolation
     ) async throws {

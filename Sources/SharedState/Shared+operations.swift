@@ -1,17 +1,18 @@
 extension Shared {
-    /// Begins an operation, and shows in the value how it goes.
+    /// Starts an operation, and shows its state in the value.
     ///
     ///     func rename(to name: String, onError: (@MainActor (any Error) -> Void)? = nil) {
     ///         start(.rename, onError: onError) { try await server.rename(name) }
     ///     }
     ///
-    /// - The status is pending, and `onAttempt` was called, when this returns. Then comes one of `onSuccess` and
-    ///   `onError`, and last `onSettled`; before them, the outcome is in the value. All run on the main actor.
-    /// - The callbacks of each call come exactly once, whatever becomes of wrappers, of later calls, or by a reset.
+    /// - When this returns, the status is pending and `onAttempt` was called. Later the outcome is written to the
+    ///   value; then one of `onSuccess` and `onError` is called, and last `onSettled`. All run on the main actor.
+    /// - The callbacks of each call come exactly once, regardless of wrappers, later calls or a reset.
     /// - Only the newest call writes status and error. The error stays until a success, or until ``reset(_:)``.
-    /// - Until it settles, a call holds the value that it began with as a wrapper does, whatever the wrapper refers to by then. What it writes is not saved by the key.
+    /// - Until it settles, a call retains the value that it began with, like a wrapper, even if the wrapper refers to
+    ///   another value by then. The key does not save the changes of an operation.
     ///
-    /// - Parameter work: Runs in a task of its own.
+    /// - Parameter work: Runs in a separate task.
     @MainActor
     @discardableResult
     public func start<Output: Sendable>(
@@ -26,11 +27,11 @@ extension Shared {
         return OperationCall(work, settle: settle)
     }
 
-    /// Begins an operation that has no task of its own, and shows in the value how it goes, as ``start`` does.
+    /// Starts an operation without its own task, and shows its state in the value, like ``start``.
     ///
-    /// Such operations settle in the order in which their outcomes were told.
+    /// Such operations settle in the order of their reported outcomes.
     ///
-    /// - Parameter outcome: told where the operation comes to its end. Of one call alone.
+    /// - Parameter outcome: reported at the end of the operation. Used by one call only.
     @MainActor
     package func start<Output: Sendable>(
         _ slot: OperationSlot<Value>,
@@ -44,14 +45,16 @@ extension Shared {
         return OperationCall(outcome, settle: settle)
     }
 
-    /// - Returns: what shows the outcome.
+    /// Begins a call.
+    ///
+    /// - Returns: a closure that shows the outcome.
     @MainActor
     private func begin<Output: Sendable>(
         _ slot: OperationSlot<Value>, _ onAttempt: (@MainActor () -> Void)?,
         _ onSuccess: (@MainActor (Output) -> Void)?,
         _ onError: (@MainActor (any Error) -> Void)?, _ onSettled: (@MainActor (Result<Output, any Error>) -> Void)?
     ) -> @MainActor (Result<Output, any Error>) -> Void {
-        // The wrapper may be made to refer to another value meanwhile.
+        // The wrapper may refer to another value by then.
         let reference = reference
         let operations = reference.operations
         let record = operations.begin(slot.status, after: reference.value[keyPath: slot.error])
@@ -71,10 +74,10 @@ extension Shared {
         }
     }
 
-    /// Performs an operation, shows in the value how it goes, and returns what it comes to.
+    /// Performs an operation, shows its state in the value, and returns its result.
     ///
-    /// Cancelling the task cancels the operation, which then settles with `CancellationError`. For callbacks besides,
-    /// use ``start(_:onAttempt:onSuccess:onError:onSettled:_:)`` and the `value` of the call.
+    /// Cancellation of the task cancels the operation, which then settles with `CancellationError`. For additional
+    /// callbacks, use ``start(_:onAttempt:onSuccess:onError:onSettled:_:)`` and the `value` of the call.
     @MainActor
     @discardableResult
     public func perform<Output: Sendable>(
@@ -85,7 +88,7 @@ extension Shared {
 
     /// Clears the error and makes the status idle.
     ///
-    /// Calls under way go on and have their callbacks, but write nothing more into the value.
+    /// Running calls continue and have their callbacks, but do not write to the value any more.
     @MainActor
     public func reset(_ slot: OperationSlot<Value>) {
         let reference = reference

@@ -1,9 +1,9 @@
 extension Shared {
-    /// The value that an optional one has, as a shared value of its own; nil when it has none.
+    /// Creates a shared value from the value of an optional; nil when it has none.
     ///
     ///     if let user = Shared($currentUser) { edit(user) }
     ///
-    /// When the value goes later, its holders keep reading the last one; what they set then is dropped.
+    /// If the optional becomes nil later, holders keep reading the last value, and their changes are dropped.
     public init?(_ base: Shared<Value?>) {
         let reference = base.reference
         let current = reference.current
@@ -11,7 +11,7 @@ extension Shared {
         self.init(reference: UnwrappedReference(reference, LastValue(value, version: current.version)))
     }
 
-    /// What a closure makes of the value, to be read: it is called at each reading.
+    /// Returns the result of a closure as a read-only value. The closure is called at each read.
     public func read<Part: Sendable>(_ compute: @escaping @Sendable (Value) -> Part) -> SharedReader<Part> {
         SharedReader<Part>(reference: ComputedReader(reference, compute))
     }
@@ -19,9 +19,9 @@ extension Shared {
 }
 
 extension SharedReader {
-    /// The value that an optional one has, as a shared value of its own; nil when it has none.
+    /// Creates a shared value from the value of an optional; nil when it has none.
     ///
-    /// When the value goes later, its holders keep reading the last one.
+    /// If the optional becomes nil later, holders keep reading the last value.
     public init?(_ base: SharedReader<Value?>) {
         let reference = base.reference
         let current = reference.current
@@ -29,10 +29,10 @@ extension SharedReader {
         self.init(reference: UnwrappedReader(reference, LastValue(value, version: current.version)))
     }
 
-    /// The value that an optional one has, to be read; nil when it has none.
+    /// Creates a read-only shared value from the value of an optional; nil when it has none.
     public init?(_ base: Shared<Value?>) { self.init(SharedReader<Value?>(base)) }
 
-    /// What a closure makes of the value: it is called at each reading.
+    /// Returns the result of a closure as a read-only value. The closure is called at each read.
     public func read<Part: Sendable>(_ compute: @escaping @Sendable (Value) -> Part) -> SharedReader<Part> {
         SharedReader<Part>(reference: ComputedReader(reference, compute))
     }
@@ -40,13 +40,14 @@ extension SharedReader {
 }
 
 extension RangeReplaceableCollection {
-    /// The elements that a shared array has now, each as a shared value of its own: `Array($todos)`.
+    /// Creates a collection of the current elements of a shared array, each as a separate shared value:
+    /// `Array($todos)`.
     public init<ID: Sendable, Part: Sendable>(_ shared: Shared<IdentifiedArray<ID, Part>>)
     where Element == Shared<Part> {
         self.init(shared.wrappedValue.ids.compactMap { Shared(shared[id: $0]) })
     }
 
-    /// The elements that a shared array has now, each to be read by itself.
+    /// Creates a collection of the current elements of a shared array, each as a separate read-only value.
     public init<ID: Sendable, Part: Sendable>(_ shared: SharedReader<IdentifiedArray<ID, Part>>)
     where Element == SharedReader<Part> {
         self.init(shared.wrappedValue.ids.compactMap { SharedReader(shared[id: $0]) })

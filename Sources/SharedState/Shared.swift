@@ -5,47 +5,46 @@
 ///
 ///     @Shared(.fileStorage(file)) var todos: [Todo] = []
 ///
-///     $todos.withLock { $0.append(todo) }
-///     for await todos in $todos.updates { show(todos) }
-///
-/// Reading it is noticed by Observation, and so is a change. All wrappers made with the key refer to one value, which is
-/// loaded when the first is made, and whose subscription ends with the last; the first one's initial value counts.
+/// Observation tracks its reads and changes. All wrappers created with the key refer to one value, which is loaded
+/// when the first is created, and whose subscription ends with the last. The initial value of the first wrapper
+/// counts.
 @propertyWrapper
 @dynamicMemberLookup
 public struct Shared<Value: Sendable>: Sendable {
     private let box: SharedBox<any MutableReference<Value>>
 
-    /// What the wrapper and its copies refer to.
+    /// The common reference of the wrapper and its copies.
     var reference: any MutableReference<Value> {
         get { box.reference }
         nonmutating set { box.reference = newValue }
     }
 
-    /// A value without a key: shared by those who are handed this wrapper.
+    /// Creates a value without a key: shared through copies of this wrapper.
     public init(value: Value) { self.init(reference: StoredReference(value)) }
 
-    /// Refers to the value that another wrapper refers to now, whatever that one is made to refer to later.
+    /// Refers to the current value of another wrapper, even if that wrapper refers to another value later.
     public init(_ other: Shared<Value>) { self.init(reference: other.reference) }
 
     init(reference: any MutableReference<Value>) { box = SharedBox(reference) }
 
-    /// For parameters and properties that are given a `$value`.
+    /// Initializes parameters and properties from a `$value`.
     public init(projectedValue: Self) { self = projectedValue }
 
     /// The newest value. To set it, use ``withLock(_:)``.
     public var wrappedValue: Value { reference.value }
 
-    /// The wrapper itself. Setting it makes the property, and all copies of the wrapper, refer to another shared value.
+    /// The wrapper itself. Assignment makes the property, and all copies of the wrapper, refer to another shared
+    /// value.
     public var projectedValue: Self {
         get { self }
         nonmutating set { reference = newValue.reference }
     }
 
-    /// Changes the value and returns what `change` returns.
+    /// Changes the value and returns the result of `change`.
     ///
-    /// Changes from several threads come one after another, and none is lost; what others read during `change` is the
-    /// value before it. The new value is there for all, and handed to the key to be saved, when this returns, unless
-    /// another thread is just saving: then that one saves it too. When `change` throws, nothing has changed.
+    /// Changes from several threads are serialized, and none is lost. Concurrent reads return the earlier value. When
+    /// this returns, the new value is visible to all threads and handed to the key for saving, unless another thread
+    /// is saving: then that thread saves it too. When `change` throws, nothing has changed.
     ///
     /// `change` should be short, and must not change the same value in another way: that traps. It works on a copy, so
     /// changing one element of an array copies the array.
@@ -54,44 +53,43 @@ public struct Shared<Value: Sendable>: Sendable {
         try reference.change(saves: true, change)
     }
 
-    /// Whether the key is loading the value.
+    /// A Boolean value that indicates whether the key is loading the value.
     public var isLoading: Bool { reference.isLoading }
 
-    /// What the last load, or the subscription, failed with; nil after the next success, also of a save.
+    /// The error of the last load, or of the subscription; nil after the next success, also of a save.
     public var loadError: (any Error)? { reference.loadError }
 
-    /// What the last save failed with; nil after the next success.
+    /// The error of the last save; nil after the next success.
     public var saveError: (any Error)? { reference.saveError }
 
     /// The current value, then each newer one; see ``SharedUpdates``.
     public var updates: SharedUpdates<Value> { reference.updates }
 
-    /// The key that the value came of; what extensions of `Shared` find the other end by.
+    /// The key of the value, by which extensions of `Shared` find the related objects.
     package var key: (any SharedReaderKey<Value>)? { reference.key }
 
-    /// Loads the value anew, and returns when it is there; throws what the key fails with, which is then in `loadError`.
+    /// Loads the value again. Throws the error of the key, which is then in `loadError`.
     ///
-    /// What is set meanwhile stays. Throws `CancellationError` when the task is cancelled; the load goes on.
+    /// Changes made meanwhile stay. Throws `CancellationError` when the task is cancelled; the load continues.
     public func load(isolation: isolated (any Actor)? = #isolation) async throws {
         try await reference.load(isolation: isolation)
     }
 
-    /// Saves the value as it is now, and returns when that is done; throws what the key fails with, which is then in
-    /// `saveError`.
+    /// Saves the current value, and returns after that. Throws the error of the key, which is then in `saveError`.
     ///
-    /// Throws `CancellationError` when the task is cancelled; the save goes on.
+    /// Throws `CancellationError` when the task is cancelled; the save continues.
     public func save(isolation: isolated (any Actor)? = #isolation) async throws {
         try await reference.save(isolation: isolation)
     }
 
-    /// A part of the value, as a shared value of its own.
+    /// A part of the value, as a separate shared value.
     public subscript<Part: Sendable>(
         dynamicMember path: any WritableKeyPath<Value, Part> & Sendable
     ) -> Shared<Part> {
         Shared<Part>(reference: DerivedReference(reference, path))
     }
 
-    /// A part of the value that can only be read.
+    /// A read-only part of the value.
     public subscript<Part: Sendable>(dynamicMember path: any KeyPath<Value, Part> & Sendable) -> SharedReader<Part> {
         SharedReader<Part>(reference: DerivedReader(reference, path))
     }

@@ -3,7 +3,7 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@CasePathable`: one `AnyCasePath` for each case of an enum.
+/// The macro `@CasePathable`: adds one `AnyCasePath` for each case of an enum.
 struct CasePathableMacro: MemberMacro, ExtensionMacro {
     static func expansion(
         of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
@@ -55,7 +55,7 @@ struct CasePathableMacro: MemberMacro, ExtensionMacro {
         let embedding: String
         switch types.count {
         case 0: (value, embedding) = ("Swift.Void", "{ _ in .\(name) }")
-        // The case itself, not a closure: one over a payload of `Never` would be warned about.
+        // The case itself instead of a closure: a closure over a payload of `Never` causes a compiler warning.
         case 1:
             let label = element.payload[0].label.map { "(\($0):)" } ?? ""
             (value, embedding) = (types[0], "\(root).\(name)\(label)")

@@ -3,7 +3,7 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@ComposableEffect`: the cases `merge` and `concat`, and how an effect is taken apart.
+/// The macro `@ComposableEffect`: adds the cases `merge` and `concat`, and the decomposition of effects.
 struct ComposableEffectMacro: MemberMacro, ExtensionMacro {
     static let attributeName = "ComposableEffect"
     static let addedCases = ["merge", "concat"]
@@ -75,13 +75,13 @@ struct ComposableEffectMacro: MemberMacro, ExtensionMacro {
         return clashes(cases, with: "'@ComposableEffect'")
     }
 
-    /// Cases with a name that the macro adds.
+    /// Returns errors for cases with a name that the macro adds.
     static func clashes(_ cases: [EnumCase], with macro: String) -> [Diagnostic] {
         cases.filter { addedCases.contains($0.name.plainText) }.map { element in
             let name = element.name.plainText
             return Problem.error(
                 "clash", at: element.name,
-                "\(macro) adds a case '\(name)' that runs several effects: give this one another name",
+                "\(macro) adds a case '\(name)' that runs several effects: rename this case",
                 fixIts: [
                     .replacing(
                         "rename it to '\(name)Effects'", element.name,

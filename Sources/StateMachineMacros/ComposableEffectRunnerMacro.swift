@@ -3,7 +3,8 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@ComposableEffectRunner`: one method for each effect of a machine, and what runs them.
+/// The macro `@ComposableEffectRunner`: adds one method requirement for each effect of a machine, and the code that
+/// calls the methods.
 struct ComposableEffectRunnerMacro: MemberMacro, MemberAttributeMacro {
     static func expansion(
         of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
@@ -18,7 +19,7 @@ struct ComposableEffectRunnerMacro: MemberMacro, MemberAttributeMacro {
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
         providingAttributesFor member: some DeclSyntaxProtocol, in context: some MacroExpansionContext
     ) throws -> [AttributeSyntax] {
-        // What is wrong is reported once, by the member role.
+        // Errors are reported once, by the member role.
         guard (try? EffectRunnerDeclaration(declaration, attribute: node, in: context)) != nil else { return [] }
         if let effects = member.as(EnumDeclSyntax.self), effects.name.plainText == "IOEffect" {
             let isMarked = effects.attributes.attribute(named: ComposableEffectMacro.attributeName) != nil
@@ -41,7 +42,7 @@ extension EffectRunnerDeclaration {
         return members
     }
 
-    /// Members that a reducer needs cannot wait for an actor.
+    /// The members that a reducer needs are synchronous, so they cannot be isolated to an actor.
     private var prefix: String { access + (isActor ? "nonisolated " : "") }
 
     private var runnerProtocol: DeclSyntax {

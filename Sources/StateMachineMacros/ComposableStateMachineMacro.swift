@@ -2,10 +2,10 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@ComposableStateMachine`: runs the children of a machine before the machine itself.
+/// The macro `@ComposableStateMachine`: runs the children of a machine before the machine itself.
 struct ComposableStateMachineMacro: MemberMacro {
     static let attributeName = "ComposableStateMachine"
-    /// The macros that write `body` where this one is present.
+    /// The macros that generate `body` together with this one.
     static let bodyWriters = ["EffectComposition", "ComposableEffectRunner"]
 
     static func expansion(
@@ -53,7 +53,7 @@ struct ComposableStateMachineMacro: MemberMacro {
     private static func reducer(_ child: NestedChild, _ forwards: [ForwardedCase]) -> String {
         let forwards = forwards.filter { $0.feature == child.feature }
         let down = forwards.map { $0.element.guarded("case \($0.pattern): return \($0.event)") }
-        // Inputs come from outside alone: what the child's effects send are its results.
+        // Inputs come only from outside: the child's effects send results.
         let up = forwards.filter { $0.target == .ioResult && $0.own == .ioResult }.map {
             $0.element.guarded("case \($0.eventPattern): return \($0.ownEvent)")
         }

@@ -1,20 +1,20 @@
 import SwiftSyntax
 
-/// The condition of the `#if` that a declaration stands in, as source text; nil where it stands in none.
+/// The condition of the enclosing `#if` of a declaration, as source text; nil without one.
 enum Condition {
-    /// Whether both may hold: two different conditions are taken to exclude each other.
+    /// Returns true if both conditions may hold. Two different conditions are assumed to exclude each other.
     static func mayHold(_ condition: String?, with other: String?) -> Bool {
         condition == nil || other == nil || condition == other
     }
 
-    /// `source` between `#if` and `#endif`.
+    /// Returns `source`, enclosed in `#if` and `#endif` if there is a condition.
     static func guarding(_ source: String, by condition: String?) -> String {
         condition.map { "#if \($0)\n\(source)\n#endif" } ?? source
     }
 }
 
 extension MemberBlockItemListSyntax {
-    /// The declarations, those inside of `#if` included, with the conditions that they stand under.
+    /// The declarations, including those inside `#if`, with their conditions.
     var conditional: [(declaration: DeclSyntax, condition: String?)] { conditional(under: nil) }
 
     private func conditional(under condition: String?) -> [(declaration: DeclSyntax, condition: String?)] {
@@ -24,7 +24,7 @@ extension MemberBlockItemListSyntax {
             return branches.clauses.flatMap { clause -> [(declaration: DeclSyntax, condition: String?)] in
                 let own = clause.condition.map { "(\($0.trimmedDescription))" }
                 let whole = (terms + [own].compactMap(\.self)).joined(separator: " && ")
-                // A later branch is reached only where this one is not.
+                // A later branch is active only if this one is not.
                 if let own { terms.append("!" + own) }
                 guard case .decls(let members) = clause.elements else { return [] }
                 return members.conditional(under: whole)

@@ -4,9 +4,9 @@ import SwiftSyntax
 /// The method that runs one case of `IOEffect`.
 struct EffectHandler {
     let element: EnumCase
-    /// `runFetch`
+    /// The name of the method, such as `runFetch`.
     let name: String
-    /// The types of the payload, readable outside of `IOEffect`.
+    /// The types of the payload, qualified for use outside `IOEffect`.
     let types: [String]
 
     static func handlers(for cases: [EnumCase], nested: Set<String>) -> [EffectHandler] {
@@ -17,9 +17,9 @@ struct EffectHandler {
         }
     }
 
-    /// `func runPair(_ id: Int, _ name: String)`
+    /// The declaration without the result, such as `func runPair(_ id: Int, _ name: String)`.
     var signature: String {
-        // The names that stand there, so that those made up here are others.
+        // The existing names, which generated names must not repeat.
         var taken = Set(element.payload.compactMap(\.name))
         let parameters = zip(element.payload.indices, zip(element.payload, types)).map { index, part in
             let (payload, type) = part
@@ -32,13 +32,13 @@ struct EffectHandler {
         return "func \(name)(\(parameters.joined(separator: ", ")))"
     }
 
-    /// `runPair(value0, value1)`
+    /// The call of the method, such as `runPair(value0, value1)`.
     var call: String {
         let arguments = element.payload.indices.map { "value\($0)" }
         return "\(name)(\(arguments.joined(separator: ", ")))"
     }
 
-    /// Two cases whose methods would be the same.
+    /// Returns errors for cases whose methods would be the same.
     static func collisions(_ handlers: [EffectHandler]) -> [Diagnostic] {
         handlers.enumerated().compactMap { index, handler in
             let other = handlers[..<index].first {
@@ -47,7 +47,7 @@ struct EffectHandler {
             guard let other else { return nil }
             return Problem.error(
                 "handler", at: handler.element.name,
-                "the cases '\(other.element.name.plainText)' and '\(handler.element.name.plainText)' would both be "
+                "the cases '\(other.element.name.plainText)' and '\(handler.element.name.plainText)' are both "
                     + "run by '\(handler.name)': rename one of them",
                 notes: [
                     Note("handler.note", at: other.element.name, "'\(other.element.name.plainText)' is here")
@@ -55,7 +55,7 @@ struct EffectHandler {
         }
     }
 
-    /// The name with a capital, and without what cannot stand in an identifier: `loadAll` is `LoadAll`.
+    /// Returns the capitalized name without characters that are invalid in an identifier: `LoadAll` for `loadAll`.
     private static func capitalized(_ name: String) -> String {
         name.split { !($0.isLetter || $0.isNumber || $0 == "_") }
             .map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()

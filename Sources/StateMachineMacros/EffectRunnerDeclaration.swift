@@ -8,15 +8,15 @@ struct EffectRunnerDeclaration {
     let name: TokenSyntax
     let access: String
     let isActor: Bool
-    /// Whether a protocol can be nested in it.
+    /// True if a protocol cannot be nested in it.
     let isGeneric: Bool
     let isBodyComposable: Bool
     /// The effects; nil when `IOEffect` is `Never`.
     let effects: EnumDeclSyntax?
     let handlers: [EffectHandler]
-    /// Which members are there already and are not to be written again.
+    /// The existing members, which are not generated.
     let ownMembers: Set<String>
-    /// What can be told without giving up.
+    /// The problems that do not prevent the expansion.
     private(set) var diagnostics: [Diagnostic] = []
 
     init(
@@ -53,7 +53,7 @@ struct EffectRunnerDeclaration {
         }
     }
 
-    /// The attribute as it was written: '@ComposableEffectRunner' or '@EffectComposition'.
+    /// Returns the attribute as it is written: '@ComposableEffectRunner' or '@EffectComposition'.
     private static func text(_ attribute: AttributeSyntax) -> String {
         "'@\(attribute.attributeName.trimmedDescription)'"
     }
@@ -75,7 +75,7 @@ struct EffectRunnerDeclaration {
         throw DiagnosticsError(diagnostics: [
             Problem.error(
                 "literal", at: expression,
-                "'isBodyComposable' must be 'true' or 'false', since it is read when the code is compiled",
+                "'isBodyComposable' must be the literal 'true' or 'false', because it is read when the code is compiled",
                 fixIts: [true, false].map {
                     .replacing("use '\($0)'", expression, with: ExprSyntax(BooleanLiteralExprSyntax($0)))
                 })
@@ -94,7 +94,7 @@ struct EffectRunnerDeclaration {
                 Problem.error(
                     "alias", at: type,
                     "\(own) cannot see the cases of '\(type.trimmedDescription)': declare "
-                        + "'IOEffect' as an enum inside of '\(name.plainText)', or as 'Never'")
+                        + "'IOEffect' as an enum inside '\(name.plainText)', or as 'Never'")
             ])
         }
         guard let effects = found?.as(EnumDeclSyntax.self) else {
@@ -102,7 +102,7 @@ struct EffectRunnerDeclaration {
                 Problem.error(
                     "effects",
                     at: name,
-                    "\(own) needs an enum 'IOEffect' inside of '\(name.plainText)'",
+                    "\(own) requires an enum 'IOEffect' inside '\(name.plainText)'",
                     fixIts: [
                         .inserting(
                             "insert 'enum IOEffect'", "enum IOEffect {\n        case <#effect#>\n    }",
@@ -114,7 +114,7 @@ struct EffectRunnerDeclaration {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
                     "empty", at: effects.name,
-                    "'IOEffect' has no cases: a machine without effects has 'Never'",
+                    "'IOEffect' has no cases: use 'Never' for a machine without effects",
                     fixIts: [
                         .replacing(
                             "replace it with 'typealias IOEffect = Never'", effects,
@@ -122,7 +122,7 @@ struct EffectRunnerDeclaration {
                     ])
             ])
         }
-        // With `@ComposableEffect` of its own the enum is told by that macro.
+        // If the enum is marked `@ComposableEffect`, that macro reports the clashes.
         let clashes = ComposableEffectMacro.clashes(effects.cases, with: own)
         if effects.attributes.attribute(named: ComposableEffectMacro.attributeName) == nil, !clashes.isEmpty {
             throw DiagnosticsError(diagnostics: clashes)
@@ -135,7 +135,7 @@ struct EffectRunnerDeclaration {
     private static func unusedBody(_ body: DeclSyntax, _ attribute: AttributeSyntax) -> Diagnostic {
         let full: AttributeSyntax = "@\(attribute.attributeName.trimmed)(isBodyComposable: true)"
         return Problem.warning(
-            "nestedBody", at: body, "'nestedBody' runs only with 'isBodyComposable: true'",
+            "nestedBody", at: body, "'nestedBody' is used only with 'isBodyComposable: true'",
             fixIts: [.replacing("insert 'isBodyComposable: true'", attribute, with: full)])
     }
 }

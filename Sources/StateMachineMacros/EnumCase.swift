@@ -3,14 +3,15 @@ import SwiftSyntax
 
 /// A case of an enum, read from its declaration.
 struct EnumCase {
+    /// A value of the case's payload.
     struct Payload {
-        /// The label as it stands in a call, or nil.
+        /// The label in a call, or nil.
         let label: String?
-        /// What to call the value: the second name, or the label.
+        /// The name of the value: the second name, or the label.
         let name: String?
         let type: TypeSyntax
 
-        /// Whether it is a function, as far as it is written here: what a method is given of it, the method may keep.
+        /// True if the type is written as a function, whose parameter must be escaping.
         var isClosure: Bool { Self.isFunction(type) }
 
         private static func isFunction(_ type: TypeSyntax) -> Bool {
@@ -22,13 +23,13 @@ struct EnumCase {
         }
     }
 
-    /// With its backticks, if it has any.
+    /// The name, with its backticks if it has any.
     let name: TokenSyntax
     let payload: [Payload]
-    /// The condition of the `#if` that the case stands in, as source text.
+    /// The condition of the enclosing `#if`, as source text.
     let condition: String?
 
-    /// `.pair(id: let value0, let value1)`
+    /// The pattern of the case, such as `.pair(id: let value0, let value1)`.
     var pattern: String {
         let values = payload.enumerated().map { index, part in
             (part.label.map { "\($0): " } ?? "") + "let value\(index)"
@@ -36,18 +37,18 @@ struct EnumCase {
         return ".\(name.text)" + (values.isEmpty ? "" : "(\(values.joined(separator: ", ")))")
     }
 
-    /// The cases that one declaration has.
+    /// Returns the cases of one declaration.
     static func cases(of declaration: EnumCaseDeclSyntax, if condition: String?) -> [EnumCase] {
         declaration.elements.map { EnumCase($0, if: condition) }
     }
 
-    /// Whether both may be there: two different conditions are taken to exclude each other.
+    /// Returns true if both cases may exist. Two different conditions are assumed to exclude each other.
     func canCoexist(with other: EnumCase) -> Bool {
         Condition.mayHold(condition, with: other.condition)
     }
 
-    /// Cases that share their name with one before: Swift's patterns cannot tell such cases apart, and take one for the
-    /// other at run time.
+    /// Returns errors for cases that repeat the name of an earlier one: Swift's patterns cannot distinguish them, and
+    /// may match the wrong one at run time.
     static func overloads(_ cases: [EnumCase], told by: String) -> [Diagnostic] {
         cases.enumerated().compactMap { index, element in
             let plain = element.name.plainText
@@ -57,7 +58,7 @@ struct EnumCase {
             let proposal = plain + (label ?? "2")
             return Problem.error(
                 "overload", at: element.name,
-                "\(by) cannot tell two cases named '\(plain)' apart: give one of them another name",
+                "\(by) found two cases named '\(plain)': rename one of them",
                 notes: [Note("overload.note", at: other.name, "the other '\(plain)' is here")],
                 fixIts: [
                     .replacing("rename it to '\(proposal)'", element.name, with: TokenSyntax.identifier(proposal))
@@ -65,12 +66,12 @@ struct EnumCase {
         }
     }
 
-    /// `source` between `#if` and `#endif` where the case is.
+    /// Returns `source`, enclosed in the `#if` and `#endif` of the case.
     func guarded(_ source: String) -> String { Condition.guarding(source, by: condition) }
 }
 
 extension EnumDeclSyntax {
-    /// All cases, those inside of `#if` included.
+    /// All cases, including those inside `#if`.
     var cases: [EnumCase] {
         memberBlock.members.conditional.flatMap { member, condition in
             member.as(EnumCaseDeclSyntax.self).map { EnumCase.cases(of: $0, if: condition) } ?? []
@@ -92,7 +93,7 @@ extension EnumCase {
         name = element.name
         payload = (element.parameterClause?.parameters ?? []).map { parameter in
             let label = parameter.firstName.flatMap { $0.tokenKind == .wildcard ? nil : $0.plainText }
-            // The only words of the language that a call does not take for labels.
+            // These are the only keywords that need backticks as labels in a call.
             let isReserved = label.map { ["inout", "let", "var"].contains($0) } ?? false
             return Payload(
                 label: isReserved ? label?.asIdentifier : label, name: parameter.secondName?.plainText ?? label,
@@ -102,12 +103,14 @@ extension EnumCase {
     }
 }
 
-/// Makes a type that was written inside of an enum readable from outside of it.
+/// Qualifies a type written inside an enum for use outside it.
 final class TypeQualifier: SyntaxRewriter {
     private let owner: String
     private let nested: Set<String>
 
-    /// - Parameter nested: the names of types that only the inside of `owner` sees.
+    /// Creates a qualifier.
+    ///
+    /// - Parameter nested: the names of types that are visible only inside `owner`.
     init(owner: String, nested: Set<String>) {
         self.owner = owner
         self.nested = nested

@@ -2,7 +2,7 @@ import SwiftSyntax
 import SwiftSyntaxMacros
 
 extension TokenSyntax {
-    /// The text of an identifier without the backticks that let it be a keyword.
+    /// The text of an identifier without the backticks of an escaped keyword.
     var plainText: String {
         let text = text
         return text.hasPrefix("`") && text.hasSuffix("`") && text.count > 2 ? String(text.dropFirst().dropLast()) : text
@@ -10,7 +10,7 @@ extension TokenSyntax {
 }
 
 extension AttributeListSyntax {
-    /// The attribute whose name ends with `name`, whatever module or type stands before it.
+    /// Returns the attribute whose last name component is `name`, with any module or type before it.
     func attribute(named name: String) -> AttributeSyntax? {
         for case .attribute(let attribute) in self {
             if let member = attribute.attributeName.as(MemberTypeSyntax.self), member.name.text == name {
@@ -25,12 +25,12 @@ extension AttributeListSyntax {
 }
 
 extension DeclModifierListSyntax {
-    /// What to write before a member so that it is as visible as what these modifiers belong to: `public `, or nothing.
+    /// The modifier of a member that makes it as visible as the declaration with these modifiers: `public `, or empty.
     ///
-    /// A private type needs no modifier: its members are bounded by it, and `private` would hide a witness.
+    /// A private type needs no modifier: it limits the visibility of its members, and `private` would hide a witness.
     var memberAccess: String { ownAccess ?? "" }
 
-    /// Nil where the modifiers do not say it.
+    /// The explicit access level; nil without one.
     fileprivate var ownAccess: String? {
         for modifier in self where modifier.detail == nil {
             switch modifier.name.tokenKind {
@@ -47,17 +47,17 @@ extension DeclModifierListSyntax {
 }
 
 extension DeclGroupSyntax {
-    /// The type's name, as it was written.
+    /// The name of the type, as it is written.
     var nameToken: TokenSyntax? { (self as? any NamedDeclSyntax)?.name }
 
-    /// What to write before a member so that it is as visible as the type. A type in a `public extension` is public without
-    /// saying so.
+    /// Returns the modifier of a member that makes it as visible as the type. A type in a `public extension` is public
+    /// without a modifier.
     func memberAccess(in context: some MacroExpansionContext) -> String {
         let place = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)
         return modifiers.ownAccess ?? place?.modifiers.memberAccess ?? ""
     }
 
-    /// The members with this name: types, properties, functions that are not static.
+    /// Returns the members with this name: types, properties, functions that are not static.
     func members(named name: String) -> [DeclSyntax] {
         memberBlock.members.map(\.decl).filter { member in
             if let variable = member.as(VariableDeclSyntax.self) {
@@ -75,7 +75,7 @@ extension DeclGroupSyntax {
 }
 
 extension String {
-    /// The text with backticks where it is a word of the language.
+    /// The text, with backticks if it is a keyword.
     var asIdentifier: String { Self.reserved.contains(self) ? "`\(self)`" : self }
 
     private static let reserved: Set<String> = [

@@ -1,26 +1,27 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// A child machine, as the state of its parent names it.
+/// A child machine, according to the state of its parent.
 struct NestedChild {
-    /// `\.counter`
+    /// The key path of the child's state, such as `\.counter`.
     let path: String
-    /// `CounterFeature`
+    /// The type of the child, such as `CounterFeature`.
     let feature: String
-    /// The condition of the `#if` that the property stands in, as source text.
+    /// The condition of the property's enclosing `#if`, as source text.
     let condition: String?
     let node: Syntax
 
-    /// `source` between `#if` and `#endif` where the property is.
+    /// Returns `source`, enclosed in the `#if` and `#endif` of the property.
     func guarded(_ source: String) -> String { Condition.guarding(source, by: condition) }
 }
 
-/// A case of the parent that stands for an event of a child.
+/// A case of the parent that forwards an event of a child.
 struct ForwardedCase {
+    /// The enum that an event belongs to: `Input` or `IOResult`.
     enum Kind: String {
         case input, ioResult
 
-        /// The enum that the parent or the child has for it.
+        /// Creates the kind from the name of the enum in the parent or the child.
         init?(type: String) {
             switch type {
             case "Input": self = .input
@@ -34,27 +35,27 @@ struct ForwardedCase {
     let own: Kind
     let feature: String
     let target: Kind
-    /// The child's case; nil where the payload is the child's event itself.
+    /// The child's case; nil if the payload is the child's event itself.
     let targetCase: String?
     let node: AttributeSyntax
 
-    /// `.input(.setValue(value: let value0))`, in a `switch` over the parent's events.
+    /// The pattern in a `switch` over the parent's events, such as `.input(.setValue(value: let value0))`.
     var pattern: String { ".\(own)(\(element.pattern))" }
 
-    /// `.input(.setValue(value: value0))`, an event of the child.
+    /// The event of the child, such as `.input(.setValue(value: value0))`.
     var event: String {
         guard let targetCase else { return ".\(target)(value0)" }
         return ".\(target)(.\(targetCase)\(Self.arguments(element)))"
     }
 
-    /// `.ioResult(.loaded(let value0))`, in a `switch` over the child's events.
+    /// The pattern in a `switch` over the child's events, such as `.ioResult(.loaded(let value0))`.
     var eventPattern: String {
         guard let targetCase else { return ".\(target)(let value0)" }
         let values = element.payload.indices.map { "let value\($0)" }.joined(separator: ", ")
         return ".\(target)(.\(targetCase)\(values.isEmpty ? "" : "(\(values))"))"
     }
 
-    /// `.ioResult(.childLoaded(value0))`, an event of the parent.
+    /// The event of the parent, such as `.ioResult(.childLoaded(value0))`.
     var ownEvent: String {
         ".\(own)(.\(element.name.text)\(Self.arguments(element)))"
     }
@@ -67,7 +68,7 @@ struct ForwardedCase {
     }
 }
 
-/// The children of a machine marked `@ComposableStateMachine`, and what is forwarded to them.
+/// The children of a machine marked `@ComposableStateMachine`, and the events forwarded to them.
 struct Nesting {
     private(set) var children: [NestedChild] = []
     private(set) var forwards: [ForwardedCase] = []
@@ -95,7 +96,8 @@ struct Nesting {
             diagnostics.append(
                 Problem.warning(
                     "child", at: child.node,
-                    "nothing reaches this child: mark a case of 'Input' '@Forward(\(child.feature).Input.…)'"))
+                    "no action is forwarded to this child: mark a case of 'Input' with '@Forward(\(child.feature).Input.…)'"
+                ))
         }
         for (index, child) in children.enumerated()
         where children[..<index].contains(where: {
@@ -104,8 +106,8 @@ struct Nesting {
             diagnostics.append(
                 Problem.error(
                     "twins", at: child.node,
-                    "'@Forward' cannot tell two children of the type '\(child.feature)' apart: run the second with "
-                        + "'Scope' or 'NestedStateMachine' in a 'body' of your own"))
+                    "'@Forward' cannot distinguish two children of the type '\(child.feature)': run the second with "
+                        + "'Scope' or 'NestedStateMachine' in a custom 'body'"))
         }
     }
 
@@ -121,7 +123,7 @@ struct Nesting {
                 diagnostics.append(
                     Problem.error(
                         "state", at: binding,
-                        "'@NestedState' needs the type of the child's state, as 'Child.State': write "
+                        "'@NestedState' requires the type of the child's state, such as 'Child.State': write "
                             + "'var \(name.text): Child.State' or 'var \(name.text) = Child.State()'"))
                 continue
             }
@@ -147,7 +149,7 @@ struct Nesting {
             diagnostics.append(
                 .forward(
                     attribute,
-                    "it forwards to a case 'Child.Input.name' or 'Child.IOResult.name', or to all, 'Child.Input.self', "
+                    "'@Forward' takes a case 'Child.Input.name' or 'Child.IOResult.name', or all cases, 'Child.Input.self', "
                         + "and not to '\(target.trimmedDescription)'"))
             return
         }
@@ -161,8 +163,8 @@ struct Nesting {
                 diagnostics.append(
                     .forward(
                         attribute,
-                        "'\(element.name.plainText)' forwards all of '\(parts.dropLast().joined(separator: "."))', so its "
-                            + "one payload has to be of that type"))
+                        "'\(element.name.plainText)' forwards all cases of '\(parts.dropLast().joined(separator: "."))', so its "
+                            + "single payload must have that type"))
                 continue
             }
             forwards.append(
@@ -180,7 +182,7 @@ extension Diagnostic {
 }
 
 extension DeclSyntax {
-    /// The declaration of a type, as what it is.
+    /// The declaration of a type, as its concrete syntax node.
     fileprivate var asNominal: any DeclSyntaxProtocol {
         if let type = self.as(StructDeclSyntax.self) { return type }
         if let type = self.as(EnumDeclSyntax.self) { return type }

@@ -3,7 +3,7 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@ObservableState`: says that a store may offer the properties of this state one by one.
+/// The macro `@ObservableState`: marks a state whose properties a store may expose separately.
 struct ObservableStateMacro: ExtensionMacro {
     static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
@@ -14,8 +14,8 @@ struct ObservableStateMacro: ExtensionMacro {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
                     "value", at: declaration.introducer,
-                    "'@ObservableState' can only be attached to a struct or an enum: a store sees the changes of "
-                        + "values alone",
+                    "'@ObservableState' can only be attached to a struct or an enum: a store observes changes of "
+                        + "values only",
                     fixIts: [.removing(node)])
             ])
         }

@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// What a macro has to say about a piece of source: the text of an error, a warning, a note or a fix-it.
+/// The text of an error, a warning, a note or a fix-it of a macro.
 struct Problem: DiagnosticMessage, NoteMessage, FixItMessage {
     let id: String
     let message: String
@@ -32,7 +32,7 @@ extension Note {
 }
 
 extension FixIt {
-    /// Puts `new` in the place of `old`, with the space around it.
+    /// Returns a fix-it that replaces `old` by `new` and keeps the surrounding trivia.
     static func replacing(_ message: String, _ old: some SyntaxProtocol, with new: some SyntaxProtocol) -> FixIt {
         var placed = new
         placed.leadingTrivia = old.leadingTrivia
@@ -42,7 +42,7 @@ extension FixIt {
             changes: [.replace(oldNode: Syntax(old), newNode: Syntax(placed))])
     }
 
-    /// Puts a member at the beginning of a type.
+    /// Returns a fix-it that inserts a member at the beginning of a type.
     static func inserting(_ message: String, _ member: String, into declaration: some DeclGroupSyntax) -> FixIt {
         let brace = declaration.memberBlock.leftBrace
         let text = TokenSyntax(
@@ -53,7 +53,7 @@ extension FixIt {
             changes: [.replace(oldNode: Syntax(brace), newNode: Syntax(text))])
     }
 
-    /// Takes an attribute away, with the space after it.
+    /// Returns a fix-it that removes an attribute with the space after it.
     static func removing(_ attribute: AttributeSyntax) -> FixIt {
         let name = attribute.attributeName.trimmedDescription
         return FixIt(

@@ -3,7 +3,7 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@Reducer`: makes a type a reducer, its actions case-pathable and its body one that a builder builds.
+/// The macro `@Reducer`: makes a type a reducer, its actions case-pathable, and its body a result of a builder.
 struct ReducerMacro: MemberAttributeMacro, ExtensionMacro {
     static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
@@ -21,7 +21,7 @@ struct ReducerMacro: MemberAttributeMacro, ExtensionMacro {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
                     "struct", at: declaration.introducer,
-                    "'@Reducer' can only be attached to a struct: a reducer keeps no state of its own",
+                    "'@Reducer' can only be attached to a struct: a reducer has no state",
                     fixIts: [.removing(node)])
             ])
         }
@@ -31,14 +31,14 @@ struct ReducerMacro: MemberAttributeMacro, ExtensionMacro {
         return [try ExtensionDeclSyntax("extension \(type.trimmed): StateMachines.Reducer {}")]
     }
 
-    /// The types that `body` speaks of and that are not there. Without a word on them the compiler would say in several places that
-    /// the type does not conform to `Reducer`, and not why.
+    /// Returns errors for missing types that `body` uses. Without them the compiler would report in several places
+    /// that the type does not conform to `Reducer`, without the cause.
     private static func missingTypes(of declaration: some DeclGroupSyntax) -> [Diagnostic] {
         guard let name = declaration.nameToken,
             let body = declaration.members(named: "body").first?.as(VariableDeclSyntax.self),
             let type = body.bindings.first?.typeAnnotation?.type
         else { return [] }
-        // What is qualified, as 'Feature.State', may stand in an extension, which a macro does not see.
+        // A qualified type, such as 'Feature.State', may be declared in an extension, which a macro cannot read.
         let words = Set(
             type.tokens(viewMode: .sourceAccurate)
                 .filter { $0.previousToken(viewMode: .sourceAccurate)?.tokenKind != .period }.map(\.text))
@@ -48,13 +48,13 @@ struct ReducerMacro: MemberAttributeMacro, ExtensionMacro {
             else { return nil }
             return Problem.error(
                 "missing", at: name,
-                "'@Reducer' needs a type '\(kind)' inside of '\(name.plainText)', since 'body' is a reducer of it; "
-                    + "where it stands in an extension, write '\(name.plainText).\(kind)' in the type of 'body'",
+                "'@Reducer' requires a type '\(kind)' inside '\(name.plainText)', because 'body' is a reducer of it; "
+                    + "if it is declared in an extension, write '\(name.plainText).\(kind)' in the type of 'body'",
                 fixIts: [.inserting("insert '\(text.prefix { $0 != "{" })'", text, into: declaration)])
         }
     }
 
-    /// The builder for a property of reducers that does not name it.
+    /// Returns the builder attribute for a property of reducers that lacks it.
     static func builderAttribute(for member: some DeclSyntaxProtocol, property: String) -> [AttributeSyntax] {
         guard let variable = member.as(VariableDeclSyntax.self), !variable.modifiers.isStatic,
             variable.bindings.count == 1,
@@ -65,7 +65,7 @@ struct ReducerMacro: MemberAttributeMacro, ExtensionMacro {
         return ["@StateMachines.ReducerBuilder<Self.State, Self.Action>"]
     }
 
-    /// `@CasePathable` for an enum with one of these names that has it not.
+    /// Returns `@CasePathable` for an enum with one of these names that lacks it.
     static func casePathAttribute(for member: some DeclSyntaxProtocol, types: [String]) -> [AttributeSyntax] {
         guard let type = member.as(EnumDeclSyntax.self), types.contains(type.name.plainText),
             type.attributes.attribute(named: "CasePathable") == nil,

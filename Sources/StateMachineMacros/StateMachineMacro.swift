@@ -2,7 +2,7 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@StateMachine`: the actions of a machine are its events, and no others.
+/// The macro `@StateMachine`: makes the events of a machine its only actions.
 struct StateMachineMacro: MemberMacro, MemberAttributeMacro {
     static func expansion(
         of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
@@ -19,7 +19,7 @@ struct StateMachineMacro: MemberMacro, MemberAttributeMacro {
             context.diagnose(
                 Problem.error(
                     "action", at: own,
-                    "'@StateMachine' writes 'Action', and there is one: remove the attribute, or this 'Action'",
+                    "'@StateMachine' generates 'Action', and the type already declares one: remove the attribute or this 'Action'",
                     fixIts: [.removing(node)]))
             return []
         }
@@ -39,7 +39,7 @@ struct StateMachineMacro: MemberMacro, MemberAttributeMacro {
     }
 }
 
-/// `@NestedState`, `@Forward` and `@ForwardValue`: marks that `@ComposableStateMachine` reads.
+/// The macros `@NestedState`, `@Forward` and `@ForwardValue`: markers that `@ComposableStateMachine` reads.
 struct MarkerMacro: PeerMacro {
     static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,

@@ -1,10 +1,10 @@
 package import SwiftSyntax
 internal import SwiftSyntaxBuilder
 
-/// The type of an initial value, as far as syntax alone can tell it.
+/// The type of an initial value, as far as it follows from the syntax.
 package enum InitialValueType {
     case known(TypeSyntax)
-    /// Probably this type: good enough to propose, not to rely on.
+    /// The probable type: suitable for a proposal, not for generated code.
     case guess(TypeSyntax)
     case unknown
 
@@ -18,13 +18,13 @@ package enum InitialValueType {
             self = Self.number(InitialValueType(of: prefixed.expression))
         case .asExpr(let cast) where cast.questionOrExclamationMark == nil:
             self = .known(cast.type.trimmed)
-        // Before operators are folded, `x as T` is a sequence of three.
+        // Before operators are folded, `x as T` is a sequence of three elements.
         case .sequenceExpr(let sequence): self = Self.cast(in: sequence)
         case .tupleExpr(let tuple) where tuple.elements.count == 1 && tuple.elements.first?.label == nil:
             self = tuple.elements.first.map { InitialValueType(of: $0.expression) } ?? .unknown
         case .functionCallExpr(let call): self = Self.call(call)
         case .memberAccessExpr(let member):
-            // `Mode.idle` is most often a `Mode`, but nothing says so.
+            // `Mode.idle` is usually a `Mode`, but not necessarily.
             self = member.base.flatMap(Self.type(named:)).map(Self.guess) ?? .unknown
         default: self = .unknown
         }
@@ -52,12 +52,13 @@ package enum InitialValueType {
         return member.declName.baseName.text == "init" ? .known(base) : .guess(base)
     }
 
-    /// The type that `expression` names, if it names one: `State`, `Foo.Bar`, `Box<Int>`, `[String]`, `[String: Int]`.
+    /// Returns the type named by `expression`, if it is a type: `State`, `Foo.Bar`, `Box<Int>`, `[String]`, `[String:
+    /// Int]`.
     private static func type(named expression: ExprSyntax) -> TypeSyntax? {
         namesType(expression) ? "\(raw: expression.trimmedDescription)" : nil
     }
 
-    /// Whether `expression` names a type; a name counts as one when it begins with a capital.
+    /// Returns true if `expression` names a type. A name counts as a type if it begins with a capital letter.
     private static func namesType(_ expression: ExprSyntax) -> Bool {
         switch expression.as(ExprSyntaxEnum.self) {
         case .declReferenceExpr(let name):

@@ -1,7 +1,7 @@
 package import SwiftSyntax
 
 extension TokenSyntax {
-    /// The text of an identifier without the backticks that let it be a keyword.
+    /// The text of an identifier without the backticks of an escaped keyword.
     package var plainText: String {
         let text = text
         return text.hasPrefix("`") && text.hasSuffix("`") && text.count > 2 ? String(text.dropFirst().dropLast()) : text
@@ -29,18 +29,19 @@ extension DeclModifierListSyntax {
     package var isStatic: Bool { contains { [.keyword(.static), .keyword(.class)].contains($0.name.tokenKind) } }
 }
 
-/// The names under which clients find what an actor has.
+/// The names of an actor's members on the wire.
 package enum WireName {
-    /// `addTodo(title:)`
+    /// Returns the name of a method, such as `addTodo(title:)`.
     package static func method(_ function: FunctionDeclSyntax) -> String {
         let labels = function.signature.parameterClause.parameters.map { $0.firstName.plainText + ":" }
         return "\(function.name.plainText)(\(labels.joined()))"
     }
 
-    /// A property is called like a method, `count()`: its thunk is mangled as one, so `RemoteCallTarget` says no more.
+    /// Returns the name of a property. It is called like a method, `count()`: its thunk is mangled as one, so
+    /// `RemoteCallTarget` contains no more.
     package static func property(_ name: TokenSyntax) -> String { "\(name.plainText)()" }
 
-    /// `state` is observed as `observeState`.
+    /// Returns the name of an observation: `observeState` for `state`.
     package static func observation(of property: String) -> String {
         "observe" + property.prefix(1).uppercased() + property.dropFirst()
     }

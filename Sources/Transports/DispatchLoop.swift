@@ -2,28 +2,28 @@ internal import Dispatch
 internal import Platform
 internal import Synchronization
 
-/// A serial Dispatch queue as a loop, for platforms without our sockets.
+/// An event loop on a serial Dispatch queue, for platforms without epoll.
 ///
-/// Each piece of work is a turn of its own.
+/// Each work item is one turn.
 ///
-/// `@unchecked Sendable`: `endOfTurn`, `timers` and what wakes for them are touched on the queue alone; the rest is constant.
+/// `@unchecked Sendable`: `endOfTurn`, `timers` and `alarm` are accessed only on the queue; the rest is constant.
 package final class DispatchLoop: EventLoop, @unchecked Sendable {
     private static let current = DispatchSpecificKey<ObjectIdentifier>()
 
-    /// Clients that bring no loop of their own share this one.
+    /// The loop shared by clients that are not given another.
     package static let shared = DispatchLoop(name: "trebuchet-client")
 
     private let queue: DispatchQueue
     private var endOfTurn: [any EndOfTurn] = []
-    /// All of them wait for one timer of Dispatch: each of those would be there until it is due, cancelled or not.
+    /// The timers share one Dispatch timer: a Dispatch timer would stay until it is due, cancelled or not.
     private var timers = TimerQueue()
     private var alarm: (any DispatchSourceTimer)?
-    /// When that goes off; `max` while it does not.
+    /// The time for which `alarm` is set; `max` while it is not set.
     private var alarmAt = UInt64.max
-    /// For tasks that run here though they belong to no actor. Written in `init` alone.
+    /// The executor for tasks that run here and belong to no actor. Written only in `init`.
     package private(set) nonisolated(unsafe) var taskExecutor: any TaskExecutor
 
-    /// - Parameter name: for those who look at threads.
+    /// - Parameter name: the label of the queue, visible in debuggers.
     package init(name: String) {
         queue = DispatchQueue(label: name)
         let tasks = DispatchTasks()
@@ -51,7 +51,7 @@ package final class DispatchLoop: EventLoop, @unchecked Sendable {
         return timer
     }
 
-    /// Sees to it that it goes off for the next timer, or before.
+    /// Sets the alarm for the next timer, unless it is set for an earlier time.
     private func setAlarm() {
         guard let next = timers.nextDeadline(), next < alarmAt else { return }
         alarmAt = next
@@ -63,7 +63,7 @@ package final class DispatchLoop: EventLoop, @unchecked Sendable {
 
     private func newAlarm() -> any DispatchSourceTimer {
         let alarm = DispatchSource.makeTimerSource(queue: queue)
-        // A loop whose timers nobody waits for may go.
+        // Weak, so that a loop whose timers are not awaited can be freed.
         alarm.setEventHandler { [weak self] in self?.fireTimers() }
         alarm.activate()
         self.alarm = alarm
@@ -109,9 +109,9 @@ package final class DispatchLoop: EventLoop, @unchecked Sendable {
     package func isIsolatingCurrentContext() -> Bool? { isCurrent }
 }
 
-/// The executor of tasks that prefer a loop: what they run outside of any actor runs there.
+/// The executor of tasks that prefer a loop: it runs their code outside of actors there.
 ///
-/// `@unchecked Sendable`: `loop` is written once, before anybody else has it; a loop lives as long as the process.
+/// `@unchecked Sendable`: `loop` is written once, before the object is shared; a loop lives as long as the process.
 private final class DispatchTasks: TaskExecutor, @unchecked Sendable {
     unowned(unsafe) var loop: DispatchLoop!
 

@@ -1,31 +1,31 @@
-/// The one thread, or serial queue, that a client or an actor lives on: what is touched there alone needs no lock.
+/// The thread or serial queue that runs a client or an actor. State that is accessed only there needs no lock.
 ///
-/// On Linux that is a `Reactor`; where there are none, a `DispatchLoop`. It is a serial executor too, so that actors live on it.
-/// Actors name it without holding it: a loop lives as long as the process.
+/// On Linux this is a `Reactor`, elsewhere a `DispatchLoop`. It is also the serial executor of actors. Actors reference it
+/// unretained: a loop lives as long as the process.
 package protocol EventLoop: SerialExecutor {
-    /// Whether the caller runs on it.
+    /// Whether the caller runs on this loop.
     var isCurrent: Bool { get }
-    /// The time by which its timers go, in nanoseconds. From anywhere.
+    /// The time used by the loop's timers, in nanoseconds. Callable from any thread.
     var now: UInt64 { get }
-    /// How far that is ahead of the monotonic clock, which tests turn on.
+    /// The offset of `now` from the monotonic clock, which tests advance.
     var timeAhead: UInt64 { get }
-    /// Runs tasks there that belong to no actor.
+    /// The executor for tasks that belong to no actor.
     var taskExecutor: any TaskExecutor { get }
 
-    /// Runs `work` there, after what was sent before it. From anywhere.
+    /// Runs `work` on the loop, after all work submitted earlier. Callable from any thread.
     func execute(_ work: @escaping @Sendable () -> Void)
-    /// Runs `work` after a delay; keep the timer to cancel it. On the loop.
+    /// Runs `work` after a delay; keep the timer to cancel it. Only on the loop.
     @discardableResult
     func schedule(after delay: Duration, _ work: @escaping () -> Void) -> LoopTimer
-    /// Calls `task` when all has been done that is ready now. On the loop; the caller sees to it that it is added once.
+    /// Calls `task` when all ready work of this turn is done. Only on the loop; the caller adds a task only once.
     func atEndOfTurn(_ task: any EndOfTurn)
 
-    /// What takes the machine's time begins, an attempt to connect for one: a test's clock stands still until it ends.
+    /// Suspends a test clock while an operation takes real time, such as a connection attempt, until `releaseTime()`.
     func holdTime()
     func releaseTime()
 }
 
-/// What is to be done once when a loop has handled everything that was ready.
+/// A task that runs once at the end of a turn, when the loop has handled all ready events.
 package protocol EndOfTurn: AnyObject {
     func endOfTurn()
 }
@@ -37,17 +37,17 @@ extension EventLoop {
 
     package func assertCurrent() { assert(isCurrent, "called from another thread") }
 
-    /// Runs `work` now when the caller is on the loop, else soon.
+    /// Runs `work` immediately if the caller is on the loop, otherwise later.
     package func run(_ work: @escaping @Sendable () -> Void) {
         if isCurrent { work() } else { execute(work) }
     }
 
-    /// Runs `work` there and gives its result.
+    /// Runs `work` on the loop and returns its result.
     package func perform<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in execute { continuation.resume(returning: work()) } }
     }
 
-    /// The same as `schedule(after:_:)` for an owner whom the timer does not hold: nothing happens when it has gone.
+    /// Runs `work` after a delay unless `owner` is freed by then. The timer does not retain it.
     @discardableResult
     package func schedule<Owner: AnyObject>(
         after delay: Duration, for owner: Owner, _ work: @escaping (Owner) -> Void

@@ -1,37 +1,37 @@
-/// The fields of an HTTP head in their order; names compare without regard to case (RFC 9110 §5.1).
+/// The header fields of an HTTP message, in order. Names compare case-insensitively (RFC 9110 §5.1).
 public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
-    /// One line of a head.
+    /// One header field.
     public struct Field: Sendable, Equatable {
-        /// As it was written; letters may be of either case.
+        /// The field name as written, in any case.
         public let name: String
-        /// Without the spaces around it.
+        /// The value without surrounding whitespace.
         public let value: String
     }
 
-    /// All lines, in their order; a name may come several times.
+    /// All fields, in order; a name may occur several times.
     public private(set) var fields: [Field] = []
 
-    /// A head without fields.
+    /// Creates an empty list of fields.
     public init() {}
 
-    /// One line for each pair, in their order; a name that comes twice has two lines.
+    /// Creates one field for each pair, in order; a name that occurs twice gives two fields.
     public init(dictionaryLiteral elements: (String, String)...) {
         for (name, value) in elements { add(name, value) }
     }
 
-    /// Adds a line behind the others; those of the same name stay.
+    /// Appends a field; fields with the same name stay.
     public mutating func add(_ name: String, _ value: String) { fields.append(Field(name: name, value: value)) }
 
-    /// Takes all lines of a field away.
+    /// Removes all fields with a name.
     package mutating func remove(_ name: String) { fields.removeAll { Self.equal($0.name, name) } }
 
     /// The first value of a field, or nil.
     public subscript(name: String) -> String? { fields.first { Self.equal($0.name, name) }?.value }
 
-    /// All values of a field, one for each line.
+    /// Returns all values of a field, one for each occurrence.
     public func values(_ name: String) -> [String] { fields.filter { Self.equal($0.name, name) }.map(\.value) }
 
-    /// The elements of a comma-separated list, over all its lines, without empty ones (RFC 9110 §5.6.1).
+    /// Returns the non-empty elements of a comma-separated list, over all occurrences of the field (RFC 9110 §5.6.1).
     public func list(_ name: String) -> [String] {
         values(name).flatMap { line in
             line.utf8.split(separator: UInt8(ascii: ",")).compactMap { element in
@@ -41,10 +41,10 @@ public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// Whether a list names `token`, in any case of letters.
+    /// Returns whether a list contains `token`, ignoring case.
     package func list(_ name: String, contains token: String) -> Bool { list(name).contains { Self.equal($0, token) } }
 
-    /// Equal but for the case of ASCII letters.
+    /// Returns whether two strings are equal, ignoring ASCII case.
     package static func equal(_ one: String, _ other: String) -> Bool {
         one.utf8.elementsEqual(other.utf8) { lowercase($0) == lowercase($1) }
     }
@@ -53,7 +53,7 @@ public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 }
 
 extension Substring {
-    /// Without spaces and tabs at both ends.
+    /// The text without leading and trailing spaces and tabs.
     package var trimmingSpaces: Substring {
         var rest = self
         while let first = rest.utf8.first, first == 0x20 || first == 0x09 { rest = rest.dropFirst() }

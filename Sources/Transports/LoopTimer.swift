@@ -1,11 +1,11 @@
-/// Something that is to happen at a time; cancelling it is free.
+/// A scheduled action of an event loop. Cancelling it is cheap.
 package final class LoopTimer {
-    /// Nanoseconds of the monotonic clock.
+    /// The due time in nanoseconds of the loop's clock.
     package let deadline: UInt64
-    /// Nil once it has fired or was cancelled, so that what it holds is freed at once.
+    /// The action, or nil once it has fired or was cancelled, so that captured objects are freed immediately.
     ///
-    /// Without a check of exclusive access, which each call with a deadline would pay for: it is read and written in one step, on the
-    /// loop alone.
+    /// It has no dynamic exclusivity check, which each call with a deadline would pay for: it is read and written in one step,
+    /// only on the loop.
     @exclusivity(unchecked) package internal(set) var work: (() -> Void)?
 
     package init(deadline: UInt64, work: @escaping () -> Void) {
@@ -13,10 +13,10 @@ package final class LoopTimer {
         self.work = work
     }
 
-    /// The work will not run. Harmless after it ran.
+    /// Cancels the action. Does nothing after it has run.
     package func cancel() { work = nil }
 
-    /// Does the work, unless it was done or cancelled.
+    /// Runs the action, unless it has run or was cancelled.
     package func fire() {
         guard let work else { return }
         self.work = nil

@@ -2,7 +2,7 @@
 public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// The address in its usual notation, `127.0.0.1` or `::1`.
     public let host: String
-    /// From 0 to 65,535.
+    /// The port, from 0 to 65,535.
     public let port: Int
     package let isIPv6: Bool
 
@@ -12,6 +12,6 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         self.isIPv6 = isIPv6
     }
 
-    /// `127.0.0.1:8080`, `[::1]:8080`.
+    /// The address with its port: `127.0.0.1:8080`, `[::1]:8080`.
     public var description: String { isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

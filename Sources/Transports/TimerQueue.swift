@@ -1,15 +1,15 @@
-/// Timers in the order of their deadlines: a binary heap, in which cancelled ones are dropped when they come to the top
-/// or when they are more than half of it.
+/// A binary heap of timers, ordered by deadline. Cancelled timers are dropped when they reach the top or when they are more than
+/// half of the heap.
 package struct TimerQueue {
     private var heap: [LoopTimer] = []
     private var sweepAt = 64
 
     package init() {}
 
-    /// Timers that have neither fired nor been cancelled.
+    /// The number of timers that have neither fired nor been cancelled.
     package var liveCount: Int { heap.reduce(0) { $0 + ($1.work == nil ? 0 : 1) } }
 
-    /// The earliest deadline of a timer that was not cancelled.
+    /// Returns the earliest deadline of a timer that is not cancelled.
     package mutating func nextDeadline() -> UInt64? {
         while let first = heap.first {
             if first.work != nil { return first.deadline }
@@ -24,7 +24,7 @@ package struct TimerQueue {
         siftUp(heap.count - 1)
     }
 
-    /// The work of the earliest timer that is due at `now`.
+    /// Removes and returns the action of the earliest timer that is due at `now`.
     package mutating func popDue(at now: UInt64) -> (() -> Void)? {
         while let first = heap.first, first.deadline <= now {
             removeFirst()

@@ -1,29 +1,30 @@
-/// A failure of a connection or a listener: wider than any one call.
+/// A failure of a connection or a listener, not of a single call.
 public struct TransportError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What kind of failure it is; new kinds may come.
+    /// The kind of a failure; later versions may add kinds.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The name of a kind.
         private enum Kind: String {
             case addressInUse, addressInvalid, refused, timedOut, closed, tooLarge, handshake, tls, token, system
         }
         private let kind: Kind
 
-        /// The port is taken by another program.
+        /// Another program uses the port.
         public static let addressInUse = Code(kind: .addressInUse)
-        /// The host name does not resolve, or the address is not one of this machine.
+        /// The host name does not resolve, or the address is not an address of this machine.
         public static let addressInvalid = Code(kind: .addressInvalid)
-        /// Nobody listens there.
+        /// The connection was refused: nothing listens at the address.
         public static let refused = Code(kind: .refused)
-        /// Something took longer than its limit: connecting, the handshake, or an answer to a ping.
+        /// A time limit was exceeded: for connecting, the handshake, or a pong.
         public static let timedOut = Code(kind: .timedOut)
         /// The connection is closed.
         public static let closed = Code(kind: .closed)
-        /// A limit on sizes was passed.
+        /// A size limit was exceeded.
         public static let tooLarge = Code(kind: .tooLarge)
-        /// The peer does not speak the protocol expected of it.
+        /// The peer does not use the expected protocol.
         public static let handshake = Code(kind: .handshake)
-        /// Certificates, keys or the TLS of a connection.
+        /// A certificate, a key or the TLS of a connection is invalid.
         public static let tls = Code(kind: .tls)
-        /// The client's token provider gave none; the cause is its error.
+        /// The client's token provider failed; the cause is its error.
         public static let token = Code(kind: .token)
         /// Any other error of the operating system.
         public static let system = Code(kind: .system)
@@ -31,16 +32,16 @@ public struct TransportError: Error, Equatable, Sendable, CustomStringConvertibl
         public var description: String { kind.rawValue }
     }
 
-    /// What kind of failure it is.
+    /// The kind of the failure.
     public let code: Code
-    /// What happened, to which thing, and what can be done.
+    /// A description: what happened, on which object, and what to do.
     public let message: String
-    /// What it failed with, one level below; nil where nothing more is known.
+    /// The underlying error, or nil if none is known.
     public let cause: (any Error)?
 
     /// - Parameters:
-    ///   - message: what happened, to which thing, and what can be done.
-    ///   - cause: what it failed with, one level below; it is not compared.
+    ///   - message: what happened, on which object, and what to do.
+    ///   - cause: the underlying error; it is not compared.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
@@ -49,26 +50,26 @@ public struct TransportError: Error, Equatable, Sendable, CustomStringConvertibl
 
     public var description: String { message }
 
-    /// Whether code and message are the same; causes are not compared.
+    /// Returns whether code and message are equal; causes are not compared.
     public static func == (left: TransportError, right: TransportError) -> Bool {
         left.code == right.code && left.message == right.message
     }
 }
 
-/// The status that a server answered an upgrade with instead of 101: the cause of a `TransportError`.
+/// The status with which a server answered an upgrade instead of 101: the cause of a `TransportError`.
 public struct UnexpectedStatus: Error, Hashable, Sendable {
-    /// The code of the answer's status line (RFC 9110 §15).
+    /// The status code (RFC 9110 §15).
     public let status: Int
 
-    /// For a transport of your own, whose server has answered the upgrade with this status.
+    /// Creates the error, for a custom transport whose server answered the upgrade with this status.
     public init(_ status: Int) { self.status = status }
 }
 
-/// A server was reached and does not speak the subprotocol that was asked for: the cause of a `TransportError`.
+/// The server does not support the requested subprotocol: the cause of a `TransportError`.
 public struct UnspokenProtocol: Error, Hashable, Sendable {
-    /// What was asked for, as `Sec-WebSocket-Protocol` has it.
+    /// The requested subprotocol, as in `Sec-WebSocket-Protocol`.
     public let name: String
 
-    /// For a transport of your own, whose server has agreed to the upgrade without this subprotocol.
+    /// Creates the error, for a custom transport whose server accepted the upgrade without this subprotocol.
     public init(_ name: String) { self.name = name }
 }

@@ -16,11 +16,11 @@ package enum CommandLineTool {
         BenchCommand.spec,
     ]
 
-    /// Does what the arguments of the process say; exits with 1 after an error and 2 after a wrong use.
+    /// Runs the command that the process arguments name. Exits with 1 after an error and 2 after invalid usage.
     package static func main() async {
         StandardStream.openMissing()
         ServerChild.endWithInput()
-        // A server goes on without the reader of its log; `Console.print` ends a command whose results have none.
+        // A server continues without the reader of its log; `Console.print` ends a command whose output has no reader.
         BrokenPipes.ignore()
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard let name = arguments.first else { exitWithUsage("no command given") }
@@ -50,7 +50,7 @@ package enum CommandLineTool {
         exitWithUsage("unknown command '\(name)'\(hint)")
     }
 
-    /// Runs a command within a command.
+    /// Runs a subcommand.
     private static func run(_ group: CommandSpec, _ arguments: [String]) async {
         guard let name = arguments.first, name != "--help", name != "-h" else {
             return Console.print(group.help, terminator: "")
@@ -98,7 +98,7 @@ package enum CommandLineTool {
 
             commands:
             \(CommandSpec.list(commands))
-            trebuchet <command> --help tells more about each.
+            Run 'trebuchet <command> --help' for the options of a command.
             """
     }
 }

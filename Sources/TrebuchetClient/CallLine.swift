@@ -1,47 +1,47 @@
 internal import TrebuchetWire
 
-/// What a client has under way at its server, and the calls that wait until there is room for them there, in the order in
-/// which they were made.
+/// The in-flight calls of a client, and the queue of calls that wait until the server's limits allow them, in the order of their
+/// creation.
 struct CallLine {
-    /// What the server has said of itself; its defaults until then.
+    /// The limits that the server has advertised, or the defaults until then.
     var terms: ServerTerms
-    /// Calls that were sent over the connection of now and are not answered.
+    /// The number of calls that were sent over the current connection and have no response.
     private(set) var underWay = 0
-    /// Bytes of these, as the server counts them.
+    /// The size of these calls, as the server counts them.
     private(set) var bytes = 0
     private var waiting: [PendingCall] = []
-    /// Those before have left.
+    /// The index of the first waiting call; earlier ones have left the queue.
     private var first = 0
-    /// Calls behind `first` that have ended while they waited, at least.
+    /// A lower bound of the calls from `first` on that ended while they waited.
     private var goneCount = 0
 
     init(terms: ServerTerms) { self.terms = terms }
 
     var isEmpty: Bool { first == waiting.count }
 
-    /// Whether a call may be sent now.
+    /// Returns whether a call may be sent now.
     ///
-    /// - Parameter beginnings: streams that have not begun yet; the server may count them too.
+    /// - Parameter beginnings: the number of streams that have not started; the server may count them too.
     func hasRoom(for call: PendingCall, beside beginnings: Int) -> Bool {
-        // Whatever the server says: one at a time may try.
+        // One call at a time may always be sent, whatever the limits.
         if underWay == 0 { return true }
         return underWay < terms.callsPerConnection - min(beginnings, terms.callsPerConnection - 1)
             && bytes + Self.weight(call) <= terms.callBytesPerConnection
     }
 
-    /// Why a call has to wait, for its error.
+    /// Returns the reason that a call has to wait, for its error.
     func reason(for call: PendingCall) -> String {
         let isFull = bytes + Self.weight(call) > terms.callBytesPerConnection
         let limit =
             isFull
-            ? "ServerLimits.callBytesPerConnection there: \(terms.callBytesPerConnection)"
-            : "ServerLimits.callsPerConnection there: \(terms.callsPerConnection)"
-        return "\(underWay) calls of \(bytes) bytes were under way, and the server takes no more at once (\(limit))"
+            ? "ServerLimits.callBytesPerConnection = \(terms.callBytesPerConnection)"
+            : "ServerLimits.callsPerConnection = \(terms.callsPerConnection)"
+        return "\(underWay) calls of \(bytes) bytes are in flight, which is the server's limit (\(limit))"
     }
 
     mutating func add(_ call: PendingCall) { waiting.append(call) }
 
-    /// Takes the call that is first in the line, when there is room for it.
+    /// Dequeues the first waiting call if the limits allow it.
     mutating func next(beside beginnings: Int) -> PendingCall? {
         while first < waiting.count {
             let call = waiting[first]
@@ -59,7 +59,7 @@ struct CallLine {
         return nil
     }
 
-    /// A call has ended that was in the line: its place is given up, at the latest when half of the line has gone.
+    /// Handles the end of a waiting call. Its entry is removed at the latest when half of the queue has ended.
     mutating func didLeave() {
         guard !isEmpty else { return }
         goneCount += 1
@@ -73,13 +73,13 @@ struct CallLine {
         bytes += Self.weight(call)
     }
 
-    /// A call that was sent has its answer, or nobody waits for it any more.
+    /// Handles the end of a sent call, by a response or because its caller no longer waits.
     mutating func didEnd(_ call: PendingCall) {
         underWay -= 1
         bytes -= Self.weight(call)
     }
 
-    /// The connection is gone, or another one has taken its place: nothing is under way.
+    /// Handles the loss or the replacement of the connection: no calls are in flight.
     mutating func removeAll() { self = CallLine(terms: terms) }
 
     private static func weight(_ call: PendingCall) -> Int { call.byteCount + ServerTerms.callOverhead }

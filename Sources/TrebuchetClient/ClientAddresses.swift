@@ -1,24 +1,28 @@
 internal import Transports
 
-/// The ways of a client to its server: one, or several of which each leads to what serves the same actors.
+/// The transports of a client to its server: one, or several that lead to the same actors.
 struct ClientAddresses: Sendable {
     private let transports: [any ClientTransport]
-    /// Clients that know the same addresses begin at different ones.
+    /// A random start index, so that clients with the same addresses start at different ones.
     private let first: Int
 
+    /// Creates a list of transports.
+    ///
     /// - Parameter transports: at least one.
     init(_ transports: [any ClientTransport]) {
-        precondition(!transports.isEmpty, "a client needs a transport")
+        precondition(!transports.isEmpty, "a client requires at least one transport")
         self.transports = transports
         first = Int.random(in: 0..<transports.count)
     }
 
     var count: Int { transports.count }
     var loop: any EventLoop { transports[0].clientLoop }
-    /// As they stand in errors.
+    /// The addresses for error messages.
     var name: String { transports.map(\.address).joined(separator: ", ") }
     var identifyServer: Bool { transports.allSatisfy(\.addressIdentifiesServer) }
 
-    /// - Parameter attempt: from 1.
+    /// Returns the transport of an attempt.
+    ///
+    /// - Parameter attempt: the number of the attempt, from 1.
     func transport(of attempt: Int) -> any ClientTransport { transports[(first + attempt - 1) % transports.count] }
 }

@@ -1,27 +1,27 @@
 internal import Transports
 internal import Relays
 
-/// Who is told how a client's connection fares.
+/// A receiver of the events of a client's connection.
 protocol ClientConnectionDelegate: AnyObject {
-    /// Calls and streams go over this link from now on.
+    /// Called when calls and streams use this link from now on.
     func connection(uses link: any ClientLink, number: Int)
-    /// What was sent over the link and not answered will not be any more.
+    /// Called when a link is lost: calls sent over it get no response.
     func connectionLost(number: Int, _ error: TransportError)
-    /// How many calls were sent over the link and not answered.
+    /// Returns the number of calls that were sent over the link and have no response.
     func callsUnderWay(number: Int) -> Int
-    /// Whether calls or streams wait for a connection.
+    /// True if calls or streams wait for a connection.
     var needsConnection: Bool { get }
-    /// The user closes the client.
+    /// Called before the user closes the client.
     func connectionWillClose()
-    /// There will be no connection, unless the user asks again.
+    /// Called when the client stops trying to connect until the user requests it again.
     func connectionGivenUp(_ error: TransportError)
 }
 
-/// Keeps a client connected: does what its machine says.
+/// Keeps a client connected: it performs the effects of its state machine.
 ///
-/// `@unchecked Sendable`: touched on the client's reactor alone, but for `states`, which may be read from anywhere.
+/// `@unchecked Sendable`: accessed only on the client's event loop, except for `states`, which any thread may read.
 final class ClientConnection: @unchecked Sendable {
-    /// Opens the link of an attempt; it tells `opened` and then `lost`.
+    /// Opens the link of an attempt, which reports `opened` and later `lost`.
     typealias Opener = @Sendable (_ attempt: Int) async throws -> Void
 
     let states = StateRelay<TrebuchetClient.ConnectionState>(.disconnected(nil))
@@ -32,14 +32,14 @@ final class ClientConnection: @unchecked Sendable {
     private var machine: ConnectionMachine
     private var opener: Opener?
     private var links: [Int: any ClientLink] = [:]
-    /// Links that are to be closed when their calls have been answered.
+    /// The links that are closed when their calls have responses.
     private var leaving: Set<Int> = []
     private var attempt: Task<Void, Never>?
     private var retry: LoopTimer?
     private var waiting: [LoopWaiter] = []
-    /// Whether nothing but callers of `connect` has asked for the connection that is being made.
+    /// True if only callers of `connect` have requested the current attempt.
     private var isForWaitersAlone = false
-    /// Those that wait until links have gone.
+    /// The callers that wait until links are closed.
     private var closers: [(links: Set<Int>, waiter: LoopWaiter)] = []
 
     init(loop: any EventLoop, policy: ReconnectPolicy, addresses: Int, hasTokenProvider: Bool) {
@@ -48,7 +48,7 @@ final class ClientConnection: @unchecked Sendable {
         machine = ConnectionMachine(policy: policy, addresses: addresses)
     }
 
-    /// Whether there will be a connection without anybody's asking.
+    /// True if there will be a connection without another request.
     var isExpected: Bool {
         switch machine.state {
         case .connecting, .connected, .draining: true
@@ -56,16 +56,16 @@ final class ClientConnection: @unchecked Sendable {
         }
     }
 
-    /// Whether the server of now has sent its clients away, and there will be another connection.
+    /// True if the current server has sent `goAway` and another connection will follow.
     var isBeingReplaced: Bool { machine.isBeingReplaced }
 
-    /// Whether there never will be one again.
+    /// True if there will never be a connection again.
     var isClosed: Bool { machine.state == .closed }
 
-    // MARK: What the user wants
+    // MARK: User requests
 
-    /// Returns when there is a connection. Throws when there will be none, and `CancellationError` when the task is cancelled: an attempt
-    /// that was begun for callers of this alone ends with the last of them.
+    /// Returns when there is a connection. Throws if the client gives up, and `CancellationError` when the task is cancelled. An
+    /// attempt that was started only for callers of this method ends with the last of them.
     func connect(_ opener: @escaping Opener) async throws {
         try await wait { waiter in
             guard !waiter.isCancelled else { return }
@@ -100,7 +100,7 @@ final class ClientConnection: @unchecked Sendable {
         handle(.disconnectAsked)
     }
 
-    /// Asks for a connection when none is to be expected; nobody waits for it.
+    /// Requests a connection unless one is expected, without waiting for it.
     func connectIfNeeded(_ opener: @escaping Opener) {
         loop.run {
             self.isForWaitersAlone = false
@@ -110,10 +110,10 @@ final class ClientConnection: @unchecked Sendable {
         }
     }
 
-    /// Returns when the last link has gone, or the task is cancelled; there may be others later.
+    /// Disconnects. Returns when the last link is closed or the task is cancelled; new links may follow later.
     func disconnect() async { await letGo(.disconnectAsked) }
 
-    /// Returns when the last link has gone, or the task is cancelled.
+    /// Closes the client. Returns when the last link is closed or the task is cancelled.
     func close() async { await letGo(.closeAsked) }
 
     private func letGo(_ input: ConnectionMachine.Input) async {
@@ -122,7 +122,7 @@ final class ClientConnection: @unchecked Sendable {
             if case .closeAsked = input { self.delegate?.connectionWillClose() }
             self.handle(input)
             self.leaving = []
-            // Those that were left to their calls, too.
+            // Includes the links that were kept for their calls.
             for link in self.links.values { link.close() }
             self.tellClosers()
         }
@@ -130,7 +130,7 @@ final class ClientConnection: @unchecked Sendable {
 
     func link(number: Int) -> (any ClientLink)? { links[number] }
 
-    // MARK: What the links tell
+    // MARK: Link events
 
     func opened(_ link: any ClientLink, number: Int) {
         links[number] = link
@@ -145,7 +145,7 @@ final class ClientConnection: @unchecked Sendable {
         tellClosers()
     }
 
-    /// The link is no good any more.
+    /// Drops a link after a fatal error.
     func abandon(number: Int, _ error: TransportError) {
         let link = links[number]
         lost(number: number, error)
@@ -154,7 +154,7 @@ final class ClientConnection: @unchecked Sendable {
 
     func goAway(number: Int, reconnectAfter delay: Duration) { handle(.goAway(number, reconnectAfter: delay)) }
 
-    /// A call was answered: a link that has only been kept for its calls may go.
+    /// Handles the response of a call: a link that was kept only for its calls may be closed.
     func callEnded(number: Int) {
         guard leaving.contains(number), delegate?.callsUnderWay(number: number) ?? 0 == 0 else { return }
         leaving.remove(number)
@@ -206,7 +206,7 @@ final class ClientConnection: @unchecked Sendable {
         }
     }
 
-    /// A link that is replaced while calls are under way on it is left to them.
+    /// Closes a link, but keeps a replaced link until its in-flight calls have responses.
     private func drop(_ number: Int) {
         if machine.state != .closed, delegate?.callsUnderWay(number: number) ?? 0 > 0 {
             leaving.insert(number)
@@ -222,7 +222,7 @@ final class ClientConnection: @unchecked Sendable {
     }
 }
 
-/// A task that waits for something that happens on the loop. Touched there alone.
+/// A task that waits for an event on the loop.
 ///
 /// `@unchecked Sendable`: only the loop's thread reads and writes it.
 private final class LoopWaiter: @unchecked Sendable {

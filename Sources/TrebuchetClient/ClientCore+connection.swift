@@ -6,18 +6,18 @@ internal import Relays
 internal import Synchronization
 internal import TrebuchetWire
 
-/// What a connection that comes, breaks or is given up does to calls and streams.
+/// The effect of connection changes on calls and streams.
 extension ClientCore: ClientConnectionDelegate {
     func connection(uses link: any ClientLink, number: Int) {
         self.link = link
         linkNumber = number
         isSentAway = false
         line.removeAll()
-        // It may be another server.
+        // The new connection may lead to another server.
         toldMessageSize = .max
         peerNumber.store(HandshakeField.server(ofSession: link.session), ordering: .relaxed)
         greet(over: link)
-        // Streams first: who calls and observes sees what the call has changed.
+        // Streams first, so that a client that calls and observes receives the changes made by its calls.
         for (number, beginning) in streams.beginAnew() { begin(number, beginning) }
         for call in pending.values.filter({ $0.connection == 0 }).sorted(by: { $0.number < $1.number }) {
             line.add(call)
@@ -37,7 +37,7 @@ extension ClientCore: ClientConnectionDelegate {
         for call in lost.sorted(by: { $0.number < $1.number }) {
             if call.isRepeatable, connection.isExpected {
                 call.connection = 0
-                // A connection that was left to its calls has broken while there is another one.
+                // A connection that was kept for its calls has broken while another one exists.
                 if link != nil { line.add(call) }
             } else {
                 endUnknown(call, error)
@@ -46,8 +46,8 @@ extension ClientCore: ClientConnectionDelegate {
         sendNext()
     }
 
-    /// The server has closed the connection because of a message that is too large for it. It was the largest of those that were
-    /// not answered, or others were too large as well; it is not sent again, over which connection ever.
+    /// Handles a connection that the server has closed because of a message that is too large. The largest unanswered call is
+    /// assumed to be the cause, or others were too large as well. It is not sent again over any connection.
     private func endRefused(_ connection: Int) {
         let sent = pending.values.filter { $0.connection == connection }
         guard let call = sent.max(by: { $0.sentByteCount < $1.sentByteCount }) else { return }
@@ -58,7 +58,7 @@ extension ClientCore: ClientConnectionDelegate {
 
     private func endUnknown(_ call: PendingCall, _ error: TransportError) {
         pending[call.number] = nil
-        let text = "\(call.name) was sent and not answered, so it may have run: \(error.message)"
+        let text = "\(call.name) was sent but has no response; it may have been executed: \(error.message)"
         call.finish(.failure(TrebuchetError(.unknownOutcome, text)))
     }
 

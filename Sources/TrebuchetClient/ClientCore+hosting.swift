@@ -1,16 +1,16 @@
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// Actors of the client that its server calls.
+/// Calls of the server to client actors.
 extension ClientCore: HostingCore {
-    /// Asks the server what it takes, and says who the client is if it has handed over references.
+    /// Requests the server's limits, and sends the client's identity if it has exported actors.
     func greet(over link: any ClientLink) {
         let identity = handed.identity
         if identity != nil { introducedOver = linkNumber }
         link.send(OutgoingMessage.hello(client: identity))
     }
 
-    /// Says who the client is, once it has handed over a reference.
+    /// Sends the client's identity, once it has exported an actor.
     func introduce(over link: any ClientLink) {
         if handed.identity != nil { greet(over: link) }
     }
@@ -23,10 +23,10 @@ extension ClientCore: HostingCore {
 
     func hostedCallEnded(over number: Int) { connection.callEnded(number: number) }
 
-    /// Bytes that an answer of an actor of this client may have.
+    /// The maximum size of a response from a client actor, in bytes.
     var answerSize: Int { min(line.terms.clientAnswerSize, line.terms.messageSize, options.serverMessageSize) }
 
-    /// Handles a call of the server's, or the end of one.
+    /// Handles a call from the server, or its cancellation.
     func receiveCall(_ bytes: UnsafeRawBufferPointer, over number: Int) {
         let scanned = envelope
         withUnsafePointer(to: scanned) { envelope in
@@ -39,7 +39,7 @@ extension ClientCore: HostingCore {
         }
     }
 
-    /// References to actors of this client mean nothing any more, and the server need not wait to find that out.
+    /// Notifies the server that references to this client's actors are invalid, so that it need not wait for a reconnect.
     func connectionWillClose() {
         if introducedOver == linkNumber, handed.identity != nil { link?.send(OutgoingMessage.leave) }
     }

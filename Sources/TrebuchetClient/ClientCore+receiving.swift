@@ -8,12 +8,12 @@ internal import TrebuchetWire
 
 /// Messages from the server.
 extension ClientCore {
-    /// Handles one message from the server, on the reactor. `source` is the number of the connection.
+    /// Handles one message from the server, on the event loop. `source` is the number of the connection.
     func receive(_ message: UnsafeRawBufferPointer, over source: Int) {
         do {
             try envelope.scan(message)
         } catch {
-            // A server that sends what no one can read is not to be trusted with the rest.
+            // After an unreadable message the rest of the connection is not trusted either.
             return connection.abandon(
                 number: source, TransportError(.closed, "the server sent a malformed message: \(error.message)"))
         }
@@ -29,7 +29,7 @@ extension ClientCore {
             return
         default: break
         }
-        // A connection that has been replaced answers its calls; the streams go on elsewhere.
+        // A replaced connection only delivers responses; the streams continue on the new one.
         guard source == linkNumber else { return }
         switch envelope.kind {
         case .streamStart:
@@ -47,7 +47,7 @@ extension ClientCore {
         case .streamError:
             let code = envelope.code.isAbsent ? ErrorCode.internal : ErrorCode(rawValue: text(envelope.code, message))
             if code == .unavailable, connection.isBeingReplaced {
-                // It was taken up too late for this connection, and is again with the next one.
+                // The stream was resumed too late for this connection, and is resumed again on the next one.
                 return streams.handleStreamEnd(streamID: text(envelope.streamID, message), reason: .serverDraining)
             }
             streams.handleStreamError(
@@ -86,10 +86,10 @@ extension ClientCore {
     private func receiveResponse(_ message: UnsafeRawBufferPointer, over source: Int) {
         let number = number(envelope.callID, message)
         let failure = envelope.hasError ? error(in: message) : nil
-        // Before anything else happens: a link that is closed may hand over a message, which is scanned in the same place.
+        // Copied before any other call: closing a link may deliver another message, which reuses the same envelope.
         let result = envelope.result.isAbsent ? nil : Array(envelope.result.bytes(in: message))
         guard let call = take(number) else {
-            // A stream that came too late for this connection begins with the next one.
+            // A stream that was requested too late for this connection starts on the next one.
             let isLate = connection.isBeingReplaced && (isSentAway || streams.hadBegun(callNumber: number))
             if let failure, source == linkNumber, !(isLate && failure.code == .unavailable) {
                 streams.fail(callNumber: number, error: failure)
@@ -118,7 +118,7 @@ extension ClientCore {
         range.isAbsent ? "" : envelope.string(range, in: message)
     }
 
-    /// Our callIDs are numbers; anything else answers no call of ours.
+    /// Returns the number in a callID of this client; 0 for any other callID.
     private func number(_ range: ByteRange, _ message: UnsafeRawBufferPointer) -> UInt64 {
         UInt64(text(range, message)) ?? 0
     }

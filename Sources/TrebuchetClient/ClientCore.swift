@@ -8,49 +8,51 @@ internal import TrebuchetWire
 
 /// The calls and streams of a client over its connection.
 ///
-/// `@unchecked Sendable`: `link`, `pending` and `streams` are touched on the reactor alone; the rest is constant or has
-/// a lock.
+/// `@unchecked Sendable`: `link`, `pending` and `streams` are accessed only on the event loop; the rest is constant or has a
+/// lock.
 final class ClientCore: @unchecked Sendable {
     let loop: any EventLoop
     let options: TrebuchetClient.Options
     let errors = ErrorTypes()
-    /// For messages: `ws://localhost:8080`.
+    /// The server's address for messages: `ws://localhost:8080`.
     let peerName: String
-    /// Set once, before the client is handed out; the system holds no client either.
+    /// The actor system. It is set once, before the client is returned to the user, and is weak to avoid a reference cycle.
     nonisolated(unsafe) weak var system: TrebuchetActorSystem?
     /// Whether another client with the same `peerName` has the same server.
     private let addressIdentifiesServer: Bool
-    /// The server of now, by the number that names of its connections begin with; 0 until it is known.
+    /// The number of the current server, with which its connection names start; 0 until it is known.
     let peerNumber = Atomic<UInt64>(0)
     let methods = RemoteMethods()
     let handed = HandedActors()
     /// The actors that live in this client.
     let locals = LocalActors()
-    /// Its version grows each time the server says that who is signed in is so no more.
+    /// A relay whose version increases each time the server revokes the connection's authentication.
     let revocations = StateRelay(())
     private let lastNumber = Atomic<UInt64>(0)
-    /// Nil where calls begin no traces.
+    /// The sampling of new traces; nil if calls start none.
     private let sampling: TraceSampling?
 
     let connection: ClientConnection
-    /// The connection of now.
+    /// The current connection.
     var link: (any ClientLink)?
     var linkNumber = 0
-    /// Whether calls and streams wait for the next connection: the server of this one goes, and may not read them any more.
+    /// True after `goAway`: calls and streams wait for the next connection, because the server may not read them any more.
     var isSentAway = false
-    /// Of the connection over which the server was told who this client is.
+    /// The number of the connection over which the client's identity was sent.
     var introducedOver = 0
     private(set) lazy var hosted = HostedCalls(self)
     var pending: [UInt64: PendingCall] = [:]
     var line = CallLine(terms: .usual)
-    /// Bytes of the largest message that the server has said it takes.
+    /// The maximum message size that the server has advertised, in bytes.
     var toldMessageSize = Int.max
     var streams = StreamRegistry()
     var envelope = ScannedEnvelope()
     private var sweep: LoopTimer?
     private var sweepAt = UInt64.max
 
-    /// - Parameter addressIdentifiesServer: whether `peerName` says which server it is.
+    /// Creates a core.
+    ///
+    /// - Parameter addressIdentifiesServer: whether `peerName` identifies the server.
     init(
         loop: any EventLoop, options: TrebuchetClient.Options, peerName: String, addressIdentifiesServer: Bool,
         addresses: Int = 1
@@ -65,7 +67,7 @@ final class ClientCore: @unchecked Sendable {
         connection.delegate = self
     }
 
-    /// What decoders need to make references of actors' names.
+    /// The values that decoders need to turn actor names into references.
     var userInfo: [CodingUserInfoKey: any Sendable] { system?.userInfo ?? [:] }
 
     var serverNumber: UInt64 { peerNumber.load(ordering: .relaxed) }
@@ -76,7 +78,7 @@ final class ClientCore: @unchecked Sendable {
 
     // MARK: Calls
 
-    /// Sends a call and waits for its answer: the result in JSON, nil for a method without one.
+    /// Sends a call and waits for its response: the result in JSON, or nil for a method without a result.
     func call(
         actorID: String, target: String, _ request: CallRequest, isIdempotent: Bool = false
     ) async throws -> [UInt8]? {
@@ -127,7 +129,7 @@ final class ClientCore: @unchecked Sendable {
 
     // MARK: Traces
 
-    /// Nil for a call that is part of no trace.
+    /// Starts the span of a call; nil for a call without a trace.
     private func beginTracing() -> TracedCall? {
         let current = TraceContext.current
         guard current != nil || sampling?.next() == true else { return nil }
@@ -139,7 +141,7 @@ final class ClientCore: @unchecked Sendable {
         listener(span)
     }
 
-    // MARK: On the way
+    // MARK: Sending
 
     private func start(_ call: PendingCall) {
         if call.isCancelled.load(ordering: .relaxed) { return call.finish(.failure(CancellationError())) }
@@ -148,7 +150,7 @@ final class ClientCore: @unchecked Sendable {
         }
         guard pending.count < options.callsInFlight else {
             let text =
-                "\(options.callsInFlight) calls of this client wait for their answers already "
+                "\(options.callsInFlight) calls of this client are in flight, which is the limit "
                 + "(TrebuchetClient.Options.callsInFlight)"
             return call.finish(.failure(TrebuchetError(.rateLimited, text)))
         }
@@ -159,17 +161,17 @@ final class ClientCore: @unchecked Sendable {
         send(call, over: link)
     }
 
-    /// Sends calls that waited, as far as there is room for them.
+    /// Sends waiting calls, as far as the limits allow.
     func sendNext() {
         guard !line.isEmpty, let link, !isSentAway else { return }
         while let call = line.next(beside: streams.beginningCount) { send(call, over: link) }
     }
 
-    /// Bytes of the largest message that is sent.
+    /// The maximum size of a sent message, in bytes.
     private var messageLimit: Int { min(options.serverMessageSize, toldMessageSize) }
 
     private func send(_ call: PendingCall, over link: any ClientLink) {
-        // A call may be the first that brings along a reference.
+        // The call may be the first that contains a reference to a client actor.
         if introducedOver != linkNumber { introduce(over: link) }
         switch call.message {
         case .encoded(let bytes):
@@ -180,18 +182,19 @@ final class ClientCore: @unchecked Sendable {
             guard let bytes = repeatable.next(over: link.session, at: loop.now) else {
                 pending[call.number] = nil
                 let text =
-                    "\(call.name) was sent, and its connection broke before the answer came; the server of now keeps no answers, "
-                    + "so it cannot be asked again. It may have run: look at what it would have changed"
+                    "\(call.name) was sent, but the connection was lost before the response; the current server has no idempotency cache, "
+                    + "so the call cannot be repeated. It may have been executed: check its effects"
                 return call.finish(.failure(TrebuchetError(.unknownOutcome, text)))
             }
-            // With the session's name it may have become too large.
+            // Adding the session name may have made it too large.
             guard bytes.count <= messageLimit else { return endTooLarge(call, bytes.count) }
             call.message = .repeatable(repeatable)
             leave(call, bytes, over: link)
         }
     }
 
-    /// All is noted before: a link may answer, or say that it has closed, while it is told to send.
+    /// Sends a call. The state is updated before, because a link may deliver a response, or report its end, during the call of
+    /// `send`.
     private func leave(_ call: PendingCall, _ bytes: [UInt8], over link: any ClientLink) {
         call.sentByteCount = bytes.count
         call.connection = linkNumber
@@ -212,11 +215,11 @@ final class ClientCore: @unchecked Sendable {
     private var notConnected: TrebuchetError {
         let advice =
             connection.isExpected
-            ? "it is being made" : connection.isClosed ? "the client was closed" : "call connect() first"
+            ? "connecting" : connection.isClosed ? "the client was closed" : "call connect() first"
         return TrebuchetError(.unavailable, "there is no connection to \(peerName); \(advice)")
     }
 
-    /// Takes a call out of those that wait; the connection may have been kept for it alone.
+    /// Removes a call from the pending ones. Its connection may have been kept only for it.
     func take(_ number: UInt64) -> PendingCall? {
         guard let call = pending.removeValue(forKey: number) else { return nil }
         if call.connection != linkNumber {
@@ -243,7 +246,7 @@ final class ClientCore: @unchecked Sendable {
         if call.connection == linkNumber { link?.send(OutgoingMessage.cancel(call.number)) }
     }
 
-    /// One timer serves all calls: it is set to the earliest deadline and looks through them when it fires.
+    /// Sets the timer that serves all calls: it is due at the earliest deadline and then checks all of them.
     private func armSweep(_ deadline: UInt64) {
         sweep?.cancel()
         sweepAt = deadline
@@ -272,18 +275,18 @@ final class ClientCore: @unchecked Sendable {
     }
 
     private func lateness(of call: PendingCall) -> String {
-        guard call.isUnsent else { return "\(call.name) was not answered before its deadline" }
+        guard call.isUnsent else { return "\(call.name) had no response before its deadline" }
         return "\(call.name) was not sent before its deadline: \(waitingReason(of: call))"
     }
 
     private func waitingReason(of call: PendingCall) -> String {
-        if isSentAway { return "\(peerName) ends and takes no more calls, and there was no other connection yet" }
+        if isSentAway { return "\(peerName) is draining and accepts no more calls, and no other connection exists yet" }
         guard link == nil else { return line.reason(for: call) }
         let why =
             switch connection.states.currentValue {
             case .connecting(let attempt, let error?):
-                ": attempt \(attempt) to connect is under way after \(error.message)"
-            case .connecting(let attempt, nil): ": attempt \(attempt) to connect is under way"
+                ": connection attempt \(attempt) is in progress after \(error.message)"
+            case .connecting(let attempt, nil): ": connection attempt \(attempt) is in progress"
             default: ""
             }
         return "there was no connection to \(peerName)\(why)"
@@ -291,9 +294,9 @@ final class ClientCore: @unchecked Sendable {
 
     // MARK: Streams
 
-    /// Begins to observe a state. The stream fails when there is no connection and none is being made.
+    /// Observes a state. The stream fails if there is no connection and none is being made.
     ///
-    /// - Parameter kept: Where the value is kept, when its type knows its changes.
+    /// - Parameter kept: The storage of the value, if its type supports incremental changes.
     func observe(
         _ target: StreamTarget, reading: StreamReading = .latest, kept: (any KeptState)? = nil,
         holding hold: ClientHold? = nil
@@ -330,7 +333,7 @@ final class ClientCore: @unchecked Sendable {
         begin(anew.callNumber, .invocation(anew.target))
     }
 
-    /// Changes that the server has sent do not fit the value that is here.
+    /// Restarts a stream whose changes do not fit the stored value.
     func restart(_ number: UInt64) {
         loop.run { if let anew = self.streams.stopKeeping(number) { self.begin(anew) } }
     }

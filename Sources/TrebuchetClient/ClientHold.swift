@@ -1,7 +1,7 @@
 internal import TrebuchetActors
 
-/// Keeps a client connected as long as somebody needs it: the client itself, references to actors, and streams. When the last
-/// of them goes, the connection is closed.
+/// A lease that keeps a client connected. The client, references to actors, and streams retain it. When the last reference is
+/// released, the connection is closed.
 final class ClientHold: RemoteServer {
     let core: ClientCore
 

@@ -1,25 +1,25 @@
 public import Transports
 internal import TrebuchetWire
 
-/// A way for a client to its server. `Trebuchet` has WebSockets on the sockets of Linux, `TrebuchetURLSession` those of Foundation;
-/// one of your own can be anything that carries messages in order.
+/// A message transport from a client to its server. `Trebuchet` has WebSockets for Linux, `TrebuchetURLSession` those of
+/// Foundation; a custom transport can be anything that delivers messages in order.
 public protocol ClientTransport: Sendable {
-    /// The server, as it stands in errors: `wss://example.com`.
+    /// The server's address for error messages: `wss://example.com`.
     var address: String { get }
-    /// Whether two clients with the same address have the same server: then a reference that one of them has may be passed to an
-    /// actor of the other. Default true; false where the address is no more than a description. Servers that tell `ClientLink.session`
-    /// are known by that too.
+    /// Whether two clients with the same address have the same server: then a reference of one client may be passed to an actor
+    /// of the other. Default true; false if the address is only a description. Servers that set `ClientLink.session` are
+    /// identified by that too.
     var addressIdentifiesServer: Bool { get }
 
-    /// Opens a connection, and returns when `receiver` was told that it is open.
+    /// Opens a connection, and returns after it has called `opened` on `receiver`.
     ///
-    /// It is called for each attempt, perhaps while an earlier connection is still there. It is cancelled when the client does not
-    /// want the connection any more.
+    /// It is called for each attempt, possibly while an earlier connection still exists. Its task is cancelled when the client no
+    /// longer wants the connection.
     ///
-    /// - Throws: a `TransportError` when there is none to be had: `timedOut` after `request.timeout`. The client tries again as its
-    ///   `ReconnectPolicy` says. It gives up at once when the error is a `handshake` whose cause is an `UnspokenProtocol`, or an
-    ///   `UnexpectedStatus` of 403, or of 401 without a token to ask anew; and, as long as there has been no connection since
-    ///   `connect()`, at any other `handshake` without an `UnexpectedStatus`, and at `tls`.
+    /// - Throws: a `TransportError` on failure: `timedOut` after `request.timeout`. The client retries according to its
+    ///   `ReconnectPolicy`. It gives up immediately after a `handshake` error whose cause is an `UnspokenProtocol`, or an
+    ///   `UnexpectedStatus` of 403, or of 401 without a token provider. Before the first connection since `connect()` it also
+    ///   gives up after any other `handshake` error without an `UnexpectedStatus`, and after a `tls` error.
     func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws
 }
 
@@ -28,19 +28,19 @@ extension ClientTransport {
     public var addressIdentifiesServer: Bool { true }
 }
 
-/// What a client wants of a connection.
+/// The parameters of a connection that a client requests.
 public struct ConnectionRequest: Sendable {
-    /// The WebSocket subprotocol that both sides are to speak (RFC 6455 §1.9): `trebuchet.v3`.
+    /// The WebSocket subprotocol to negotiate (RFC 6455 §1.9): `trebuchet.v3`.
     public let subprotocol: String
-    /// What the request that opens it has to carry, the client's token among it.
+    /// The header fields of the opening request, including the client's token.
     public let headers: HTTPHeaders
-    /// How long opening may take.
+    /// The time limit for opening.
     public let timeout: Duration
-    /// The largest message that the client takes, in bytes; a larger one ends the connection.
+    /// The maximum message size that the client accepts, in bytes; a larger message ends the connection.
     public let messageSize: Int
-    /// How long nothing comes before the server is to be asked for a sign of life; nil for never.
+    /// The time without input after which the transport must check that the server is alive; nil for never.
     public let pingInterval: Duration?
-    /// How long it may then still be silent before the connection ends.
+    /// The time after that check in which the server must respond before the connection ends.
     public let pongTimeout: Duration
 
     init(_ options: TrebuchetClient.Options) async throws {
@@ -56,23 +56,26 @@ public struct ConnectionRequest: Sendable {
     }
 }
 
-/// An open connection, as its client uses it. On the client's loop.
+/// An open connection, as used by its client on the client's event loop.
 public protocol ClientLink: AnyObject, Sendable {
-    /// The field `Trebuchet-Session` of the server's answer: the connection's name at its server. Nil when it has none: then calls of
+    /// The field `Trebuchet-Session` of the server's response: the server's name for the connection. If it is nil, calls of
     /// `@Idempotent` methods are not repeated.
     var session: String? { get }
-    /// Sends a message, whole and in its order; one that cannot be sent ends the connection.
+    /// Sends a whole message, in order. If it cannot be sent, the connection ends.
     func send(_ message: [UInt8])
-    /// Ends the connection, when what was sent has left. The receiver is told `closed` all the same.
+    /// Closes the connection after sending all messages. The receiver still gets `closed`.
     func close()
 }
 
-/// Where a transport tells what becomes of one connection: first `opened`, then each message, in the end `closed`, once. From any
-/// thread, one after the other, and in that order it is heard: from the client's own loop at once, unless something before it is still
-/// to be heard or the client is just telling the link something; then soon after.
+/// The receiver to which a transport reports the events of one connection: first `opened`, then each message, finally `closed`,
+/// once.
+///
+/// The methods may be called from any thread, but not concurrently. The client handles the reports in order. A report on the
+/// client's event loop is handled immediately, unless an earlier one is pending or the client is calling the link; then it is
+/// handled soon after.
 public final class ConnectionReceiver: Sendable {
     private let core: ClientCore
-    /// Of the attempt.
+    /// The number of the attempt.
     private let number: Int
     private let order: ReportOrder
 
@@ -84,21 +87,21 @@ public final class ConnectionReceiver: Sendable {
         order = ReportOrder(on: core.loop)
     }
 
-    /// The connection is there.
+    /// Reports that the connection is open.
     public func opened(_ link: any ClientLink) {
         let link = OrderedLink(link, order)
         report { self.core.connection.opened(link, number: self.number) }
     }
 
-    /// A message has come. The bytes are read, or copied, before this returns.
+    /// Reports a message. The bytes are read or copied before this returns.
     public func received(_ message: UnsafeRawBufferPointer) {
         if order.isHeardAtOnce { return core.receive(message, over: number) }
         let copy = Array(message)
         order.later { copy.withUnsafeBytes { self.core.receive($0, over: self.number) } }
     }
 
-    /// The connection is gone. When the server has closed it because a message was too large for it (1009 of RFC 6455 §7.4.1), the
-    /// cause is a `MessageRefusal`: then that message is not sent again.
+    /// Reports the end of the connection. If the server closed it because a message was too large (1009 of RFC 6455 §7.4.1), the
+    /// cause is a `MessageRefusal`; then that message is not sent again.
     public func closed(_ error: TransportError) {
         report { self.core.connection.lost(number: self.number, error) }
     }
@@ -108,13 +111,13 @@ public final class ConnectionReceiver: Sendable {
     }
 }
 
-/// The server has closed a connection because of a message that was too large for it: the cause of a `TransportError`.
+/// The server closed a connection because a message was too large: the cause of a `TransportError`.
 public struct MessageRefusal: Error, Sendable {
-    /// The cause for a transport's `closed` where the server refused a message for its size.
+    /// Creates the cause for the `closed` of a transport whose server rejected a message for its size.
     public init() {}
 }
 
-/// A transport that brings the loop on which its clients live, so that what it tells needs no other thread.
+/// A transport that provides the event loop of its clients, so that its reports need no other thread.
 package protocol LoopTransport: ClientTransport {
     var loop: any EventLoop { get }
 }

@@ -1,14 +1,14 @@
 package import Transports
 
-/// Why an attempt to connect failed, and whether another one could do better.
+/// The failure of a connection attempt, with the decision on a retry.
 package struct ConnectionFailure: Equatable, Sendable {
-    /// When the client gives up because of it.
+    /// The circumstances in which the client gives up after a failure.
     package enum Finality: Sendable {
         case never
-        /// Unless there has been a connection since the user asked for one: then the address is right and the client set up as it
-        /// has to be, and what answers now stands in for the server while that is away.
+        /// Only before the first connection since the user requested one. After a connection, address and configuration are known
+        /// to be correct, and the failure comes from a substitute for the absent server.
         case atFirst
-        /// The server would answer the same again.
+        /// Always, because the server would respond in the same way again.
         case always
     }
 
@@ -20,14 +20,14 @@ package struct ConnectionFailure: Equatable, Sendable {
         self.finality = finality
     }
 
-    /// Final are the answer 403, the answer 401 unless another token may do, and a server that says that it does not speak our
-    /// protocol. Other failures of a handshake, and those of TLS, are so at first. Every other status may be that of a proxy whose
-    /// server is being replaced.
+    /// Classifies an error. Status 403, status 401 without another token, and an unsupported protocol are final. Other handshake
+    /// failures, and TLS failures, are final before the first connection. Any other status may come from a proxy whose server is
+    /// being replaced.
     ///
-    /// - Parameter hasTokenProvider: whether the next attempt may show another token.
+    /// - Parameter hasTokenProvider: whether the next attempt may use another token.
     package init(_ error: any Error, hasTokenProvider: Bool) {
         guard let error = error as? TransportError else {
-            self.init(TransportError(.system, "the transport opened no connection: \(error)", cause: error))
+            self.init(TransportError(.system, "the transport could not open a connection: \(error)", cause: error))
             return
         }
         switch (error.code, error.cause) {

@@ -1,54 +1,56 @@
 internal import Platform
 package import Transports
 
-/// The life of a client's connection: what happens goes in, what to do comes out. Pure: it has no clock, and the time and
-/// a random number come with each input.
+/// The state machine of a client's connection. It maps inputs to effects and does no I/O; the time and a random number are passed
+/// with each input.
 ///
-/// Each attempt has a number, and the connection that comes of it keeps it. So what is told late, of an attempt that was
-/// abandoned or of a connection that has been replaced, is known as such and does no harm.
+/// Each attempt has a number, which its connection keeps. A late event of an abandoned attempt or a replaced connection is
+/// therefore recognized and ignored.
 ///
-/// There is at most one attempt, and at most one connection. Both at once there are only while a server drains: its
-/// connection goes on until it ends by itself or the attempt has led to another one.
+/// There is at most one attempt, and at most one connection. Both exist together only while a server drains: its connection
+/// continues until it ends or the attempt succeeds.
 package struct ConnectionMachine: Sendable {
+    /// An event.
     package enum Input: Equatable, Sendable {
-        /// The user wants a connection.
+        /// The user requests a connection.
         case connectAsked
-        /// The attempt has led to a connection.
+        /// The attempt has succeeded.
         case connected(Int)
         case attemptFailed(Int, ConnectionFailure)
         case connectionLost(Int, TransportError)
-        /// The server sends the client of this connection away, and says when to come back.
+        /// The server of this connection drains, and states when it accepts connections again.
         case goAway(Int, reconnectAfter: Duration)
-        /// The time of `scheduleRetry` is over.
+        /// The timer of `scheduleRetry` has fired.
         case retryTimerFired(Int)
-        /// The user wants no connection until they ask for one again.
+        /// The user disconnects until the next request.
         case disconnectAsked
-        /// The user wants no connection any more.
+        /// The user closes the client.
         case closeAsked
     }
 
-    /// What to do, in this order.
+    /// An action; actions are performed in order.
     package enum Effect: Equatable, Sendable {
-        /// Ask the token provider and connect; tell `connected` or `attemptFailed`.
+        /// Get a token and connect; report `connected` or `attemptFailed`.
         case startConnecting(Int)
-        /// Stop the attempt; whatever it comes to need not be told.
+        /// Cancel the attempt; its outcome need not be reported.
         case abandon(Int)
-        /// Tell `retryTimerFired` after a delay.
+        /// Report `retryTimerFired` after a delay.
         case scheduleRetry(Int, after: Duration)
-        /// Stop the timer that was scheduled last.
+        /// Cancel the last scheduled timer.
         case cancelRetry
-        /// Calls and streams go over this connection from now on.
+        /// Use this connection for calls and streams from now on.
         case use(Int)
-        /// Close the connection; calls that wait for their answers over it may have them first. Its loss need not be told.
+        /// Close the connection, possibly after the responses of its calls. Its loss need not be reported.
         case drop(Int)
-        /// The state has changed.
+        /// Publish the new state.
         case tell(TrebuchetClient.ConnectionState)
-        /// There is a connection for those that wait for one.
+        /// Resume the callers that wait for a connection.
         case releaseWaiting
-        /// There will be none, unless the user asks again.
+        /// Fail the callers that wait: there will be no connection until the user requests one again.
         case failWaiting(TransportError)
     }
 
+    /// The current connection.
     private struct Connection {
         let number: Int
         /// Nanoseconds of the monotonic clock.
@@ -56,34 +58,35 @@ package struct ConnectionMachine: Sendable {
         var isDraining = false
     }
 
+    /// The current attempt.
     private enum Attempt {
         case none
-        /// A timer runs until it may begin; whose wish that is makes the difference whether the user may cut it short.
+        /// A timer runs until the attempt may start. The user may skip the delay unless the server requested it.
         case waiting(Int, forServer: Bool)
         case underWay(Int)
     }
 
-    /// The longest time for which a server can keep its clients away.
+    /// The maximum delay that a server can request in `goAway`.
     private static let longestAbsence = Duration.seconds(60)
 
     package let policy: ReconnectPolicy
-    /// Each attempt goes to the next one; when all have failed that counts as one failure.
+    /// The number of addresses. Attempts use them in turn; a failure of all of them counts as one failure.
     private let addresses: Int
     private var connection: Connection?
     private var attempt = Attempt.none
     private var lastNumber = 0
     private var isClosed = false
-    /// Since the user asked, or since the last connection that lasted.
+    /// The attempts since the user's request, or since the last connection that lasted.
     private var attempts = 0
     private var failures = 0
-    /// Attempts in a row that would not go better another time.
+    /// The number of consecutive attempts with a final failure.
     private var refusals = 0
-    /// Since the user asked.
+    /// True after the first connection since the user's request.
     private var hasBeenConnected = false
-    /// What went wrong since there was a connection.
+    /// The last error since there was a connection.
     private var lastError: TransportError?
 
-    /// Whether the connection is to be replaced, and what can wait had better.
+    /// True if the connection is being replaced; then work that can wait should wait.
     package var isBeingReplaced: Bool {
         guard connection?.isDraining == true else { return false }
         if case .none = attempt { return false }
@@ -102,9 +105,11 @@ package struct ConnectionMachine: Sendable {
         return .connecting(attempt: attempts, after: lastError)
     }
 
+    /// Handles an input.
+    ///
     /// - Parameters:
     ///   - now: nanoseconds of the monotonic clock.
-    ///   - random: evenly distributed in `0..<1`.
+    ///   - random: uniformly distributed in `0..<1`.
     package mutating func handle(_ input: Input, at now: UInt64, random: Double) -> [Effect] {
         let before = state
         var effects =
@@ -121,7 +126,7 @@ package struct ConnectionMachine: Sendable {
         let state = state
         let isNew = state != before
         if isNew { effects.append(.tell(state)) }
-        // Who asks is answered even when nothing changes.
+        // A request of the user gets a response even without a state change.
         guard isNew || input == .connectAsked else { return effects }
         switch state {
         case .connected: effects.append(.releaseWaiting)
@@ -173,7 +178,7 @@ package struct ConnectionMachine: Sendable {
             case .always: true
             }
         refusals = isRefused ? refusals + 1 : 0
-        // Another address may let this client in.
+        // Another address may accept this client.
         return isRefused && refusals >= addresses ? [] : retry(random)
     }
 
@@ -181,13 +186,13 @@ package struct ConnectionMachine: Sendable {
         _ number: Int, _ error: TransportError, _ now: UInt64, _ random: Double
     ) -> [Effect] {
         guard let lost = connection, lost.number == number else {
-            // It may break before it was told that it is there.
+            // A connection may break before `connected` is reported.
             return attemptFailed(number, ConnectionFailure(error), random)
         }
         connection = nil
-        // What a new attempt has met with says more than the end of a connection that was to end.
+        // The error of a new attempt is more informative than the expected end of a draining connection.
         lastError = lastError ?? error
-        // What follows was decided when the server said that it would end.
+        // The next step was decided at `goAway`.
         if lost.isDraining { return [] }
         countAnew(ifLasted: lost, now)
         failures += 1
@@ -199,9 +204,9 @@ package struct ConnectionMachine: Sendable {
     ) -> [Effect] {
         guard let connection, connection.number == number, !connection.isDraining else { return [] }
         self.connection?.isDraining = true
-        // A server that sends every client away at once is no better than one that fails.
+        // A server that drains every connection immediately counts as a failing one.
         if !countAnew(ifLasted: connection, now) { failures += 1 }
-        // That is when it is back itself; others are there.
+        // The delay refers to that server; other addresses are available now.
         guard addresses == 1 else { return retry(random) }
         return retry(random, notBefore: min(delay, Self.longestAbsence), forServer: true)
     }
@@ -219,12 +224,12 @@ package struct ConnectionMachine: Sendable {
 
     private mutating func disconnectAsked() -> [Effect] {
         let effects = letGo()
-        // Without a connection or an attempt there is nothing new to be told.
+        // Without a connection or an attempt there is no state change to report.
         if !effects.isEmpty { lastError = nil }
         return effects
     }
 
-    /// Ends what there is: the connection, the attempt, both or none.
+    /// Ends the connection and the attempt, if there are any.
     private mutating func letGo() -> [Effect] {
         var effects: [Effect] = []
         switch attempt {
@@ -243,7 +248,7 @@ package struct ConnectionMachine: Sendable {
         return [.startConnecting(number)]
     }
 
-    /// Waits for another attempt, if there is to be one.
+    /// Schedules another attempt, if the policy allows one.
     private mutating func retry(
         _ random: Double, notBefore floor: Duration = .zero, forServer: Bool = false
     ) -> [Effect] {

@@ -1,19 +1,18 @@
 public import Transports
 
 extension TrebuchetClient {
-    /// How a client stands with its server.
+    /// The connection state of a client.
     public enum ConnectionState: Equatable, Sendable {
-        /// There is no connection and none is being made: `connect()` has not been called, or the client has given up
-        /// because of this error.
+        /// There is no connection and no attempt: `connect()` has not been called, or the client has given up after this error.
         case disconnected(TransportError?)
-        /// There is no connection, and this attempt is under way or waited for. Attempts are counted from 1, anew for
-        /// each `connect()` and after each connection that lasted; the error is what went wrong before it.
+        /// There is no connection; this attempt is in progress or scheduled. Attempts are counted from 1, starting again with
+        /// each `connect()` and after each connection that lasted. The error is the reason of the previous failure.
         case connecting(attempt: Int, after: TransportError?)
-        /// Calls and streams go over the connection.
+        /// Calls and streams use the connection.
         case connected
-        /// The server has asked the client to go. The connection is still there until it ends or another one is made.
+        /// The server drains. The connection remains until it ends or another one replaces it.
         case draining
-        /// `close()` was called; the client makes no connection any more.
+        /// `close()` was called; the client will not connect again.
         case closed
     }
 }

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import TrebuchetWire
 
-/// An invocation as a client sends it.
+/// An encoded invocation of a client.
 package struct InvocationMessage {
     package let bytes: [UInt8]
 
@@ -18,7 +18,7 @@ package struct InvocationMessage {
     }
 }
 
-/// The small messages of a client.
+/// The other messages of a client.
 enum OutgoingMessage {
     static func beginning(_ number: UInt64, _ beginning: StreamRegistry.Beginning) -> [UInt8] {
         switch beginning {
@@ -35,7 +35,9 @@ enum OutgoingMessage {
         }
     }
 
-    /// - Parameter client: the identity of one that hands over references to actors of its own.
+    /// Returns a `hello`.
+    ///
+    /// - Parameter client: the identity of a client that exports actors.
     static func hello(client: String?) -> [UInt8] {
         var buffer = ByteBuffer(capacity: 96)
         EnvelopeWriter.hello(client: client, into: &buffer)

@@ -1,29 +1,29 @@
 internal import Synchronization
 
-/// A call that waits for its answer.
+/// A call that waits for its response.
 ///
-/// `@unchecked Sendable`: filled before it is handed to the client's reactor, and touched there alone; `isCancelled` is
-/// atomic.
+/// `@unchecked Sendable`: initialized before it is passed to the client's event loop, and then accessed only there; `isCancelled`
+/// is atomic.
 final class PendingCall: @unchecked Sendable {
     let number: UInt64
     let name: String
-    /// What is to be sent.
+    /// The message to send.
     enum Message {
-        /// The invocation; empty once it was sent.
+        /// The encoded invocation; empty once it was sent.
         case encoded([UInt8])
         case repeatable(RepeatableCall)
     }
 
     var message: Message
-    /// The connection that it was sent over last; 0 while it waits for one.
+    /// The number of the connection over which it was last sent; 0 while it waits for one.
     var connection = 0
-    /// Bytes of the message, about.
+    /// The approximate size of the message in bytes.
     let byteCount: Int
-    /// Bytes of the message, as it was sent.
+    /// The size of the message as sent, in bytes.
     var sentByteCount = 0
     /// Nanoseconds of the monotonic clock.
     let deadline: UInt64
-    /// Set when the caller's task is cancelled, which may be before the call is started.
+    /// Set when the caller's task is cancelled, possibly before the call starts.
     let isCancelled = Atomic<Bool>(false)
     var continuation: CheckedContinuation<[UInt8]?, any Error>?
 
@@ -39,16 +39,16 @@ final class PendingCall: @unchecked Sendable {
             }
     }
 
-    /// Whether its caller has an outcome.
+    /// True if its caller has an outcome.
     var isOver: Bool { continuation == nil }
 
-    /// Whether the server cannot have seen it.
+    /// True if the server cannot have received it.
     var isUnsent: Bool {
         guard case .repeatable(let repeatable) = message else { return connection == 0 }
         return !repeatable.isSent
     }
 
-    /// Whether it may be sent again.
+    /// True if it may be sent again.
     var isRepeatable: Bool {
         guard case .repeatable(let repeatable) = message else { return false }
         return repeatable.isKept

@@ -1,18 +1,19 @@
 internal import Transports
-/// A call of an `@Idempotent` method: it can be sent again over another connection when the first one broke.
+/// A call of an `@Idempotent` method, which can be sent again over another connection after the first one broke.
 struct RepeatableCall {
     private let number: UInt64
     private let actorID: String
     private let target: String
     private let request: CallRequest
-    /// What the caller has asked for, in nanoseconds of the monotonic clock.
+    /// The caller's deadline, in nanoseconds of the monotonic clock.
     private let deadline: UInt64?
     private let traceparent: String?
+    /// The first transmission of the call.
     private enum Sending {
         case never
-        /// To a server that keeps no answers.
+        /// Sent to a server that records no responses.
         case unkept
-        /// Over the connection of this name.
+        /// Sent over the connection with this name.
         case kept(session: String)
     }
 
@@ -30,20 +31,20 @@ struct RepeatableCall {
         self.deadline = deadline
     }
 
-    /// Bytes of its message, at most, but for characters that need escapes.
+    /// The maximum size of its message in bytes, without escapes.
     var byteCount: Int {
         let parts =
             request.arguments.reduce(0) { $0 + $1.count + 1 } + request.generics.reduce(0) { $0 + $1.utf8.count + 3 }
         return parts + actorID.utf8.count + target.utf8.count + 256
     }
 
-    /// Whether it was sent before.
+    /// True if it was sent before.
     var isSent: Bool { if case .never = first { false } else { true } }
 
-    /// Whether it may be sent again.
+    /// True if it may be sent again.
     var isKept: Bool { if case .kept = first { true } else { false } }
 
-    /// The message to send over the connection of this name, nil when its server keeps no answers and the call was sent
+    /// Returns the message for the connection with this name; nil if its server records no responses and the call was sent
     /// before.
     mutating func next(over session: String?, at now: UInt64) -> [UInt8]? {
         let isRepeat = isSent

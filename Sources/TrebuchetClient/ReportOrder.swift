@@ -1,23 +1,23 @@
 internal import Synchronization
 internal import Transports
 
-/// Keeps what a transport tells of one link in its order, and has none of it heard while the client is in the midst of telling the link
-/// something: what was told off the client's loop gets there later, and what is told next, there, must not overtake it.
+/// Orders the reports of a transport about one link, and defers them while the client is calling the link. Reports from another
+/// thread arrive on the client's event loop later, and the next report on the loop must not overtake them.
 ///
-/// `@unchecked Sendable`: `told` is touched on the loop alone; the rest is constant or atomic.
+/// `@unchecked Sendable`: `told` is accessed only on the loop; the rest is constant or atomic.
 final class ReportOrder: @unchecked Sendable {
     private let loop: any EventLoop
-    /// Reports that were made and are still to be heard.
+    /// The number of reports that are not handled yet.
     private let waiting = Atomic<Int>(0)
-    /// How many calls into the link are under way, one inside of the other.
+    /// The nesting depth of calls into the link.
     private var told = 0
 
     init(on loop: any EventLoop) { self.loop = loop }
 
-    /// Whether a report is heard where it is made.
+    /// True if a report can be handled immediately.
     var isHeardAtOnce: Bool { loop.isCurrent && told == 0 && waiting.load(ordering: .relaxed) == 0 }
 
-    /// Has a report heard behind those before it.
+    /// Handles a report after earlier ones.
     func later(_ report: @escaping @Sendable () -> Void) {
         waiting.add(1, ordering: .relaxed)
         loop.execute {
@@ -26,7 +26,7 @@ final class ReportOrder: @unchecked Sendable {
         }
     }
 
-    /// Tells the link something. On the loop.
+    /// Calls the link. Only on the loop.
     func tell(_ body: () -> Void) {
         told += 1
         body()
@@ -34,7 +34,7 @@ final class ReportOrder: @unchecked Sendable {
     }
 }
 
-/// A link as its client uses it.
+/// A link that defers the reports made during its methods.
 final class OrderedLink: ClientLink {
     private let link: any ClientLink
     private let order: ReportOrder

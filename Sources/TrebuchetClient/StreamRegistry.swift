@@ -1,38 +1,39 @@
 internal import TrebuchetWire
 
-/// The streams of a client: which message belongs to which, and which values are new.
+/// The streams of a client: it assigns messages to streams and drops values that are not new.
 ///
-/// A value counts only when its sequence number is greater than the last one of the same epoch; duplicates and late
-/// ones are dropped. Streams outlive their connection: on the next one each is taken up where it was.
+/// A value counts only if its sequence number is greater than the last one of the same epoch; duplicates and late values are
+/// dropped. Streams outlive their connection: they are resumed on the next one.
 struct StreamRegistry {
-    /// How a stream is begun on a connection.
+    /// The request that starts or resumes a stream on a connection.
     enum Beginning: Equatable {
         case invocation(StreamTarget)
         case resumption(streamID: String, StreamTarget, epoch: String, lastSequence: UInt64)
     }
 
+    /// A registered stream.
     private struct Entry {
         var sink: StreamSink
         let target: StreamTarget
-        /// Known once the server has started the stream.
+        /// The server's name for the stream, known once it has started.
         var streamID: String?
         var epoch = ""
         var lastSequence: UInt64 = 0
     }
 
     private var entries: [UInt64: Entry] = [:]
-    /// Streams that the server has started on the connection of now, each once: what is here is the `streamID` of its entry.
+    /// The streams that the server has started on the current connection, by the `streamID` of their entry.
     private var numbers: [String: UInt64] = [:]
 
-    /// Streams that have not ended.
+    /// The number of streams that have not ended.
     var count: Int { entries.count }
 
-    /// Of these, those that the server has not started on the connection of now.
+    /// The number of streams that the server has not started on the current connection.
     var beginningCount: Int { entries.count - numbers.count }
 
-    /// Adds a stream, and gives what to ask for.
+    /// Adds a stream, and returns the request for it.
     ///
-    /// - Parameter since: where its events begin; nil for the next one, and of a state.
+    /// - Parameter since: the position after which events are delivered; nil for the next event, and for a state.
     @discardableResult
     mutating func subscribe(
         callNumber: UInt64, target: StreamTarget, sink: StreamSink, since: EventBookmark? = nil
@@ -44,7 +45,7 @@ struct StreamRegistry {
     }
 
     private func beginning(of entry: Entry) -> Beginning {
-        // What was seen over no connection of this client had no name here.
+        // A bookmark from another client comes without a `streamID`.
         guard let streamID = entry.streamID ?? (entry.epoch.isEmpty ? nil : "new") else {
             return .invocation(entry.target)
         }
@@ -52,27 +53,27 @@ struct StreamRegistry {
             streamID: streamID, entry.target, epoch: entry.epoch, lastSequence: entry.lastSequence)
     }
 
-    /// There is a new connection: what to ask for on it, in the order in which the streams were made.
+    /// Returns the requests for a new connection, in the order in which the streams were created.
     mutating func beginAnew() -> [(callNumber: UInt64, beginning: Beginning)] {
         numbers = [:]
         return entries.sorted { $0.key < $1.key }.map { ($0, beginning(of: $1)) }
     }
 
-    /// The server has started a stream, or begins it anew with another epoch. Returns the streamID when nobody wants
-    /// it any more, so that the server can be told.
+    /// Handles the start of a stream, or its restart with another epoch. Returns the `streamID` if the stream has no reader, so
+    /// that the server can be notified.
     ///
-    /// - Parameter position: the number of the last event before those that come.
+    /// - Parameter position: the number of the event before the next one.
     mutating func handleStreamStart(
         callNumber: UInt64, streamID: String, epoch: String, position: UInt64? = nil
     ) -> String? {
         guard var entry = entries[callNumber] else { return streamID }
         if entry.sink.isEvents, entry.epoch != epoch, !entry.epoch.isEmpty, position != entry.lastSequence {
-            // The server should have said so.
-            let text = "events were missed: the actor they come from was made anew"
+            // The server should have reported this.
+            let text = "events were missed: their actor was activated again"
             end(callNumber, .failed(TrebuchetError(.overflow, text)))
             return streamID
         }
-        // A server that starts one twice has given it another name.
+        // A server that starts a stream twice assigns another name.
         forgetName(of: callNumber, entry)
         entry.streamID = streamID
         if entry.epoch != epoch { entry.lastSequence = position ?? 0 }
@@ -83,33 +84,33 @@ struct StreamRegistry {
         return nil
     }
 
-    /// Takes a value, if it is newer than the last one.
+    /// Delivers a value if it is newer than the last one.
     @discardableResult
     mutating func handleStreamData(streamID: String, sequence: UInt64, data: UnsafeRawBufferPointer) -> Bool {
         guard let number = numbers[streamID], let entry = entries[number], sequence > entry.lastSequence else {
             return false
         }
         if entry.sink.isEvents, sequence != entry.lastSequence + 1 {
-            let text = "the events \(entry.lastSequence + 1) to \(sequence - 1) did not come"
+            let text = "the events \(entry.lastSequence + 1) to \(sequence - 1) were not received"
             end(number, .failed(TrebuchetError(.overflow, text)))
             return false
         }
         entries[number]?.lastSequence = sequence
-        // A filter that was forgotten while the connection was away may send what it has sent before.
+        // A filter whose state was lost during the disconnection may send the last value again.
         if entry.target.filter?.skipsEqual == true, entry.sink.newest?.elementsEqual(data) == true { return false }
         entry.sink.take(
             Array(data), entry.sink.isEvents ? EventBookmark(epoch: entry.epoch, number: sequence) : nil)
         return true
     }
 
-    /// A stream that is no good any more on the connection of now, and what it is of: it is asked for again, whole.
+    /// A stream to be restarted with a whole value on the current connection.
     struct Anew: Equatable {
         let callNumber: UInt64
         let streamID: String
         let target: StreamTarget
     }
 
-    /// Takes a value that is told as the difference from another one. Returns what to ask for anew when it cannot be made out.
+    /// Applies a delta. Returns the stream to restart if the delta does not apply.
     mutating func handleStreamPatch(
         streamID: String, sequence: UInt64, base: UInt64, patch: UnsafeRawBufferPointer, maximumBytes: Int
     ) -> Anew? {
@@ -131,19 +132,19 @@ struct StreamRegistry {
         return beginAnew(number, streamID)
     }
 
-    /// The changes of a stream do not fit the value that its readers have: it begins anew, and its values are put together
-    /// as JSON from now on. Returns what to ask for anew, when there is something to ask.
+    /// Handles changes that do not fit the readers' value: the stream restarts, and its values are assembled as JSON from now on.
+    /// Returns the stream to restart, if a request is necessary.
     mutating func stopKeeping(_ number: UInt64) -> Anew? {
         guard let entry = entries[number], entry.sink.kept != nil else { return nil }
         entries[number]?.sink.stopKeeping()
-        // Without a connection, or when it begins anew already, it will come whole.
+        // Without a connection, or during a restart, the next value will be whole.
         entries[number]?.epoch = ""
         entries[number]?.lastSequence = 0
         guard let streamID = entry.streamID, numbers[streamID] == number else { return nil }
         return beginAnew(number, streamID)
     }
 
-    /// Nothing of the stream counts until the server has begun it anew, with a whole value.
+    /// Ignores messages of the stream until the server has restarted it with a whole value.
     private mutating func beginAnew(_ number: UInt64, _ streamID: String) -> Anew? {
         guard let entry = entries[number] else { return nil }
         numbers[streamID] = nil
@@ -157,7 +158,7 @@ struct StreamRegistry {
         switch reason {
         case .completed, .clientUnsubscribed: end(number, .completed)
         case .actorTerminated: end(number, .failed(TrebuchetError(.actorNotFound, "the actor is gone")))
-        // It goes on with the next connection, as after one that breaks.
+        // The stream continues on the next connection, as after a lost one.
         case .serverDraining, .connectionClosed: numbers[streamID] = nil
         default: end(number, .failed(TrebuchetError(.unavailable, "the stream ended: \(reason.rawValue)")))
         }
@@ -167,19 +168,19 @@ struct StreamRegistry {
         if let number = numbers[streamID] { end(number, .failed(error)) }
     }
 
-    /// Whether it has begun on any connection.
+    /// Returns whether the stream has started on any connection.
     func hadBegun(callNumber: UInt64) -> Bool { entries[callNumber]?.streamID != nil }
 
-    /// What was to start a stream was refused.
+    /// Handles the rejection of a stream.
     mutating func fail(callNumber: UInt64, error: TrebuchetError) { end(callNumber, .failed(error)) }
 
-    /// Forgets a stream that nobody reads. Returns its streamID when the server has started it.
+    /// Removes a stream without readers. Returns its `streamID` if the server has started it.
     mutating func remove(callNumber: UInt64) -> String? {
         guard let entry = entries.removeValue(forKey: callNumber) else { return nil }
         return forgetName(of: callNumber, entry) ? entry.streamID : nil
     }
 
-    /// Ends all streams: there will be no connection.
+    /// Ends all streams, because there will be no connection.
     mutating func removeAll(_ error: TrebuchetError) {
         let ended = entries.values
         entries = [:]
@@ -193,7 +194,8 @@ struct StreamRegistry {
         entry.sink.end(outcome)
     }
 
-    /// The name that a stream has had; on the connection of now it may be another's. Returns whether it was this one's there.
+    /// Removes the name of a stream, which may belong to another stream on the current connection. Returns whether it was the
+    /// name of this stream.
     @discardableResult
     private mutating func forgetName(of number: UInt64, _ entry: Entry) -> Bool {
         guard let streamID = entry.streamID, numbers[streamID] == number else { return false }

@@ -1,14 +1,14 @@
 internal import Relays
 
-/// Where the values of a stream go: to its readers, who hold the stream while this does not.
+/// The delivery of a stream's values to its readers. They retain the stream; the sink does not.
 struct StreamSink {
     private let relay: StateRelay<EncodedStream.State>
     private let each: EventRelay<EncodedStream.Taken>?
-    /// Whether there is no newest value, but only one event after the other.
+    /// True for events, which are all delivered, instead of a newest value.
     let isEvents: Bool
-    /// Of events: how far their readers have come.
+    /// The progress of the readers of events.
     private let place: EventPlace?
-    /// Takes the values, when their type knows its changes.
+    /// The storage of values whose type supports incremental changes.
     private(set) var kept: (any KeptState)?
 
     init(of stream: EncodedStream) {
@@ -19,27 +19,29 @@ struct StreamSink {
         kept = stream.kept
     }
 
-    /// The server has begun the stream, or goes on with it.
+    /// Handles the start or the resume of the stream.
     func begin(at bookmark: EventBookmark) { place?.begin(at: bookmark) }
 
-    /// The newest value in JSON, unless it is kept as what it is.
+    /// The newest value in JSON, unless it is stored as its type.
     var newest: [UInt8]? { relay.currentValue.update }
 
-    /// - Parameter bookmark: behind an event.
+    /// Delivers a value or an event.
+    ///
+    /// - Parameter bookmark: the position after an event.
     func take(_ text: [UInt8], _ bookmark: EventBookmark? = nil) {
         kept?.take(text)
         relay.take(kept == nil && !isEvents ? text : nil)
         each?.send(EncodedStream.Taken(text: text, count: relay.currentValue.count, bookmark: bookmark))
     }
 
-    /// Takes changes of a value that is kept; false when there is none, or they do not fit.
+    /// Applies changes to a stored value. Returns false if there is none, or if they do not fit.
     func take(changes: [UInt8]) -> Bool {
         guard let kept, kept.take(changes: changes) else { return false }
         relay.take(nil)
         return true
     }
 
-    /// From now on values are put together as JSON.
+    /// Stops storing values as their type; they are assembled as JSON from now on.
     mutating func stopKeeping() { kept = nil }
 
     func end(_ outcome: StreamOutcome) {

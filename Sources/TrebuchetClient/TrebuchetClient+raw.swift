@@ -2,26 +2,26 @@ internal import Relays
 package import TrebuchetWire
 
 extension TrebuchetClient {
-    /// Receives what readers cannot decode.
+    /// The handler for values that readers cannot decode.
     package var reportUndecodable: @Sendable (UndecodableValue) -> Void { core.options.reportUndecodable }
 
-    /// How long a call may wait for its answer.
+    /// The time limit for the response of a call.
     package var callTimeout: Duration? { core.options.callTimeout }
 
-    /// Calls a method by name with arguments in JSON, and returns the result in JSON: for tools that know no types.
+    /// Calls a method by name with arguments in JSON, and returns the result in JSON: for tools without the Swift types.
     package func call(actor: String, target: String, arguments: [[UInt8]]) async throws -> [UInt8]? {
         try await core.call(actorID: actor, target: target, CallRequest(arguments: arguments, generics: []))
     }
 
-    /// Observes a state, or events, by name; the values come in JSON.
+    /// Observes a state or events by name; the values are JSON.
     package func observe(actor: String, stream: String, filter: StreamFilter? = nil) -> RawStream {
         let target = StreamTarget(actorID: actor, name: stream, filter: filter)
         return RawStream(stream: core.observe(target, reading: .every(buffer: RawStream.buffer), holding: hold))
     }
 }
 
-/// What comes of a stream, in JSON: the oldest of it is skipped by a reader who leaves more than 4,096 values unread. Throws
-/// a `TrebuchetError` when the stream ends other than in order.
+/// The values of a stream in JSON. The oldest are dropped for a reader with more than 4,096 unread values. Throws a
+/// `TrebuchetError` unless the stream ends in order.
 package struct RawStream: AsyncSequence {
     package typealias Element = [UInt8]
 
@@ -31,6 +31,7 @@ package struct RawStream: AsyncSequence {
 
     package func makeAsyncIterator() -> Iterator { Iterator(stream) }
 
+    /// An iterator over the values.
     package struct Iterator: AsyncIteratorProtocol {
         private let stream: EncodedStream
         private var first: EncodedStream.Taken?

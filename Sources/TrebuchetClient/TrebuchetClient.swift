@@ -8,80 +8,80 @@ public import Relays
 public import Transports
 internal import TrebuchetWire
 
-/// A connection to a Trebuchet server.
+/// A client of a Trebuchet server.
 ///
 ///     let client = TrebuchetClient(transport: .webSocket(host: "localhost", port: 8080))
 ///     try await client.connect()
 ///     let todos = try client.resolve(TodoList.self, id: "todos")
 ///
-/// It stays connected as long as somebody holds it, a reference that it has made, or a stream of one.
+/// It stays connected as long as the client, a reference that it has created, or a stream of one is retained.
 public final class TrebuchetClient: Sendable {
-    /// Settings with their defaults.
+    /// The settings of a client.
     public struct Options: Sendable {
-        /// How long connecting may take, handshake included. Default 10 seconds.
+        /// The time limit for connecting, including the handshake. Default 10 seconds.
         public var connectTimeout = Duration.seconds(10)
-        /// How long a call may wait for its answer, unless `withDeadline` sets less. Nil: without end. Default 30 seconds.
+        /// The time limit for the response of a call, unless `withDeadline` sets less. Nil: no limit. Default 30 seconds.
         public var callTimeout: Duration? = .seconds(30)
-        /// Calls that may wait for their answers at once; more fail with `rateLimited`. Default 10,000.
+        /// The maximum number of calls without a response; further calls fail with `rateLimited`. Default 10,000.
         ///
-        /// A server takes only so many at a time (`ServerLimits.callsPerConnection`); the others of these wait here until it
-        /// has answered some, up to their deadlines, and are sent in the order in which they were made.
+        /// A server accepts a limited number at a time (`ServerLimits.callsPerConnection`). The other calls wait here for
+        /// responses, up to their deadlines, and are sent in the order of their creation.
         public var callsInFlight = 10_000
-        /// The largest message that is taken from the server, in bytes. The server is told of it in the handshake, and sends none
-        /// that is larger. Default 16 MiB.
+        /// The maximum message size that the client accepts from the server, in bytes. The client sends it in the handshake, and
+        /// the server sends no larger message. Default 16 MiB.
         public var messageSize = 16 << 20
-        /// The largest message that the server takes, in bytes: its `ServerLimits.messageSize`. A call with a larger one is not
-        /// sent and fails with `invalidArguments`; so does one over the server's own limit, once the server has told it, which it
-        /// does first of all. Default 1 MiB, which is also the server's.
+        /// The maximum message size that the server accepts, in bytes: its `ServerLimits.messageSize`. A larger call is not sent
+        /// and fails with `invalidArguments`. So does a call above the limit that the server advertises when the connection
+        /// starts. Default 1 MiB, which is also the server's.
         public var serverMessageSize = 1 << 20
 
-        /// Calls that the server may have under way at once to actors which live in this client; more are answered `rateLimited`.
+        /// The maximum number of concurrent calls from the server to actors in this client; further calls get `rateLimited`.
         /// Default 1,024.
         public var callsFromServer = 1_024
 
-        /// When and how a connection that has ended is made again.
+        /// The policy for reconnecting.
         public var reconnect = ReconnectPolicy()
-        /// What becomes of calls while there is no connection, but one is being made. Default `wait`.
+        /// The handling of calls while a connection is being made. Default `wait`.
         public var whileDisconnected = WhileDisconnected.wait
-        /// How long nothing comes from the server before it gets a ping; nil for never. Default 20 s.
+        /// The time without input from the server after which it gets a ping; nil for never. Default 20 s.
         public var pingInterval: Duration? = .seconds(20)
-        /// How long it may then still be silent before the connection is given up. Default 20 s.
+        /// The time after a ping in which the server must send something before the connection is dropped. Default 20 s.
         public var pongTimeout = Duration.seconds(20)
 
-        /// What becomes of calls that are made without a connection.
+        /// The handling of calls without a connection.
         public enum WhileDisconnected: Sendable {
             /// Calls wait for the connection, up to their deadline.
             case wait
-            /// Calls fail at once with `unavailable`.
+            /// Calls fail immediately with `unavailable`.
             case fail
         }
 
-        /// Gives the bearer token that the server is shown, asked anew for each connection. An empty one is not
-        /// sent. Default nil: none.
+        /// Returns the bearer token for the server, called for each connection. An empty token is not sent. Default nil: none.
         public var token: (@Sendable () async throws -> String)?
 
-        /// Fields of the request with which a connection begins, for a proxy or a server's `AccessPolicy`:
-        /// `["X-Api-Key": "…"]`. Those that the client writes itself are not for them: `Authorization` where there is a
-        /// `token`, and what makes the handshake. Default none.
+        /// The header fields of the connection request, for a proxy or a server's `AccessPolicy`: `["X-Api-Key": "…"]`. Fields
+        /// that the client sets itself cannot be changed: `Authorization` if there is a `token`, and the fields of the handshake.
+        /// Default none.
         public var headers: HTTPHeaders = [:]
 
-        /// Which part of the calls that are in no trace begin one, from 0 to 1. Calls within `TraceContext.with` are part of that in any
-        /// case. Default 0.0.
+        /// The fraction of calls without a trace that start one, from 0 to 1. Calls within `TraceContext.with` are always part of
+        /// that trace. Default 0.0.
         public var traceSampling = 0.0
-        /// Told each call that is part of a trace and kept (`TraceContext.isSampled`), when its answer is there, on any thread: an
-        /// `OTLPExporter` takes it. It must not block. Nil, the default: the caller's span is the parent of those at the server.
+        /// Called for each recorded call of a trace (`TraceContext.isSampled`) when its response has arrived, on any thread; for
+        /// example by an `OTLPExporter`. It must not block. Nil, the default: the caller's span is the parent of the server's
+        /// spans.
         public var spanEnded: (@Sendable (TraceSpan) -> Void)?
 
-        /// Receives each event, and each version of a state, that a reader could not decode, where the reader runs. It must not block.
+        /// Called for each event or version of a state that a reader could not decode, on the reader's thread. It must not block.
         ///
         /// Nil, the default, is `UndecodableValue.warn`: a line on standard error for the 1st, 2nd, 4th, 8th … of each stream.
         public var onUndecodable: (@Sendable (UndecodableValue) -> Void)?
         var reportUndecodable: @Sendable (UndecodableValue) -> Void { onUndecodable ?? UndecodableValue.warn }
 
-        /// The defaults: each property tells its own.
+        /// Creates the default options.
         public init() {}
 
-        /// The fields that say who connects: `headers` and the token.
+        /// The header fields that identify the client: `headers` and the token.
         var requestHeaders: HTTPHeaders {
             get async throws {
                 var headers = headers
@@ -93,7 +93,7 @@ public final class TrebuchetClient: Sendable {
             }
         }
 
-        /// What the header `Authorization` says of the token; nil without one.
+        /// The value of the `Authorization` field; nil without a token.
         private var authorization: String? {
             get async throws {
                 guard let token = try await token?(), !token.isEmpty else { return nil }
@@ -102,32 +102,32 @@ public final class TrebuchetClient: Sendable {
         }
     }
 
-    /// The client's own system: remote actors are found in it, and the client's own actors are made in it.
+    /// The client's actor system: it resolves remote actors and contains the client's actors.
     public let actorSystem: TrebuchetActorSystem
     private let addresses: ClientAddresses
     private let owner: (any AnyObject & Sendable)?
     let hold: ClientHold
     var core: ClientCore { hold.core }
-    /// The server, for references: who holds it keeps the client connected.
+    /// The server, for references: retaining it keeps the client connected.
     package var remoteServer: any RemoteServer { hold }
 
-    /// A client that is not connected yet.
+    /// Creates a client, which is not connected yet.
     public convenience init(transport: any ClientTransport, options: Options = Options()) {
         self.init(transport: transport, options: options, on: transport.clientLoop)
     }
 
-    /// A client that is not connected yet, of a service with several servers, as the nodes of a cluster are: it begins with any of them, and
-    /// when a connection breaks, cannot be made, or the server sends its clients away, goes to the next. Streams and calls go on there as
+    /// Creates a client of a service with several servers, such as the nodes of a cluster; it is not connected yet. It starts
+    /// with any of them. When a connection breaks, fails or drains, it uses the next one. Streams and calls continue there as
     /// over a new connection to the same server.
     ///
-    /// - Parameter transports: of one kind, and at least one. An attempt with each counts as one failure where
-    ///   `ReconnectPolicy` waits; `connect()` fails when each has failed once, unless it is to go on.
+    /// - Parameter transports: at least one, all of one kind. An attempt with each counts as one failure for the delays of
+    ///   `ReconnectPolicy`; `connect()` fails when each has failed once, unless the policy continues.
     public convenience init(transports: [any ClientTransport], options: Options = Options()) {
         let addresses = ClientAddresses(transports)
         self.init(addresses, options: options, on: addresses.loop, holding: nil)
     }
 
-    /// The same on a loop of a test's, whose owner is held.
+    /// Creates a client on the given event loop and retains its `owner`; for tests.
     package convenience init(
         transport: any ClientTransport, options: Options, on loop: any EventLoop,
         holding owner: (any AnyObject & Sendable)? = nil
@@ -151,17 +151,15 @@ public final class TrebuchetClient: Sendable {
         core.system = actorSystem
     }
 
-    /// Connects, and keeps connected from then on: a connection that breaks is made again as `options.reconnect` says, and
-    /// streams go on over it without their readers noticing. Returns when there is a connection. One that breaks at once may be gone by
-    /// then, as any later: `connectionState` tells.
+    /// Connects, and reconnects from then on according to `options.reconnect`; streams continue without interruption for their
+    /// readers. Returns when there is a connection. It may already be lost again at that time: see `connectionState`.
     ///
-    /// Throws `TransportError` when there is none to be had: `refused`, `timedOut`, `handshake` and others; `closed` after
-    /// `close()`. Throws `CancellationError` when the task is cancelled: then no connection is made, unless another task, a call or a
-    /// stream waits for it.
+    /// Throws `TransportError` if the client gives up: `refused`, `timedOut`, `handshake` and others; `closed` after `close()`.
+    /// Throws `CancellationError` when the task is cancelled; then no connection is made, unless another task, a call or a stream
+    /// waits for it.
     public func connect() async throws { try await core.connection.connect(opener) }
 
-    /// Asks for a connection, unless there is one or one is being made, and does not wait for it. Calls that are made after
-    /// this wait for the connection.
+    /// Requests a connection, unless there is one or an attempt, without waiting for it. Later calls wait for the connection.
     package func connectIfNeeded() { core.connection.connectIfNeeded(opener) }
 
     private var opener: ClientConnection.Opener {
@@ -171,17 +169,17 @@ public final class TrebuchetClient: Sendable {
             do {
                 request = try await ConnectionRequest(core.options)
             } catch {
-                // One that cannot be had now may be had later, whatever its provider throws.
-                throw TransportError(.token, "there is no token to connect with: \(error)", cause: error)
+                // A later attempt may get a token, whatever the error of the provider.
+                throw TransportError(.token, "the token for the connection is not available: \(error)", cause: error)
             }
             try await addresses.transport(of: attempt).open(request, ConnectionReceiver(core, number: attempt))
         }
     }
 
-    /// The server, as in errors: `ws://localhost:8080`.
+    /// The server's address for errors: `ws://localhost:8080`.
     package var address: String { addresses.name }
 
-    /// Calls that are made and wait for a connection.
+    /// The number of calls that wait for a connection.
     package var waitingCallCount: Int {
         get async {
             let core = core
@@ -189,30 +187,32 @@ public final class TrebuchetClient: Sendable {
         }
     }
 
-    /// Its version is 1, and grows each time the server has taken away what a connection may do (`CallerConnection.revoke`).
+    /// A relay whose version is 1 and increases each time the server revokes permissions of the connection
+    /// (`CallerConnection.revoke`).
     package var revocations: StateRelay<Void> { core.revocations }
 
-    /// How the client stands with its server; to be read and followed from anywhere.
+    /// The connection state, which can be read and observed from any thread.
     public var connectionState: StateRelay<ConnectionState> { core.connection.states }
 
-    /// Ends the connection, and makes no other one until `connect()` is called again. Calls under way end with
-    /// `unknownOutcome`, calls that wait with `unavailable`, and streams end. Returns when the connection has gone, or at once when the
-    /// task is cancelled.
+    /// Ends the connection; the client stays disconnected until the next `connect()`. In-flight calls fail with `unknownOutcome`,
+    /// waiting calls with `unavailable`, and streams end. Returns when the connection is closed, or immediately when the task is
+    /// cancelled.
     public func disconnect() async { await core.connection.disconnect() }
 
-    /// Closes the connection, for good. Calls under way end with `unknownOutcome`, streams end. Returns when the connection has gone, or
-    /// at once when the task is cancelled.
+    /// Closes the client permanently. In-flight calls fail with `unknownOutcome`, and streams end. Returns when the connection is
+    /// closed, or immediately when the task is cancelled.
     public func close() async { await core.connection.close() }
 
-    /// A reference to an actor at the server. It is not asked whether the actor exists; a call would tell.
+    /// Returns a reference to an actor at the server. Its existence is not checked; a call would fail.
     ///
-    /// The reference keeps the client connected, and so do references that come with results and states.
+    /// The reference keeps the client connected, as do references in results and states.
     public func resolve<A: DistributedActor>(_ type: A.Type, id: String) throws -> A
     where A.ActorSystem == TrebuchetActorSystem {
         try A.resolve(id: TrebuchetActorID(id, at: hold), using: actorSystem)
     }
 
-    /// Makes errors of these types arrive as themselves. Those that a method names in `throws(…)` need no registration.
+    /// Registers error types, so that calls throw errors of these types. Types in the `throws(…)` of a method need no
+    /// registration.
     public func register(errors types: any (Error & Decodable).Type...) {
         for type in types { core.errors.register(type) }
     }

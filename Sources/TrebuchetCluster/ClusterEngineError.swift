@@ -1,74 +1,75 @@
-/// What an engine could not do.
+/// The error of a request to a coordination store.
 public struct ClusterEngineError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What kind of failure it is; new kinds may come.
+    /// The kind of failure; new kinds may be added.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The name of the code.
         private enum Kind: String {
             case unavailable, unknownOutcome, overloaded, tooLarge, invalid, unfit, damaged, dataLoss, failed, closed
         }
         private let kind: Kind
 
-        /// It was not reached; nothing was done. Later it may be.
+        /// The coordination store was not reached; the request had no effect. A retry may succeed.
         public static let unavailable = Code(kind: .unavailable)
-        /// It was asked, and the answer did not come: it was done, or not.
+        /// The request was sent, and no response arrived: it may have had an effect.
         public static let unknownOutcome = Code(kind: .unknownOutcome)
-        /// Too much waits for it already; nothing was done.
+        /// Too many requests are queued; this one had no effect.
         public static let overloaded = Code(kind: .overloaded)
-        /// A payload, a snapshot or a name is larger than `ClusterEngineLimits` allow.
+        /// A payload, a snapshot or a name exceeds `ClusterEngineLimits`.
         public static let tooLarge = Code(kind: .tooLarge)
-        /// What was asked for makes no sense: a lease of another slot, a name with letters that names have not.
+        /// The request is invalid: for example a lease of another slot, or a name with invalid characters.
         public static let invalid = Code(kind: .invalid)
-        /// The engine behind the address is none that can be used: too old, or so configured that it would lose data.
+        /// The coordination store is unsuitable: too old, or configured such that it would lose data.
         public static let unfit = Code(kind: .unfit)
-        /// What the engine keeps is not what was written.
+        /// The stored data differ from the written data.
         public static let damaged = Code(kind: .damaged)
-        /// A fence fell, or a log ends before an acknowledged entry: the engine has lost what it kept. A node that owned something by it
-        /// stops, for good.
+        /// The coordination store has lost data: a fence fell, or a log ends before an acknowledged entry. A node that owned a slot
+        /// of it stops permanently.
         public static let dataLoss = Code(kind: .dataLoss)
-        /// The engine answered with an error; nothing was done.
+        /// The coordination store responded with an error; the request had no effect.
         public static let failed = Code(kind: .failed)
-        /// It was closed.
+        /// The coordination store was closed.
         public static let closed = Code(kind: .closed)
 
         public var description: String { kind.rawValue }
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// What happened, and what can be done.
+    /// The cause, and the remedy.
     public let message: String
 
-    /// For an engine of your own.
+    /// Creates an error, for custom implementations.
     ///
-    /// - Parameter message: what happened, and what can be done.
+    /// - Parameter message: the cause, and the remedy.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
 
-    /// The engine has a lower fence than the lease that it once gave.
+    /// Returns the error for a fence lower than that of an earlier lease.
     package static func fenceFell(of lease: SlotLease, to fence: UInt64) -> Self {
         Self(
             .dataLoss,
-            "the engine has lost what it kept: \(lease.slot) was owned with fence \(lease.fence), and has \(fence) now. Was it "
-                + "emptied (FLUSHALL), did it throw keys away, or did a replica take its place that had not got all? Put it right, "
-                + "then start the nodes again")
+            "the coordination store has lost data: \(lease.slot) was owned with fence \(lease.fence) and now has \(fence). Was it "
+                + "emptied (FLUSHALL), did it evict keys, or was an incomplete replica promoted? Repair it, "
+                + "then restart the nodes")
     }
 
-    /// A log ends before an entry that was acknowledged, under a lease that is valid.
+    /// Returns the error for a log that ends before an acknowledged entry, under a valid lease.
     package static func entriesLost(of log: ClusterLog, known: LogPosition, top: UInt64) -> Self {
         Self(
             .dataLoss,
-            "the engine has lost what it kept: the log of '\(log)' ended at \(known.offset), and ends at \(top) now. Was an older backup "
+            "the coordination store has lost data: the log of '\(log)' ended at \(known.offset), and ends at \(top) now. Was an older backup "
                 + "restored, did the server lose the end of its file, or did a replica take its place that had not got all? Put it right, "
                 + "then start the nodes again")
     }
 
-    /// The engine has not the generation that a node began with.
+    /// The error for a coordination store without the generation that a node began with.
     package static var generationLost: Self {
         Self(
             .dataLoss,
-            "the engine has lost what it kept: it has another generation than this node began with. Was it emptied (FLUSHALL), did it "
-                + "throw keys away, or is another server at its address? Put it right, then start the nodes again")
+            "the coordination store has lost data: its generation changed since this node started. Was it emptied (FLUSHALL), did it "
+                + "evict keys, or is another server at its address? Repair it, then restart the nodes")
     }
 
     public var description: String { message }

@@ -1,37 +1,39 @@
 internal import Platform
 
-/// How much an engine keeps and takes. All nodes of a cluster have the same.
+/// The limits of a coordination store. All nodes of a cluster have the same.
 public struct ClusterEngineLimits: Hashable, Sendable {
-    /// Bytes of one entry of a log, of one reply, and of one message. Default 1 MiB.
+    /// The maximum size in bytes of one log entry, one reply, and one message. Default 1 MiB.
     public var payloadBytes = 1 << 20
-    /// Bytes of one snapshot. Default 16 MiB.
+    /// The maximum size of one snapshot in bytes. Default 16 MiB.
     public var snapshotBytes = 16 << 20
-    /// Bytes of what a node says of itself. Default 4 KiB.
+    /// The maximum size of a node's info in bytes. Default 4 KiB.
     public var infoBytes = 4 << 10
-    /// Bytes of a log's name. Default 512.
+    /// The maximum size of a log's name in bytes. Default 512.
     public var nameBytes = 512
-    /// Bytes of a call's name. Default 256.
+    /// The maximum size of a call ID in bytes. Default 256.
     public var callIDBytes = 256
-    /// Entries of one log; then it takes no more until a snapshot has made some needless. Default 100,000.
+    /// The maximum number of entries of one log. A full log accepts no entry until a snapshot has made some
+    /// unnecessary. Default 100,000.
     public var entriesPerLog = 100_000
-    /// Replies that are kept with one log; the oldest goes. Default 1,000.
+    /// The maximum number of replies stored with one log; the oldest is deleted. Default 1,000.
     public var repliesPerLog = 1_000
-    /// How long the replies of a log are kept after the last of them. Default 86400 s.
+    /// The retention of the replies of a log after the last of them. Default 86400 s.
     public var replyLifetime = Duration.seconds(86_400)
-    /// Bytes of entries in one answer to `read`; one entry comes in any case. Default 1 MiB.
+    /// The maximum size of the entries in one response to `read`, in bytes; it contains at least one entry. Default 1
+    /// MiB.
     public var readBytes = 1 << 20
 
-    /// Bytes of one value of a table. Default 64 KiB.
+    /// The maximum size of one value of a table in bytes. Default 64 KiB.
     public var valueBytes = 64 << 10
-    /// Values of one table; then it takes no new ones. Default 10,000,000.
+    /// The maximum number of values of one table. A full table accepts no new ones. Default 10,000,000.
     public var valuesPerTable = 10_000_000
-    /// Changes of one table whose news are kept; the oldest goes. Default 100,000.
+    /// The number of changes of one table whose notices are kept; the oldest is deleted. Default 100,000.
     public var newsPerTable = 100_000
 
-    /// Names in one question for values, and expectations and writes in one change.
+    /// The maximum number of names in one request for values, and of expectations and writes in one change.
     package static let mostNames = 1_000
 
-    /// The defaults.
+    /// Creates the default limits.
     public init() {}
 
     package func check(_ change: LogAppend, _ log: ClusterLog, _ lease: SlotLease) throws(ClusterEngineError) {
@@ -39,7 +41,7 @@ public struct ClusterEngineLimits: Hashable, Sendable {
         try check(change.payload?.count ?? 0, payloadBytes, "an entry", "payloadBytes")
         guard let call = change.call else {
             guard change.payload != nil else {
-                throw ClusterEngineError(.invalid, "an append has a payload, or a call to record, or both")
+                throw ClusterEngineError(.invalid, "an append requires a payload, a call to record, or both")
             }
             return
         }
@@ -58,11 +60,11 @@ public struct ClusterEngineLimits: Hashable, Sendable {
 
     package func check(callID: String) throws(ClusterEngineError) {
         try check(callID.utf8.count, callIDBytes, "the name of a call", "callIDBytes")
-        if callID.isEmpty { throw ClusterEngineError(.invalid, "a call that is recorded has a name") }
+        if callID.isEmpty { throw ClusterEngineError(.invalid, "a recorded call requires a name") }
     }
 
     package func check(info: [UInt8]) throws(ClusterEngineError) {
-        try check(info.count, infoBytes, "what a node says of itself", "infoBytes")
+        try check(info.count, infoBytes, "the info of a node", "infoBytes")
     }
 
     package func check(message: [UInt8]) throws(ClusterEngineError) {
@@ -80,7 +82,7 @@ public struct ClusterEngineLimits: Hashable, Sendable {
         }
         for name in names {
             try check(name.utf8.count, nameBytes, "the name of a value", "nameBytes")
-            if name.isEmpty { throw ClusterEngineError(.invalid, "a value of a table has a name") }
+            if name.isEmpty { throw ClusterEngineError(.invalid, "a value of a table requires a name") }
         }
     }
 
@@ -92,7 +94,7 @@ public struct ClusterEngineLimits: Hashable, Sendable {
     package func check(_ change: TableChange, of table: ClusterTable) throws(ClusterEngineError) {
         try check(change.writes.map(\.name), of: table)
         try check(change.expected.map(\.name), of: table)
-        try check(change.news?.count ?? 0, valueBytes, "what a change tells", "valueBytes")
+        try check(change.news?.count ?? 0, valueBytes, "the notice of a change", "valueBytes")
         var bytes = 0
         for write in change.writes {
             switch write.deed {
@@ -103,7 +105,7 @@ public struct ClusterEngineLimits: Hashable, Sendable {
             }
             if case .lend(_, let lasting) = write.deed { _ = try Self.milliseconds(lasting) }
         }
-        try check(bytes, snapshotBytes, "what a change writes", "snapshotBytes")
+        try check(bytes, snapshotBytes, "the values of a change", "snapshotBytes")
     }
 
     package func check(_ takes: [RateTake], of table: ClusterTable) throws(ClusterEngineError) {
@@ -112,26 +114,27 @@ public struct ClusterEngineLimits: Hashable, Sendable {
             try check(take.key)
             guard take.interval > .zero, take.interval <= .seconds(86_400 * 365), take.burst > 0, take.kept > 0 else {
                 throw ClusterEngineError(
-                    .invalid, "a rate lets some through: its interval, burst and kept are more than 0")
+                    .invalid, "interval, burst and kept of a rate must be greater than 0")
             }
         }
         guard Set(takes.map(\.key)).count == takes.count else {
-            throw ClusterEngineError(.invalid, "one of each rate is taken at a time")
+            throw ClusterEngineError(.invalid, "each rate may be taken only once per request")
         }
     }
 
     package func check(_ key: RateKey) throws(ClusterEngineError) {
-        try check(key.name.utf8.count, nameBytes, "the name of who has a rate", "nameBytes")
+        try check(key.name.utf8.count, nameBytes, "the name of a rate's owner", "nameBytes")
         let isWord = key.kind.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF) }
         guard (1...64).contains(key.kind.utf8.count), isWord else {
-            throw ClusterEngineError(.invalid, "a kind of rate has 1 to 64 letters and digits, and no others")
+            throw ClusterEngineError(.invalid, "a rate kind must have 1 to 64 letters and digits")
         }
     }
 
-    /// A lease lasts whole milliseconds, at least one, at most a day.
+    /// Converts the duration of a lease to whole milliseconds: at least one, at most a day.
     package static func milliseconds(_ lasting: Duration) throws(ClusterEngineError) -> Int {
         guard lasting > .zero, lasting <= .seconds(86_400) else {
-            throw ClusterEngineError(.invalid, "\(lasting) is no time for a lease or a loan: up to a day")
+            throw ClusterEngineError(
+                .invalid, "\(lasting) is not a valid duration of a lease or loan; use more than 0 and at most a day")
         }
         return lasting.milliseconds
     }
@@ -139,7 +142,7 @@ public struct ClusterEngineLimits: Hashable, Sendable {
     package func check(_ log: ClusterLog, _ lease: SlotLease) throws(ClusterEngineError) {
         try check(log)
         guard log.slot == lease.slot else {
-            throw ClusterEngineError(.invalid, "the log lies in \(log.slot), and the lease is for \(lease.slot)")
+            throw ClusterEngineError(.invalid, "the log belongs to \(log.slot), but the lease is for \(lease.slot)")
         }
     }
 

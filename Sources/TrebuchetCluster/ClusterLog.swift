@@ -2,12 +2,12 @@ internal import Platform
 
 /// The log of one name, in the slot of that name.
 public struct ClusterLog: Hashable, Sendable, CustomStringConvertible {
-    /// Any text, up to `ClusterEngineLimits.nameBytes`; two are the same when their bytes are.
+    /// The name: any text, up to `ClusterEngineLimits.nameBytes`. Two names are equal if their bytes are.
     public let id: String
     /// The slot of the name.
     public let slot: ClusterSlot
 
-    /// The log of that name.
+    /// Creates the log of a name.
     public init(_ id: String) {
         self.id = id
         slot = ClusterSlot(of: id)
@@ -20,64 +20,64 @@ public struct ClusterLog: Hashable, Sendable, CustomStringConvertible {
     public func hash(into hasher: inout Hasher) { id.hashBytes(into: &hasher) }
 }
 
-/// Where in a log somebody is. Both numbers count: behind an entry that was lost with its engine another one may have its offset.
+/// A position in a log. Both numbers matter: after a data loss, another entry may have the same offset.
 public struct LogPosition: Hashable, Sendable, CustomStringConvertible {
-    /// The fence of who wrote the entry.
+    /// The fence of the entry's writer.
     public let fence: UInt64
-    /// How many entries there have been, that one among them.
+    /// The number of entries so far, including this one.
     public let offset: UInt64
 
-    /// For what was read before.
+    /// Creates a position that was read before.
     public init(fence: UInt64, offset: UInt64) {
         self.fence = fence
         self.offset = offset
     }
 
-    /// Before the first entry.
+    /// The position before the first entry.
     public static let start = LogPosition(fence: 0, offset: 0)
 
-    /// `3:17`
+    /// The text of the position, such as `3:17`.
     public var description: String { "\(fence):\(offset)" }
 }
 
 /// One entry of a log.
 public struct ClusterLogEntry: Hashable, Sendable {
-    /// Where it stands.
+    /// The position of the entry.
     public let position: LogPosition
-    /// What was appended.
+    /// The content of the entry.
     public let payload: [UInt8]
 
-    /// For an engine of your own.
+    /// Creates an entry, for custom implementations.
     public init(_ position: LogPosition, _ payload: [UInt8]) {
         self.position = position
         self.payload = payload
     }
 }
 
-/// What is to be appended.
+/// The content of an append.
 public struct LogAppend: Hashable, Sendable {
-    /// A call whose reply is kept, so that it is not run again when it comes again.
+    /// A call whose reply is recorded, so that a repeated call is not executed again.
     public struct Call: Hashable, Sendable {
-        /// The call's name, up to `ClusterEngineLimits.callIDBytes`.
+        /// The ID of the call, up to `ClusterEngineLimits.callIDBytes`.
         public let id: String
-        /// What it was answered with.
+        /// The reply to the call.
         public let reply: [UInt8]
 
-        /// A call and its reply.
+        /// Creates a call with its reply.
         public init(id: String, reply: [UInt8]) {
             self.id = id
             self.reply = reply
         }
     }
 
-    /// The offset of the newest entry, as the writer knows it; 0 before the first.
+    /// The offset of the newest entry known to the writer; 0 before the first.
     public let expectedTop: UInt64
-    /// The entry; nil for a call that changed nothing, whose reply is recorded all the same.
+    /// The content of the entry; nil for a call without a change, whose reply is recorded nevertheless.
     public let payload: [UInt8]?
     /// The call to record, if any.
     public let call: Call?
 
-    /// An entry, a call to record, or both.
+    /// Creates an append with an entry, a call to record, or both.
     public init(_ payload: [UInt8]?, expectedTop: UInt64, call: Call? = nil) {
         self.payload = payload
         self.expectedTop = expectedTop
@@ -85,75 +85,75 @@ public struct LogAppend: Hashable, Sendable {
     }
 }
 
-/// What came of an append.
+/// The outcome of an append.
 public enum AppendOutcome: Hashable, Sendable {
-    /// It is in the log, at this offset (without a payload: the offset is that of the entry before).
+    /// The entry is in the log, at this offset. Without a payload it is the offset of the previous entry.
     case accepted(UInt64)
     /// The call was recorded before, with this reply; nothing was appended.
     case repeated([UInt8])
-    /// Somebody else has owned the slot since, or nobody does; the newest fence. The lease is lost for ever.
+    /// The slot has had another owner since, or has none; with the newest fence. The lease is lost for good.
     case fenced(UInt64)
-    /// The lease has run out, and nobody has taken the slot yet; it may be renewed.
+    /// The lease has expired, and the slot has no other owner yet; it may be renewed.
     case leaseOver
-    /// The newest entry has this offset, not the expected one.
+    /// The newest entry has this offset instead of the expected one.
     case topDiffers(UInt64)
     /// The log has `ClusterEngineLimits.entriesPerLog` entries: store a snapshot first.
     case full
 }
 
-/// What came of a snapshot.
+/// The outcome of storing a snapshot.
 public enum SnapshotOutcome: Hashable, Sendable {
-    /// It is kept.
+    /// The snapshot is stored.
     case stored
-    /// As with an append.
+    /// The slot has had another owner since, as with an append.
     case fenced(UInt64)
-    /// As with an append.
+    /// The lease has expired, as with an append.
     case leaseOver
     /// The log has no entry at that offset, or has a newer snapshot.
     case misplaced
 }
 
-/// The whole of what entries make, up to one of them.
+/// The state that results from a log's entries up to one of them.
 public struct ClusterLogSnapshot: Hashable, Sendable {
-    /// The last entry that is part of it.
+    /// The position of the last included entry.
     public let position: LogPosition
-    /// What was stored.
+    /// The content of the snapshot.
     public let bytes: [UInt8]
 
-    /// For an engine of your own.
+    /// Creates a snapshot, for custom implementations.
     public init(_ position: LogPosition, _ bytes: [UInt8]) {
         self.position = position
         self.bytes = bytes
     }
 }
 
-/// What a reader lacks.
+/// The result of reading a log.
 public struct LogReading: Hashable, Sendable {
-    /// Where to go on from.
+    /// The state from which the entries continue.
     public enum Beginning: Hashable, Sendable {
-        /// From where the reader was: the entries are those behind.
+        /// The reader's position: the entries follow it.
         case resumed
-        /// From the snapshot: what the reader has is to be forgotten.
+        /// A snapshot: the reader must drop its earlier state.
         case snapshot(ClusterLogSnapshot)
-        /// From nothing: what the reader has is to be forgotten, and the entries begin with the first there has been.
+        /// The empty log: the reader must drop its earlier state, and the entries begin with the first one.
         case start
     }
 
-    /// Where the entries go on from.
+    /// The state from which the entries continue.
     public let beginning: Beginning
-    /// In their order, without a gap.
+    /// The entries in order, without a gap.
     public let entries: [ClusterLogEntry]
-    /// The newest entry of the log.
+    /// The position of the newest entry of the log.
     public let top: LogPosition
 
-    /// For an engine of your own.
+    /// Creates a result, for custom implementations.
     public init(_ beginning: Beginning, _ entries: [ClusterLogEntry], top: LogPosition) {
         self.beginning = beginning
         self.entries = entries
         self.top = top
     }
 
-    /// Whether there is no more than this; else read again behind the last entry.
+    /// A Boolean value that indicates whether there are no more entries. If not, read again after the last entry.
     public var isComplete: Bool {
         if let last = entries.last { return last.position == top }
         return switch beginning {
@@ -164,12 +164,12 @@ public struct LogReading: Hashable, Sendable {
     }
 }
 
-/// What comes to who watches a log.
+/// An event for subscribers of a log.
 public enum LogEvent: Equatable, Sendable {
     /// An entry was appended.
     case appended(ClusterLogEntry)
-    /// The engine was out of reach: read what may have been appended meanwhile.
+    /// The coordination store was unreachable: read the entries that may have been appended meanwhile.
     case mayHaveMissed
-    /// Nothing comes any more; the last event.
+    /// No more events follow.
     case ended(ClusterEngineError)
 }

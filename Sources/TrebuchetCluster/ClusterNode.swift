@@ -1,15 +1,16 @@
-/// One life of a node. A node that starts again is another one, so what was meant for the life before does not reach it.
+/// One incarnation of a node. A restarted node is another one, so that messages to the earlier incarnation do not
+/// reach it.
 public struct ClusterNode: Hashable, Sendable, CustomStringConvertible {
-    /// Up to 64 letters, digits, dots, hyphens and underscores of ASCII.
+    /// The name: up to 64 ASCII letters, digits, dots, hyphens and underscores.
     public let name: String
-    /// Which life: 32 hexadecimal digits.
+    /// The incarnation: 32 hexadecimal digits.
     public let incarnation: String
 
-    /// A new life of the node of that name. Throws `invalid` for a name with other letters.
+    /// Creates another incarnation of the node of this name. Throws `invalid` for a name with other characters.
     public init(name: String) throws(ClusterEngineError) {
         guard Self.isName(name) else {
             throw ClusterEngineError(
-                .invalid, "a node's name has 1 to 64 letters, digits, dots, hyphens and underscores, and no others")
+                .invalid, "a node name must have 1 to 64 letters, digits, dots, hyphens and underscores")
         }
         self.name = name
         var random = SystemRandomNumberGenerator()
@@ -19,7 +20,7 @@ public struct ClusterNode: Hashable, Sendable, CustomStringConvertible {
         }.joined()
     }
 
-    /// From its description; nil when that is none.
+    /// Parses a description; nil if it is invalid.
     public init?(_ description: some StringProtocol) {
         let parts = description.split(separator: "#", omittingEmptySubsequences: false)
         guard parts.count == 2, Self.isName(parts[0]), parts[1].utf8.count == 32,
@@ -29,7 +30,7 @@ public struct ClusterNode: Hashable, Sendable, CustomStringConvertible {
         incarnation = String(parts[1])
     }
 
-    /// `east-1#5f0c…`
+    /// The text of the node, such as `east-1#5f0c…`.
     public var description: String { "\(name)#\(incarnation)" }
 
     private static func isName(_ text: some StringProtocol) -> Bool {
@@ -43,16 +44,16 @@ public struct ClusterNode: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A node that lives.
+/// A live node.
 public struct LiveNode: Hashable, Sendable {
-    /// Which one.
+    /// The node.
     public let node: ClusterNode
-    /// What it says of itself.
+    /// The announced data of the node.
     public let info: [UInt8]
-    /// How long it lives if it is not heard of again.
+    /// The time until the node expires, if it does not announce itself again.
     public let remaining: Duration
 
-    /// For an engine of your own.
+    /// Creates a live node, for custom implementations.
     public init(_ node: ClusterNode, info: [UInt8], remaining: Duration) {
         self.node = node
         self.info = info
@@ -60,12 +61,12 @@ public struct LiveNode: Hashable, Sendable {
     }
 }
 
-/// What a node gets that listens.
+/// An event for subscribers of a node's messages.
 public enum InboxEvent: Equatable, Sendable {
-    /// Somebody has sent it.
+    /// A message.
     case message([UInt8])
-    /// The engine was out of reach: messages may have been lost.
+    /// The coordination store was unreachable: messages may have been lost.
     case mayHaveMissed
-    /// Nothing comes any more; the last event.
+    /// No more events follow.
     case ended(ClusterEngineError)
 }

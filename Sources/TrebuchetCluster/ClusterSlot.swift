@@ -1,23 +1,25 @@
 internal import Platform
 
-/// One of the 1,024 parts that all names are spread over. A node owns slots, not names: so leases cost as much as there are slots.
+/// One of the 1,024 parts of all names. A node owns slots instead of names, so that the cost of leases depends on the
+/// number of slots.
 public struct ClusterSlot: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// How many there are; it never changes.
+    /// The number of slots. It never changes.
     public static let count = 1_024
-    /// All of them, in their order.
+    /// All slots, in order.
     public static let all = (0..<count).map { ClusterSlot(unchecked: $0) }
 
-    /// From 0 to 1,023.
+    /// The number, from 0 to 1,023.
     public let number: Int
 
-    /// Nil when there is no such slot.
+    /// Creates a slot; nil for an invalid number.
     public init?(_ number: Int) {
         guard (0..<Self.count).contains(number) else { return nil }
         self.number = number
     }
 
-    /// The slot of a name, by its bytes; the same in every process and version. Of a name with braces what stands between the first `{`
-    /// and the next `}` counts alone, unless that is nothing: names that have that in common are in one slot.
+    /// Creates the slot of a name, from its bytes; the same in every process and version. If the name contains braces,
+    /// only the text between the first `{` and the next `}` counts, unless it is empty. Names with the same text there
+    /// have the same slot.
     public init(of name: String) {
         var digest = StableDigest()
         digest.combine(Self.tag(of: name).map { String($0) } ?? name)
@@ -34,22 +36,22 @@ public struct ClusterSlot: Hashable, Sendable, Comparable, CustomStringConvertib
 
     private init(unchecked number: Int) { self.number = number }
 
-    /// `s17`
+    /// The text of the slot, such as `s17`.
     public var description: String { "s\(number)" }
 
     public static func < (left: Self, right: Self) -> Bool { left.number < right.number }
 }
 
-/// That a node owns a slot: what each write carries.
+/// A node's ownership of a slot, which each write carries.
 public struct SlotLease: Hashable, Sendable {
-    /// What is owned.
+    /// The owned slot.
     public let slot: ClusterSlot
-    /// Who owns it.
+    /// The owner.
     public let owner: ClusterNode
-    /// How many owners the slot has had, this one among them: at least 1.
+    /// The number of owners of the slot so far, including this one: at least 1.
     public let fence: UInt64
 
-    /// For an engine of your own.
+    /// Creates a lease, for custom implementations.
     public init(_ slot: ClusterSlot, owner: ClusterNode, fence: UInt64) {
         self.slot = slot
         self.owner = owner
@@ -57,24 +59,24 @@ public struct SlotLease: Hashable, Sendable {
     }
 }
 
-/// Who owns a slot.
+/// The owner of a slot.
 public struct SlotHolder: Hashable, Sendable {
-    /// The lease that it has.
+    /// The lease of the owner.
     public let lease: SlotLease
-    /// How long the lease lasts if it is not renewed, by the engine's clock.
+    /// The time until the lease expires, if it is not renewed, by the clock of the coordination store.
     public let remaining: Duration
 
-    /// For an engine of your own.
+    /// Creates an owner, for custom implementations.
     public init(_ lease: SlotLease, remaining: Duration) {
         self.lease = lease
         self.remaining = remaining
     }
 }
 
-/// What came of asking for a slot.
+/// The outcome of acquiring a slot.
 public enum SlotClaim: Hashable, Sendable {
-    /// It is owned by who asked.
+    /// The requesting node owns the slot.
     case acquired(SlotLease)
-    /// Somebody else owns it.
+    /// Another node owns the slot.
     case held(SlotHolder)
 }

@@ -1,14 +1,14 @@
 internal import Platform
 
-/// Values by names that all nodes read and change, of one purpose. All of a table lie in the slot of its name, so that one step changes
-/// many of them.
+/// Named values of one purpose that all nodes read and change. All values of a table are in the slot of its name, so
+/// that one step can change several.
 public struct ClusterTable: Hashable, Sendable, CustomStringConvertible {
-    /// Any text, up to `ClusterEngineLimits.nameBytes`; two are the same when their bytes are.
+    /// The name: any text, up to `ClusterEngineLimits.nameBytes`. Two names are equal if their bytes are.
     public let id: String
     /// The slot of the name.
     public let slot: ClusterSlot
 
-    /// The table of that name.
+    /// Creates the table of a name.
     public init(_ id: String) {
         self.id = id
         slot = ClusterSlot(of: id)
@@ -23,12 +23,12 @@ public struct ClusterTable: Hashable, Sendable, CustomStringConvertible {
 
 /// A value of a table.
 public struct TableValue: Hashable, Sendable {
-    /// What was put.
+    /// The content of the value.
     public let bytes: [UInt8]
-    /// The number of the change that has put it, at least 1. No other value of the table has it, before or after.
+    /// The number of the change that wrote the value, at least 1. It is unique in the table over time.
     public let version: UInt64
 
-    /// For an engine of your own.
+    /// Creates a value, for custom implementations.
     public init(_ bytes: [UInt8], version: UInt64) {
         self.bytes = bytes
         self.version = version
@@ -37,84 +37,86 @@ public struct TableValue: Hashable, Sendable {
 
 /// A value with its name.
 public struct TableRow: Hashable, Sendable {
-    /// Any text but the empty one, up to `ClusterEngineLimits.nameBytes`.
+    /// The name: any non-empty text, up to `ClusterEngineLimits.nameBytes`.
     public let name: String
-    /// What stands there.
+    /// The value.
     public let value: TableValue
 
-    /// For an engine of your own.
+    /// Creates a row, for custom implementations.
     public init(_ name: String, _ value: TableValue) {
         self.name = name
         self.value = value
     }
 }
 
-/// Some values of a table, by the bytes of their names.
+/// A page of a table's values, in the byte order of their names.
 public struct TablePage: Hashable, Sendable {
-    /// In their order.
+    /// The rows in order.
     public let rows: [TableRow]
-    /// What the next page is `after`; nil when there is none.
+    /// The argument `after` for the next page; nil when there is none.
     public let next: String?
 
-    /// For an engine of your own.
+    /// Creates a page, for custom implementations.
     public init(_ rows: [TableRow], next: String?) {
         self.rows = rows
         self.next = next
     }
 }
 
-/// What is to be changed in a table: all of it, or nothing.
+/// An atomic change of a table.
 public struct TableChange: Hashable, Sendable {
-    /// What becomes of a value.
+    /// The operation on a value.
     public enum Deed: Hashable, Sendable {
-        /// It is this from now on.
+        /// Sets the value.
         case put([UInt8])
-        /// It is this, and goes by itself so long from now: up to a day, by the engine's clock.
+        /// Sets the value until it expires, this duration from now: up to a day, by the clock of the coordination
+        /// store.
         case lend([UInt8], lasting: Duration)
-        /// It is a number in decimal, and grows by this, from 0 where there is none; what is no number counts as 0.
+        /// Adds to a decimal number. A missing or non-numeric value counts as 0.
         case add(Int64)
-        /// It goes.
+        /// Deletes the value.
         case delete
     }
 
-    /// One value.
+    /// One write.
     public struct Write: Hashable, Sendable {
-        /// Up to `ClusterEngineLimits.nameBytes`.
+        /// The name, up to `ClusterEngineLimits.nameBytes`.
         public let name: String
-        /// What becomes of it.
+        /// The operation.
         public let deed: Deed
 
-        /// A value and what becomes of it.
+        /// Creates a write.
         public init(_ name: String, _ deed: Deed) {
             self.name = name
             self.deed = deed
         }
     }
 
-    /// What was read before, and has to be so still.
+    /// A version that was read before, and must be unchanged.
     public struct Expectation: Hashable, Sendable {
-        /// Of which value.
+        /// The name of the value.
         public let name: String
-        /// Its version; 0 when there was none.
+        /// The version of the value; 0 if it was missing.
         public let version: UInt64
 
-        /// A value and its version.
+        /// Creates an expectation.
         public init(_ name: String, version: UInt64) {
             self.name = name
             self.version = version
         }
     }
 
-    /// What has to be as it was read.
+    /// The versions that must be unchanged.
     public var expected: [Expectation]
-    /// In their order: of several for one name the last counts.
+    /// The writes in order. The last of several for one name counts.
     public var writes: [Write]
-    /// Told those who read the table's news; nil for nothing.
+    /// The notice for readers of the change feed; nil for none.
     public var news: [UInt8]?
-    /// The table's life, as its news say it, when the change makes no sense in another one; it throws `dataLoss` there.
+    /// The incarnation of the table, from its change feed, if the change requires it. In another incarnation it throws
+    /// `dataLoss`.
     public var life: String?
 
-    /// Up to 1,000 expectations and writes each.
+    /// Creates a change of up to 1,000 expectations and writes each.
     public init(
         _ writes: [Write], expected: [Expectation] = [], news: [UInt8]? = nil, life: String? = nil
     ) {
@@ -125,44 +127,44 @@ public struct TableChange: Hashable, Sendable {
     }
 }
 
-/// What came of a change.
+/// The outcome of a change.
 public enum TableOutcome: Hashable, Sendable {
-    /// It was done, and has this number: one more than the change before.
+    /// The change was applied, with this number: one more than the previous change.
     case changed(UInt64)
-    /// A value is not as expected: this one, or another one too. Read again.
+    /// A value has another version than expected: this one, and possibly more. Read again.
     case conflict(String)
     /// The table has `ClusterEngineLimits.valuesPerTable` values.
     case full
 }
 
-/// What changes of a table told.
+/// The notices of a table's changes.
 public struct TableNews: Hashable, Sendable {
-    /// What one change told.
+    /// The notice of one change.
     public struct Item: Hashable, Sendable {
-        /// The change's.
+        /// The number of the change.
         public let number: UInt64
-        /// `TableChange.news`.
+        /// The content, from `TableChange.news`.
         public let bytes: [UInt8]
 
-        /// For an engine of your own.
+        /// Creates a notice, for custom implementations.
         public init(_ number: UInt64, _ bytes: [UInt8]) {
             self.number = number
             self.bytes = bytes
         }
     }
 
-    /// Which table it is: another one after the engine has lost what it kept; nil before the first change.
+    /// The incarnation of the table, which changes after a data loss; nil before the first change.
     public let life: String?
-    /// The newest change. Lower than it was when the engine has lost the last ones.
+    /// The number of the newest change. It falls when the coordination store has lost the last ones.
     public let top: UInt64
-    /// The newest change whose news are not kept any more; 0 when all are.
+    /// The number of the newest change whose notice was deleted; 0 if all are kept.
     public let cut: UInt64
-    /// In the order of their numbers. Changes without news are not among them.
+    /// The notices in the order of their numbers. Changes without notices are skipped.
     public let items: [Item]
-    /// Whether there are no more; else read again behind the last one.
+    /// A Boolean value that indicates whether there are no more notices. If not, read again after the last one.
     public let isComplete: Bool
 
-    /// For an engine of your own.
+    /// Creates a change feed, for custom implementations.
     public init(life: String?, top: UInt64, cut: UInt64, _ items: [Item], isComplete: Bool) {
         self.life = life
         self.top = top
@@ -172,12 +174,12 @@ public struct TableNews: Hashable, Sendable {
     }
 }
 
-/// What comes to who watches a table.
+/// An event for subscribers of a table.
 public enum TableEvent: Equatable, Sendable {
-    /// A change of this number has told something.
+    /// The change with this number has a notice.
     case news(UInt64)
-    /// The engine was out of reach: read the news.
+    /// The coordination store was unreachable: read the change feed.
     case mayHaveMissed
-    /// Nothing comes any more; the last event.
+    /// No more events follow.
     case ended(ClusterEngineError)
 }

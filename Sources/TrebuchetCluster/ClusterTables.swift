@@ -1,74 +1,77 @@
-/// What nodes share and no node owns: values that are changed where they are as they were read, what changes tell, and rates that
-/// count over all nodes.
+/// Shared data without an owner node: values with conditional changes, change feeds, and rate limits across all nodes.
 ///
-/// A change needs no lease. Who reads, decides and writes says in the change what he has read: it is done if that is still so, in the
-/// same step.
+/// A change needs no lease. A node that reads, decides and writes includes the read versions in the change, which is
+/// applied only if they are unchanged, in the same step.
 ///
-/// All functions suspend rather than block, and throw a `ClusterEngineError`, as those of a `ClusterEngine`.
+/// All methods suspend rather than block, and throw a `ClusterEngineError`, like those of a `ClusterEngine`.
 public protocol ClusterTables: Sendable {
-    /// The values of up to 1,000 names, in their order; nil for those that have none.
+    /// Returns the values of up to 1,000 names, in their order; nil for missing values.
     func values(_ names: [String], of table: ClusterTable) async throws(ClusterEngineError) -> [TableValue?]
 
-    /// Values whose names begin with `prefix`, by the bytes of their names.
+    /// Returns values whose names begin with `prefix`, in the byte order of their names.
     ///
     /// - Parameters:
-    ///   - after: only names behind this one.
-    ///   - limit: at most so many, up to 1,000; there may be fewer, or none, and more behind them: `TablePage.next` says so.
+    ///   - after: only names after this one.
+    ///   - limit: the maximum number of rows, up to 1,000. There may be fewer, or none, even if more follow: see
+    ///     `TablePage.next`.
     func rows(
         of table: ClusterTable, prefix: String, after: String?, limit: Int
     ) async throws(ClusterEngineError) -> TablePage
 
-    /// Compares, writes and tells in one step.
+    /// Compares, writes and publishes in one step.
     ///
-    /// After `unknownOutcome` it was done, or not: that a value has another version than it had says that it was, or that somebody
-    /// else has changed it.
+    /// After `unknownOutcome` the change may have been applied. If a value has another version than before, either
+    /// this change or another one was applied.
     func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome
 
-    /// What was told behind the change of that number; nil for all that is kept: the last `ClusterEngineLimits.newsPerTable`.
+    /// Returns the notices after the change of that number; nil for all that are kept: the last
+    /// `ClusterEngineLimits.newsPerTable`.
     func news(
         of table: ClusterTable, after number: UInt64?, limit: Int
     ) async throws(ClusterEngineError) -> TableNews
 
-    /// Hears that there are news. It comes at most once: who must not miss any reads them from time to time too.
+    /// Subscribes to the arrival of notices. Delivery is at most once: a reader that must not miss any also polls from
+    /// time to time.
     func watch(
         _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription
 
-    /// Takes one of each of some rates, or nothing of any; each of another key.
+    /// Consumes one unit of each of some rates with different keys, or none of any.
     ///
-    /// - Returns: nil when it was taken; else after how long it may be.
+    /// - Returns: nil if they were consumed; otherwise the time after which they may be.
     func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration?
 
-    /// Gives back what a key has used.
+    /// Restores the full rate of a key.
     func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError)
 }
 
-/// Whom a rate counts for.
+/// The subject of a rate.
 public struct RateKey: Hashable, Sendable {
-    /// Which rate: up to 64 letters and digits of ASCII.
+    /// The kind of rate: up to 64 ASCII letters and digits.
     public let kind: String
-    /// Who: up to `ClusterEngineLimits.nameBytes`.
+    /// The name of the subject, up to `ClusterEngineLimits.nameBytes`.
     public let name: String
 
-    /// A rate and whom it counts for.
+    /// Creates the key of a rate and its subject.
     public init(_ kind: String, _ name: String) {
         self.kind = kind
         self.name = name
     }
 }
 
-/// One of a rate.
+/// The consumption of one unit of a rate.
 public struct RateTake: Hashable, Sendable {
-    /// Whose.
+    /// The key of the rate.
     public let key: RateKey
-    /// After how long one that was taken is back, by the engine's clock.
+    /// The time after which a unit is available again, by the clock of the coordination store.
     public let interval: Duration
-    /// How many there are at once after a rest.
+    /// The maximum number of units available at once.
     public let burst: Int
-    /// Of how many of the kind it is kept what they have used; beyond that those are forgotten who have it back first.
+    /// The maximum number of keys of the kind whose consumption is stored. Beyond that, the keys that are restored
+    /// first are dropped.
     public let kept: Int
 
-    /// One of `burst`, which come back one after another.
+    /// Consumes one of `burst` units, which become available again one after another.
     public init(_ key: RateKey, interval: Duration, burst: Int, kept: Int) {
         self.key = key
         self.interval = interval

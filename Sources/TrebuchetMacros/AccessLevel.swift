@@ -1,10 +1,11 @@
 import SwiftSyntax
 
-/// How far a declaration can be seen, as written in its modifiers.
+/// The access level of a declaration, as written in its modifiers.
 enum AccessLevel: Int, Comparable {
     case `private`, `fileprivate`, `internal`, package, `public`
 
-    /// The level written in `modifiers`, or nil when none is; `private(set)` and its like say nothing about reading.
+    /// Creates the level written in `modifiers`, or nil without one. `private(set)` and similar modifiers do not
+    /// restrict reading.
     init?(_ modifiers: DeclModifierListSyntax) {
         for modifier in modifiers where modifier.detail == nil {
             switch modifier.name.tokenKind {
@@ -22,9 +23,10 @@ enum AccessLevel: Int, Comparable {
 
     static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
-    /// What to write before a member of a type with this level, so that the member is as visible as the type.
+    /// The modifier of a member that makes it as visible as its type with this level.
     ///
-    /// A private type needs no modifier: its members are bounded by it already, and `private` would hide a witness.
+    /// A private type needs no modifier: it already limits the visibility of its members, and `private` would hide a
+    /// witness.
     var memberPrefix: String {
         switch self {
         case .public: "public "
@@ -33,7 +35,7 @@ enum AccessLevel: Int, Comparable {
         }
     }
 
-    /// What to write before a member that should be as visible as another member, which says `level` or nothing.
+    /// Returns the modifier that makes a member as visible as another member with the written level `level`, or none.
     func prefix(forMember level: AccessLevel?) -> String {
         switch level ?? .internal {
         case .private: "private "

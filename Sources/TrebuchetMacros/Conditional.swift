@@ -1,11 +1,12 @@
 import SwiftSyntax
 
-/// Something read from a member, with the `#if` condition under which the member exists.
+/// A value read from a member, with the `#if` condition of the member.
 ///
-/// A macro sees all branches and cannot tell which is active, so what it generates for a member repeats the condition.
+/// A macro sees all branches and cannot tell which is active, so the code generated for a member repeats the
+/// condition.
 struct Conditional<Value> {
     let value: Value
-    /// The condition as source text, or nil for what is always there.
+    /// The condition as source text, or nil for an unconditional member.
     let condition: String?
 
     init(_ value: Value, if condition: String? = nil) {
@@ -13,19 +14,19 @@ struct Conditional<Value> {
         self.condition = condition
     }
 
-    /// Whether this and `other` may both exist; two different conditions are taken to exclude each other.
+    /// Returns true if this and `other` may both exist. Two different conditions are assumed to exclude each other.
     func canCoexist<Other>(with other: Conditional<Other>) -> Bool {
         condition == nil || other.condition == nil || condition == other.condition
     }
 
-    /// `source` between `#if` and `#endif` where it needs them.
+    /// Returns `source`, enclosed in `#if` and `#endif` if there is a condition.
     func guarded(_ source: String) -> String {
         condition.map { "#if \($0)\n\(source)\n#endif" } ?? source
     }
 }
 
 extension MemberBlockItemListSyntax {
-    /// All members, those inside of `#if` included.
+    /// Returns all members, including those inside `#if`.
     func flattened(under outer: String? = nil) -> [Conditional<DeclSyntax>] {
         flatMap { member in
             guard let branches = member.decl.as(IfConfigDeclSyntax.self) else {
@@ -35,7 +36,7 @@ extension MemberBlockItemListSyntax {
             return branches.clauses.flatMap { clause in
                 let own = clause.condition.map { "(\($0.trimmedDescription))" }
                 let condition = (terms + [own].compactMap(\.self)).joined(separator: " && ")
-                // A later branch is reached only where this one is not.
+                // A later branch is active only if this one is not.
                 if let own { terms.append("!" + own) }
                 guard case .decls(let members) = clause.elements else { return [Conditional<DeclSyntax>]() }
                 return members.flattened(under: condition)

@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftReading
 import SwiftSyntax
 
-/// The method `deactivate()` of an actor, which runs before it is let go.
+/// The method `deactivate()` of an actor, which runs before its deactivation.
 struct Deactivation {
     let isAsync: Bool
     let canThrow: Bool
@@ -13,13 +13,13 @@ struct Deactivation {
             && !function.modifiers.isDistributed
     }
 
-    /// For a distributed method of this name, which clients call and nothing else.
+    /// Returns a warning for a distributed method of this name, which only clients call.
     static func warning(about function: FunctionDeclSyntax) -> Diagnostic? {
         guard function.name.plainText == "deactivate", function.signature.parameterClause.parameters.isEmpty else {
             return nil
         }
         let text =
-            "a distributed 'deactivate()' is for clients to call; without 'distributed' it runs when the actor is let go of"
+            "a distributed 'deactivate()' can be called by clients; remove 'distributed' to run it when the actor is deactivated"
         return Diagnostic(
             node: function.name, message: Problem(id: "distributedDeactivate", message: text, severity: .warning))
     }
@@ -30,7 +30,7 @@ struct Deactivation {
         canThrow = effects?.throwsClause != nil
     }
 
-    /// As the dispatch table has it.
+    /// The argument in the dispatch table.
     var source: String {
         "{ actor in \(canThrow ? "try " : "")\(isAsync ? "await " : "")actor.deactivate() }"
     }

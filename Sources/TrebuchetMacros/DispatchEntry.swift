@@ -1,11 +1,11 @@
 import SwiftSyntax
 
-/// Writes the entry of a distributed member in the dispatch table: how to decode its arguments, call it and encode
-/// what it returns.
+/// Generates the entry of a distributed member in the dispatch table: decodes its arguments, calls it and encodes its
+/// result.
 struct DispatchEntry {
     let member: DistributedMember
     let actorName: String
-    /// Whether the call may run where the message arrives; otherwise it runs in a task on the actor.
+    /// True if the call may run where the message arrives. Otherwise it runs in a task on the actor.
     let isInPlace: Bool
 
     init(_ member: DistributedMember, of actorName: String, inPlace: Bool) {
@@ -74,7 +74,7 @@ struct DispatchEntry {
             """
     }
 
-    /// Decodes the arguments now, and returns the call for later.
+    /// The lines that decode the arguments now, and return a closure with the call.
     private var preparation: String {
         var lines = member.parameters.enumerated().map { index, parameter in
             "let argument\(index) = try arguments.next(\(parameter.type).self)"
@@ -104,7 +104,8 @@ struct DispatchEntry {
         return "\(name)(\(member.parameters.map { $0.label + argument($0) }.joined(separator: ", ")))"
     }
 
-    /// The generic and parameter clauses of a local function that gets the types which stand for the generic parameters.
+    /// Returns the generic and parameter clauses of a local function with a metatype parameter for each generic
+    /// parameter.
     private func generics(_ parameters: String) -> String {
         let types = member.generics.parameters.map { "_: \($0.name).Type" }
         return "\(member.generics.clause)(\(types.joined(separator: ", ")), \(parameters))"
@@ -130,12 +131,12 @@ struct DispatchEntry {
 }
 
 extension String {
-    /// The text with `count` spaces before each of its lines but the first.
+    /// Returns the text with `count` spaces before each line except the first.
     func indentedAfterFirstLine(by count: Int) -> String {
         String(indented(by: count).drop { $0 == " " })
     }
 
-    /// The text with `count` spaces before each of its lines.
+    /// Returns the text with `count` spaces before each line.
     func indented(by count: Int) -> String {
         let space = String(repeating: " ", count: count)
         return split(separator: "\n", omittingEmptySubsequences: false).map { $0.isEmpty ? "" : space + $0 }

@@ -5,22 +5,23 @@ import SwiftSyntaxBuilder
 
 /// A `distributed func` or a `distributed var`, read from its declaration.
 struct DistributedMember {
+    /// A parameter of the member.
     struct Parameter {
-        /// The argument label with its colon and a space, or nothing.
+        /// The argument label with its colon and a space, or empty.
         let label: String
         let type: TypeSyntax
     }
 
-    /// The name clients call: `addTodo(title:)`.
+    /// The name used by clients: `addTodo(title:)`.
     let wireName: String
-    /// The token a diagnostic about the name points at.
+    /// The token for diagnostics about the name.
     let nameToken: TokenSyntax
     let isProperty: Bool
     let parameters: [Parameter]
     let generics: GenericSignature
     let isAsync: Bool
     let canThrow: Bool
-    /// The type in `throws(BankError)`; nil for `throws` and for what cannot throw.
+    /// The type in `throws(BankError)`; nil for an untyped `throws` and for a member that does not throw.
     let errorType: TypeSyntax?
     let returnsValue: Bool
     let isIdempotent: Bool
@@ -46,7 +47,7 @@ struct DistributedMember {
         isRedacted = function.attributes.attribute(named: RedactedMacro.attributeName) != nil
     }
 
-    /// Reads a computed property; nil when it has no getter, which is for the compiler to complain about.
+    /// Reads a computed property; nil without a getter, which the compiler reports.
     init?(_ variable: VariableDeclSyntax) {
         guard let binding = variable.bindings.first, let block = binding.accessorBlock,
             let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier
@@ -67,7 +68,7 @@ struct DistributedMember {
         isRedacted = false
     }
 
-    /// How a label is written in a call: as it is, but for the few words that need backticks even there.
+    /// Returns a label as written in a call. Only a few keywords need backticks there.
     private static func argumentLabel(_ name: String) -> String {
         switch name {
         case "_": ""
@@ -88,7 +89,7 @@ struct DistributedMember {
 }
 
 extension TypeSyntax {
-    /// The type to decode: without `consuming` and its like, and with `T?` for `T!`.
+    /// The type to decode: without ownership modifiers such as `consuming`, and with `T?` for `T!`.
     fileprivate var asValueType: TypeSyntax {
         if let attributed = self.as(AttributedTypeSyntax.self) { return attributed.baseType.asValueType }
         if let unwrapped = self.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {

@@ -2,17 +2,18 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// The generic parameters of a distributed method, and what each has to conform to.
+/// The generic parameters of a distributed method, and their constraints.
 ///
-/// The server learns the types that stand for them by name. It can call the method when it can open each as
-/// `any (P & Q).Type`, so only conformances of the parameters themselves are supported.
+/// The server receives the names of the generic arguments. It can call the method if it can open each as `any (P &
+/// Q).Type`, so only conformances of the parameters themselves are supported.
 struct GenericSignature {
+    /// A generic parameter with its constraints.
     struct Parameter {
         let name: String
-        /// The protocols, in the order written; none when any type will do.
+        /// The protocols, in the order written; empty if any type is allowed.
         var protocols: [String] = []
 
-        /// The type of metatypes whose type satisfies the protocols.
+        /// The existential metatype of types that satisfy the protocols.
         var metatype: String? {
             switch protocols.count {
             case 0: nil
@@ -50,7 +51,7 @@ struct GenericSignature {
 
     var isEmpty: Bool { parameters.isEmpty }
 
-    /// `<T: P & Q, U: R>`, with the requirements of a `where` clause drawn in.
+    /// The generic clause, such as `<T: P & Q, U: R>`, including the requirements of a `where` clause.
     var clause: String {
         let list = parameters.map { parameter in
             parameter.protocols.isEmpty
@@ -59,7 +60,7 @@ struct GenericSignature {
         return "<\(list.joined(separator: ", "))>"
     }
 
-    /// Gives each `some P` in the type of a parameter a name, since a local function must repeat it in several places.
+    /// Names each `some P` in the type of a parameter, since a local function must repeat it in several places.
     mutating func naming(opaqueTypesIn type: TypeSyntax) -> TypeSyntax {
         let namer = OpaqueTypeNamer(next: parameters.count)
         let named = namer.rewrite(type).as(TypeSyntax.self) ?? type
@@ -93,7 +94,7 @@ struct GenericSignature {
     }
 }
 
-/// Replaces each `some P & Q` by a name and remembers what it stands for.
+/// Replaces each `some P & Q` by a name and stores its protocols.
 private final class OpaqueTypeNamer: SyntaxRewriter {
     private let first: Int
     private(set) var found: [GenericSignature.Parameter] = []

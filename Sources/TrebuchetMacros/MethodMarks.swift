@@ -3,12 +3,12 @@ import SwiftReading
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// A mark for `@Trebuchet`, which writes it into the dispatch table. It adds nothing itself.
+/// A marker that `@Trebuchet` writes into the dispatch table. It adds no code itself.
 protocol MethodMark: PeerMacro {
     static var attributeName: String { get }
-    /// What its problems are called.
+    /// The identifier of its diagnostics.
     static var problem: String { get }
-    /// Why it is for what is called over a network alone.
+    /// The reason why it applies only to distributed methods.
     static var reason: String { get }
 }
 
@@ -23,7 +23,7 @@ extension MethodMark {
                     problem, at: node, "'@\(attributeName)' can only be attached to a 'distributed func': \(reason)")
             ])
         }
-        // The dispatch table has the methods that stand in the actor's own body.
+        // The dispatch table contains the methods of the actor's own body.
         let actor = context.lexicalContext.first?.as(ActorDeclSyntax.self)
         guard actor?.attributes.attribute(named: TrebuchetMacro.attributeName) != nil else {
             throw DiagnosticsError(diagnostics: [
@@ -36,16 +36,16 @@ extension MethodMark {
     }
 }
 
-/// `@Idempotent`: a client may send the call again.
+/// The marker `@Idempotent`: a client may send the call again.
 struct IdempotentMacro: MethodMark {
     static let attributeName = "Idempotent"
     static let problem = "idempotent"
-    static let reason = "nothing else is called over a network"
+    static let reason = "only distributed methods are called over a network"
 }
 
-/// `@Redacted`: nobody who looks inside is shown the arguments.
+/// The marker `@Redacted`: the arguments do not appear in diagnostic views.
 struct RedactedMacro: MethodMark {
     static let attributeName = "Redacted"
     static let problem = "redacted"
-    static let reason = "of nothing else arguments are shown"
+    static let reason = "the arguments of other methods are never shown"
 }

@@ -1,7 +1,7 @@
 @_spi(PluginMessage) import SwiftCompilerPluginMessageHandling
 import SwiftSyntaxMacros
 
-/// The compiler starts this program and asks it, over standard input and output, to expand macros.
+/// The compiler plugin. The compiler starts this program and requests macro expansions over standard input and output.
 @main
 struct Plugin {
     static func main() throws {
@@ -11,6 +11,7 @@ struct Plugin {
     }
 }
 
+/// Finds the macros by their type names.
 struct Provider: PluginProvider {
     private static var macros: [String: any Macro.Type] {
         [
@@ -27,6 +28,7 @@ struct Provider: PluginProvider {
     }
 }
 
+/// The error for a macro that this plugin does not contain.
 struct UnknownMacro: Error {
     let name: String
 }

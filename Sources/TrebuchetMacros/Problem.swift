@@ -1,7 +1,7 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// What a macro has to say about a piece of source: the text of an error, a warning, a note or a fix-it.
+/// The text of an error, a warning, a note or a fix-it of a macro.
 struct Problem: DiagnosticMessage, NoteMessage, FixItMessage {
     let id: String
     let message: String
@@ -11,7 +11,7 @@ struct Problem: DiagnosticMessage, NoteMessage, FixItMessage {
     var noteID: MessageID { diagnosticID }
     var fixItID: MessageID { diagnosticID }
 
-    /// An error at `node`.
+    /// Returns an error at `node`.
     static func error(
         _ id: String, at node: some SyntaxProtocol, _ message: String, notes: [Note] = [], fixIts: [FixIt] = []
     ) -> Diagnostic {

@@ -3,7 +3,7 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@StreamedEvents`: `var moves: Move` stands for a stream of moves, which are sent with `$moves.send(_:)`.
+/// The macro `@StreamedEvents`: `var moves: Move` represents a stream of moves, sent with `$moves.send(_:)`.
 struct StreamedEventsMacro {}
 
 extension StreamedEventsMacro: AccessorMacro {
@@ -14,11 +14,11 @@ extension StreamedEventsMacro: AccessorMacro {
         guard let variable = declaration.as(VariableDeclSyntax.self),
             variable.bindings.allSatisfy({ $0.accessorBlock == nil })
         else { return [] }
-        // What is wrong with the property is reported once, by the peer.
+        // Errors of the property are reported once, by the peer role.
         let name = (try? StreamedProperty(variable, .events))?.cellName ?? "$…"
         return [
             """
-            @available(*, unavailable, message: "events are sent, with '\(raw: name).send(_:)', and observed")
+            @available(*, unavailable, message: "events have no stored value: send them with '\(raw: name).send(_:)' and observe them")
             get {
                 fatalError()
             }
@@ -38,7 +38,7 @@ extension StreamedEventsMacro: PeerMacro {
             ])
         }
         let property = try StreamedProperty.inActor(variable, .events, marked: node, in: context)
-        // As visible as the property, within the module: nobody else sends.
+        // As visible as the property, within the module: other modules do not send events.
         let access =
             switch property.access {
             case .private: "private "

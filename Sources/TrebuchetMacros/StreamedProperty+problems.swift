@@ -3,13 +3,13 @@ import SwiftReading
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// What can be wrong with a property marked `@StreamedState` or `@StreamedEvents`.
+/// The possible errors of a property marked `@StreamedState` or `@StreamedEvents`.
 extension StreamedProperty {
-    /// The modifiers that contradict a streamed property, and why.
+    /// The modifiers that contradict a streamed property, with reasons.
     private static let contradictions: [(keyword: Keyword, reason: String)] = [
         (.static, "a streamed property belongs to one actor, not to its type"),
         (.class, "a streamed property belongs to one actor, not to its type"),
-        (.lazy, "subscribers get the value at once, so it must exist from the start"),
+        (.lazy, "subscribers receive the value immediately, so it must be initialized"),
         (.weak, "a streamed property owns its value"),
         (.unowned, "a streamed property owns its value"),
         (.nonisolated, "a streamed property changes only on its actor"),
@@ -34,7 +34,8 @@ extension StreamedProperty {
                 let bare = binding.with(\.initializer, nil)
                 problems.append(
                     Problem.error(
-                        "initial", at: value, "'@StreamedEvents' has no initial value: events are sent one by one",
+                        "initial", at: value,
+                        "'@StreamedEvents' cannot have an initial value: events are sent individually",
                         fixIts: [.replacing("initial.fix", "remove the value", binding, with: bare)]))
             }
             if let block = binding.accessorBlock { problems.append(accessorProblem(block, of: variable, kind)) }
@@ -56,7 +57,8 @@ extension StreamedProperty {
         }
     }
 
-    /// Any other attribute that begins with a capital is a property wrapper, a macro or a global actor.
+    /// Returns an error for another attribute that begins with a capital letter: a property wrapper, a macro or a
+    /// global actor.
     private static func otherWrapper(of variable: VariableDeclSyntax, _ kind: Kind) -> Diagnostic? {
         for case .attribute(let attribute) in variable.attributes {
             let name = attribute.plainName
@@ -79,17 +81,17 @@ extension StreamedProperty {
             let word = observer.accessorSpecifier.text
             return Problem.error(
                 "observer", at: observer.accessorSpecifier,
-                "'@\(kind.attributeName)' cannot have '\(word)': act in the method that changes the property")
+                "'@\(kind.attributeName)' cannot have '\(word)': move its code to the method that changes the property")
         }
         return Problem.error(
             "computed", at: block.leftBrace,
-            "'@\(kind.attributeName)' needs a stored property: stream the state that this one is computed from",
+            "'@\(kind.attributeName)' requires a stored property: stream the state that this property is computed from",
             fixIts: [removal(from: variable, kind)])
     }
 
-    /// The fix-it that makes an ordinary property of a streamed one.
+    /// Returns the fix-it that turns a streamed property into an ordinary one.
     static func removal(from variable: VariableDeclSyntax, _ kind: Kind) -> FixIt {
-        // Looked up, since the node a macro is given for its attribute is not the one inside of the declaration.
+        // Looked up, because the macro's attribute node is not the one inside the declaration.
         let attribute = variable.attributes.attribute(named: kind.attributeName)
         return FixIt("remove", "remove '@\(kind.attributeName)'", attribute.map(variable.removing) ?? [])
     }
@@ -97,8 +99,8 @@ extension StreamedProperty {
     private static func severalBindings(of variable: VariableDeclSyntax, _ kind: Kind) -> Diagnostic {
         Problem.error(
             "bindings", at: variable.bindingSpecifier,
-            "'@\(kind.attributeName)' needs a declaration of its own for each property",
-            fixIts: [FixIt("bindings.fix", "declare each property by itself", [variable.splittingBindings])])
+            "'@\(kind.attributeName)' requires a separate declaration for each property",
+            fixIts: [FixIt("bindings.fix", "declare each property separately", [variable.splittingBindings])])
     }
 
     static func missingType(
@@ -114,31 +116,31 @@ extension StreamedProperty {
                     colon: .colonToken(trailingTrivia: .space), type: type, trailingTrivia: pattern.trailingTrivia))
         return Problem.error(
             "type", at: pattern.identifier,
-            "'@\(kind.attributeName)' cannot tell the type of '\(pattern.identifier.text)': write it down",
-            fixIts: [.replacing("type.fix", "write the type", binding, with: annotated)])
+            "'@\(kind.attributeName)' cannot infer the type of '\(pattern.identifier.text)': add a type annotation",
+            fixIts: [.replacing("type.fix", "add a type annotation", binding, with: annotated)])
     }
 }
 
 extension VariableDeclSyntax {
-    /// The changes that take `modifier` away and leave the trivia before the declaration.
+    /// Returns the changes that remove `modifier` and keep the trivia before the declaration.
     func removing(_ modifier: DeclModifierSyntax) -> [FixIt.Change] {
         var result = self
         result.modifiers = modifiers.filter { $0.id != modifier.id }
         return [.replace(oldNode: Syntax(self), newNode: Syntax(result.with(\.leadingTrivia, leadingTrivia)))]
     }
 
-    /// The changes that take `attribute` away and leave the trivia before the declaration.
+    /// Returns the changes that remove `attribute` and keep the trivia before the declaration.
     func removing(_ attribute: AttributeSyntax) -> [FixIt.Change] {
         var result = self
         result.attributes = attributes.filter { $0.id != attribute.id }
         return [.replace(oldNode: Syntax(self), newNode: Syntax(result.with(\.leadingTrivia, leadingTrivia)))]
     }
 
-    /// The change that turns `var a, b: Int` into `var a: Int` and `var b: Int`, each with attributes and modifiers.
+    /// The change that splits `var a, b: Int` into `var a: Int` and `var b: Int`, each with attributes and modifiers.
     fileprivate var splittingBindings: FixIt.Change {
         var type: TypeAnnotationSyntax?
         var single: [String] = []
-        // From the back: a name with neither type nor value has the type of the one that follows.
+        // In reverse order: a name without type and value has the type of the next one.
         for binding in bindings.reversed() {
             var binding = binding.with(\.trailingComma, nil).trimmed
             if let own = binding.typeAnnotation {

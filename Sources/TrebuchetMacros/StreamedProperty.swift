@@ -5,6 +5,7 @@ import SwiftSyntaxBuilder
 
 /// A property marked `@StreamedState` or `@StreamedEvents`, read from its declaration.
 struct StreamedProperty {
+    /// The kind of stream: the versions of a state, or events.
     enum Kind: CaseIterable {
         case state, events
 
@@ -15,24 +16,24 @@ struct StreamedProperty {
     /// The name as written, with backticks if it has them.
     let name: TokenSyntax
     let type: TypeSyntax
-    /// The level written in the declaration, or nil when none is.
+    /// The level written in the declaration, or nil without one.
     let access: AccessLevel?
     let arguments: StreamedStateArguments
 
     /// The name without backticks.
     var plainName: String { name.plainText }
-    /// What is declared beside it.
+    /// The name of the declaration added beside the property.
     var cellName: String { kind == .state ? "_\(plainName)_cell" : "$\(plainName)" }
-    /// The arguments of the initializers of what is declared beside it.
+    /// The initializer arguments of that declaration.
     var initializerArguments: String { arguments.initializerArguments(kind) }
     var observationName: String { WireName.observation(of: plainName) }
 
-    /// How a property is marked; nil when it is not.
+    /// Returns the kind of a marked property; nil without a mark.
     static func kind(of variable: VariableDeclSyntax) -> Kind? {
         Kind.allCases.first { variable.attributes.attribute(named: $0.attributeName) != nil }
     }
 
-    /// Reads a property, or throws a `DiagnosticsError` that says why it cannot be streamed.
+    /// Reads a property. Throws a `DiagnosticsError` with the reason if it cannot be streamed.
     init(_ variable: VariableDeclSyntax, _ kind: Kind) throws(DiagnosticsError) {
         self.kind = kind
         let problems = Self.problems(of: variable, kind)
@@ -41,7 +42,8 @@ struct StreamedProperty {
         }
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error("pattern", at: binding.pattern, "'@\(kind.attributeName)' needs a property with one name")
+                Problem.error(
+                    "pattern", at: binding.pattern, "'@\(kind.attributeName)' requires a property with one name")
             ])
         }
         name = pattern.identifier

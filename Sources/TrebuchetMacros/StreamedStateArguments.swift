@@ -2,23 +2,23 @@ import SwiftDiagnostics
 import SwiftReading
 import SwiftSyntax
 
-/// What stands in the parentheses of `@StreamedState(…)` or `@StreamedEvents(…)`.
+/// The arguments of `@StreamedState(…)` or `@StreamedEvents(…)`.
 struct StreamedStateArguments {
-    /// `.every(buffer: 256)`, as it is written.
+    /// The delivery, such as `.every(buffer: 256)`, as written.
     let delivery: ExprSyntax?
-    /// Of events: how many are kept for who is behind.
+    /// For events: the number of buffered events for a slow subscriber.
     let buffer: ExprSyntax?
-    /// Of persisted events: how many the store keeps.
+    /// For persisted events: the number of events in the store.
     let keeping: ExprSyntax?
-    /// Where the state, or the events, are said to be persisted; nil when they are not.
+    /// The expression that requests persistence of the state or events; nil without it.
     let persisted: ExprSyntax?
 
-    /// Of a persisted state: the form in which it is stored; nil for the first.
+    /// For a persisted state: its schema version; nil for the first.
     let version: StateVersionArguments?
 
     var isPersisted: Bool { persisted != nil }
 
-    /// Labels that are not known here are for the compiler to judge.
+    /// Reads the arguments. The compiler reports unknown labels.
     init(_ attribute: AttributeSyntax?) throws(DiagnosticsError) {
         var found: [String: ExprSyntax] = [:]
         if case .argumentList(let arguments) = attribute?.arguments {
@@ -35,7 +35,7 @@ struct StreamedStateArguments {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
                     "keeping.persisted", at: keeping,
-                    "'keeping' is how many events the store keeps, and these are not: write 'persisted: true' before it"
+                    "'keeping' limits the events in the store and requires persisted events: write 'persisted: true' before it"
                 )
             ])
         }
@@ -47,15 +47,15 @@ struct StreamedStateArguments {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
                     "persisted", at: expression,
-                    "'@\(name)' must be told 'persisted' as 'true' or 'false', since it is read when the code is "
+                    "'@\(name)' requires 'persisted' as the literal 'true' or 'false', because it is read when the code is "
                         + "compiled")
             ])
         }
         return literal.literal.tokenKind == .keyword(.true)
     }
 
-    /// The arguments for an initializer of a state's parts, as `delivery: .every(buffer: 256)`, or of those of events, as
-    /// `buffer: 8, persisted: true`; nothing when none is given.
+    /// Returns the initializer arguments of a state's declarations, such as `delivery: .every(buffer: 256)`, or of
+    /// those of events, such as `buffer: 8, persisted: true`; empty without arguments.
     func initializerArguments(_ kind: StreamedProperty.Kind) -> String {
         let given: [(String, ExprSyntax?)] =
             kind == .state

@@ -4,7 +4,7 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@StreamedState`: gives a property an observer that tells the subscribers of each change.
+/// The macro `@StreamedState`: adds an observer to a property that publishes each change.
 struct StreamedStateMacro {}
 
 extension StreamedStateMacro: AccessorMacro {
@@ -13,15 +13,16 @@ extension StreamedStateMacro: AccessorMacro {
         in context: some MacroExpansionContext
     ) throws -> [AccessorDeclSyntax] {
         guard let variable = declaration.as(VariableDeclSyntax.self) else { return [] }
-        // What is wrong with the property is reported once, by the peer.
+        // Errors of the property are reported once, by the peer role.
         guard let property = try? StreamedProperty.inActor(variable, .state, marked: node, in: context) else {
             return placeholders(for: variable)
         }
-        // An observer that does not look at the old value: a change in place, as `state.todos.append(x)`, copies nothing.
+        // This observer does not read the old value, so that a change in place, such as `state.todos.append(x)`,
+        // copies nothing.
         return ["didSet { \(raw: property.cellName).didChange() }"]
     }
 
-    /// Accessors that do nothing, so that the compiler does not add a complaint about missing ones to ours.
+    /// Returns accessors without effect, so that the compiler does not report missing ones in addition.
     private static func placeholders(for variable: VariableDeclSyntax) -> [AccessorDeclSyntax] {
         guard variable.bindingSpecifier.tokenKind == .keyword(.var),
             variable.bindings.allSatisfy({ $0.accessorBlock == nil })
@@ -56,7 +57,7 @@ extension StreamedProperty {
         _ variable: VariableDeclSyntax, _ kind: Kind, marked node: AttributeSyntax,
         in context: some MacroExpansionContext
     ) throws(DiagnosticsError) -> StreamedProperty {
-        // Streams are served by what `@Trebuchet` generates.
+        // Streams are served by the code that `@Trebuchet` generates.
         let actor = context.lexicalContext.first?.as(ActorDeclSyntax.self)
         guard actor?.attributes.attribute(named: TrebuchetMacro.attributeName) != nil else {
             throw DiagnosticsError(diagnostics: [

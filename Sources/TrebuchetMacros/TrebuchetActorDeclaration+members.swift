@@ -4,9 +4,9 @@ import SwiftSyntaxBuilder
 
 /// The members that `@Trebuchet` adds.
 ///
-/// Types are written with the module that declares them, so that a type of the same name in the user's module does no harm; who
-/// imports the server's module or the client's sees that one too. In an expression the compiler takes `Trebuchet` for the macro,
-/// so there only implicit members (`.init`) are used.
+/// Types are qualified with the module that declares them, so that a type of the same name in the user's module does
+/// not interfere. Code that imports the server or client module can see that module too. In an expression the compiler
+/// resolves `Trebuchet` to the macro, so there only implicit members (`.init`) are used.
 extension TrebuchetActorDeclaration {
     var members: [DeclSyntax] {
         var members: [DeclSyntax] = []
@@ -29,7 +29,7 @@ extension TrebuchetActorDeclaration {
 
     private func declares(_ name: String) -> Bool { ownMembers.contains { $0.value.name == name } }
 
-    /// The streams whose generated members do not collide with members written by hand or with each other.
+    /// The streams whose generated members do not collide with handwritten members or with each other.
     private var servedStreams: [Conditional<StreamedProperty>] {
         streams.enumerated().filter { index, stream in
             let name = stream.value.observationName
@@ -99,13 +99,13 @@ extension TrebuchetActorDeclaration {
 
     private var deactivationArgument: String { deactivation.map { ", deactivate: \($0.value.source)" } ?? "" }
 
-    /// An array literal of the entries that are always there.
+    /// Returns an array literal of the unconditional entries.
     private func list(_ entries: [Conditional<String>]) -> String {
         let always = entries.filter { $0.condition == nil }.map(\.value)
         return always.isEmpty ? "[]" : "[\n" + always.joined(separator: ",\n").indented(by: 4) + "\n]"
     }
 
-    /// The statements that add the entries inside of `#if`.
+    /// Returns the statements that add the entries inside `#if`.
     private func additions(to array: String, _ entries: [Conditional<String>]) -> [String] {
         entries.filter { $0.condition != nil }.map { $0.guarded("\(array).append(\n\($0.value.indented(by: 4))\n)") }
     }
@@ -124,7 +124,7 @@ extension TrebuchetActorDeclaration {
         return "\(raw: stream.guarded(source))"
     }
 
-    /// The names of the streams, or nil when no stream is always there: an enum with raw values needs a case.
+    /// The enum of the stream names, or nil without an unconditional stream: an enum with raw values needs a case.
     private var streamingMethod: DeclSyntax? {
         guard servedStreams.contains(where: { $0.condition == nil }) else { return nil }
         let cases = servedStreams.map { $0.guarded("case \($0.value.observationName)") }

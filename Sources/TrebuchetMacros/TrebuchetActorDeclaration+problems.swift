@@ -3,7 +3,7 @@ import SwiftReading
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// What can be wrong with an actor marked `@Trebuchet`.
+/// The possible errors of an actor marked `@Trebuchet`.
 extension TrebuchetActorDeclaration {
     static func notDistributed(_ declaration: some DeclGroupSyntax) -> Diagnostic {
         let message = "'@Trebuchet' can only be attached to a distributed actor"
@@ -33,13 +33,13 @@ extension TrebuchetActorDeclaration {
             throw DiagnosticsError(diagnostics: [
                 Problem.error(
                     "executor", at: argument.expression,
-                    "'@Trebuchet' must be told its executor as '.reactor' or '.concurrent', since it is read "
+                    "'@Trebuchet' requires its executor as the literal '.reactor' or '.concurrent', because it is read "
                         + "when the code is compiled")
             ])
         }
     }
 
-    /// Persisted states of an actor whose isolation is not a reactor.
+    /// Errors for persisted states of an actor that does not run on a reactor.
     var unpersistable: [Diagnostic] {
         guard executor == .concurrent else { return [] }
         return streams.compactMap { stream in
@@ -47,12 +47,13 @@ extension TrebuchetActorDeclaration {
                 Problem.error(
                     "persisted.executor", at: expression,
                     "'\(stream.value.plainName)' cannot be persisted: its actor runs with 'executor: .concurrent', and "
-                        + "answers are held back on a reactor only")
+                        + "responses can wait for writes only on a reactor")
             }
         }
     }
 
-    /// Properties without a value, of an actor without an initializer: the compiler would speak of the generated one.
+    /// Errors for properties without a value in an actor without an initializer: the compiler would report the
+    /// generated one.
     var uninitialized: [Diagnostic] {
         guard !hasInitializer, let first = valueless.first else { return [] }
         let parameters = valueless.map { "\($0.name.plainText): \($0.type), " }.joined()
@@ -66,7 +67,7 @@ extension TrebuchetActorDeclaration {
         ]
     }
 
-    /// Names that would be declared twice, on the wire or in the actor.
+    /// Errors for names that would be declared twice, on the wire or in the actor.
     var collisions: [Diagnostic] { overloads + streamCollisions + ownMemberCollisions }
 
     private var overloads: [Diagnostic] {
@@ -76,8 +77,8 @@ extension TrebuchetActorDeclaration {
             guard let other else { return nil }
             return Problem.error(
                 "overload", at: member.value.nameToken,
-                "clients cannot tell two distributed methods named '\(name)' apart: "
-                    + "give one of them another name or other argument labels",
+                "two distributed methods are named '\(name)': "
+                    + "change the name or the argument labels of one of them",
                 notes: [Note("overload.note", at: other.value.nameToken, "the other '\(name)' is here")])
         }
     }
@@ -89,7 +90,7 @@ extension TrebuchetActorDeclaration {
             guard let other else { return nil }
             return Problem.error(
                 "streams", at: stream.value.name,
-                "'\(stream.value.plainName)' and '\(other.value.plainName)' would both be observed as "
+                "'\(stream.value.plainName)' and '\(other.value.plainName)' have the same stream name "
                     + "'\(name)': rename one of them",
                 notes: [Note("streams.note", at: other.value.name, "'\(other.value.plainName)' is here")])
         }

@@ -6,8 +6,9 @@ import SwiftSyntaxMacros
 
 /// A distributed actor marked `@Trebuchet`, read from its declaration.
 struct TrebuchetActorDeclaration {
+    /// The executor of the actor.
     enum Executor {
-        /// The actor lives on a reactor, and a synchronous method is called where its message arrives.
+        /// The actor runs on a reactor, and a synchronous method is called where its message arrives.
         case reactor
         /// The actor runs on the global pool.
         case concurrent
@@ -18,14 +19,14 @@ struct TrebuchetActorDeclaration {
     let executor: Executor
     private(set) var streams: [Conditional<StreamedProperty>] = []
     private(set) var distributed: [Conditional<DistributedMember>] = []
-    /// The names that the members written by hand take up.
+    /// The handwritten members and their names.
     private(set) var ownMembers: [Conditional<NamedMember>] = []
-    /// `func deactivate()`, for when the actor is let go.
+    /// The method `func deactivate()`, called at the deactivation of the actor.
     private(set) var deactivation: Conditional<Deactivation>?
-    /// Stored properties that only an initializer can give a value.
+    /// Stored properties that need a value from an initializer.
     private(set) var valueless: [ValuelessProperty] = []
     private(set) var hasInitializer = false
-    /// What is wrong with single members; the others can still be served.
+    /// The errors of single members; the others can still be served.
     private(set) var diagnostics: [Diagnostic] = []
 
     init(
@@ -35,7 +36,7 @@ struct TrebuchetActorDeclaration {
             actor.modifiers.contains(where: { $0.name.tokenKind == .keyword(.distributed) })
         else { throw DiagnosticsError(diagnostics: [Self.notDistributed(declaration)]) }
         name = actor.name.trimmed
-        // A member of `public extension` is public without saying so.
+        // A member of a `public extension` is public without a modifier.
         let place = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)?.modifiers
         access = AccessLevel(actor.modifiers) ?? place.flatMap { AccessLevel($0) } ?? .internal
         executor = try Self.executor(attribute)
@@ -57,7 +58,7 @@ struct TrebuchetActorDeclaration {
             case .variableDecl(let variable):
                 valueless += ValuelessProperty.properties(in: variable)
                 if let kind = StreamedProperty.kind(of: variable) {
-                    // What is wrong with it is reported by its own macro.
+                    // Its own macro reports the errors.
                     guard let stream = try? StreamedProperty(variable, kind) else { return }
                     streams.append(Conditional(stream, if: condition))
                 } else if variable.modifiers.isDistributed, let property = DistributedMember(variable) {
@@ -71,13 +72,13 @@ struct TrebuchetActorDeclaration {
     }
 }
 
-/// A member of an actor that takes up a name.
+/// A member of an actor that occupies a name.
 struct NamedMember {
     let name: String
     let token: TokenSyntax
     let declaration: DeclSyntax
 
-    /// The members that `declaration` declares; static ones live in a space of their own, but types do not.
+    /// Returns the members that `declaration` declares. Static members have a separate namespace, but types do not.
     static func members(in declaration: DeclSyntax) -> [NamedMember] {
         func member(_ token: TokenSyntax) -> NamedMember {
             NamedMember(name: token.plainText, token: token, declaration: declaration)

@@ -3,7 +3,8 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@Trebuchet`: gives a distributed actor its actor system, its executor, its dispatch table and its streams.
+/// The macro `@Trebuchet`: adds the actor system, the executor, the dispatch table and the streams to a distributed
+/// actor.
 struct TrebuchetMacro {
     static let attributeName = "Trebuchet"
 }
@@ -25,7 +26,7 @@ extension TrebuchetMacro: ExtensionMacro {
         providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
         in context: some MacroExpansionContext
     ) throws -> [ExtensionDeclSyntax] {
-        // What is wrong with the actor is reported once, by the member role.
+        // Errors of the actor are reported once, by the member role.
         guard let actor = try? TrebuchetActorDeclaration(declaration, attribute: node, in: context) else { return [] }
         var conformances = ["TrebuchetActors.TrebuchetActor"]
         if !actor.streams.isEmpty { conformances.append("TrebuchetActors.StreamingActor") }

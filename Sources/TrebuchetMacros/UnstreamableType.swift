@@ -1,11 +1,11 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// The types of which syntax alone shows that no value of them is `Codable & Sendable`.
+/// Recognizes types that are syntactically not `Codable & Sendable`.
 ///
-/// All others are left to the compiler, which checks them against the constraint of `_StateCell`.
+/// The compiler checks all other types against the constraint of `_StateCell`.
 enum UnstreamableType {
-    /// The error about `type`, or about a part of it such as the element of an array, if there is one.
+    /// Returns the error about `type`, or about a part of it such as the element of an array, if there is one.
     static func problem(of type: TypeSyntax) -> Diagnostic? {
         switch type.as(TypeSyntaxEnum.self) {
         case .functionType: report(type, "a function")

@@ -1,12 +1,13 @@
 import SwiftReading
 import SwiftSyntax
 
-/// A stored property that has no value before an initializer gives it one.
+/// A stored property that has no value before an initializer sets one.
 struct ValuelessProperty {
     let name: TokenSyntax
     let type: String
 
-    /// Those of a declaration. What has an attribute may get its value from that.
+    /// Returns the properties of a declaration. Properties with attributes are excluded, because an attribute may
+    /// provide the value.
     static func properties(in variable: VariableDeclSyntax) -> [ValuelessProperty] {
         guard variable.attributes.isEmpty, !variable.modifiers.isStatic else { return [] }
         let isConstant = variable.bindingSpecifier.tokenKind == .keyword(.let)

@@ -4,7 +4,7 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@Wire`: gives a type code that reads and writes its JSON, beside its `Codable`.
+/// The macro `@Wire`: adds direct JSON coding to a type, beside its `Codable`.
 struct WireMacro: ExtensionMacro {
     static let attributeName = "Wire"
 
@@ -15,7 +15,7 @@ struct WireMacro: ExtensionMacro {
     ) throws -> [ExtensionDeclSyntax] {
         let place = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)?.modifiers
         let access = AccessLevel(declaration.modifiers) ?? place.flatMap { AccessLevel($0) } ?? .internal
-        // Those that the type does not say it has.
+        // The protocols that the type does not declare.
         let asked = protocols.map { $0.trimmedDescription.split(separator: ".").last.map(String.init) ?? "" }
         var conformances = ["Decodable", "Encodable"].filter(asked.contains).map { "Swift." + $0 }
         var body = ""
@@ -24,7 +24,7 @@ struct WireMacro: ExtensionMacro {
             conformances.append("TrebuchetActors._WireValue")
         } catch {
             context.diagnose(Diagnostic(node: error.node, message: error.problem))
-            // It is coded as if the mark was not there, which is more than its author may have written.
+            // Without the generated code the type is coded by `Codable`, whose conformance may not be declared.
             guard error.problem.severity == .warning, !isGeneric(declaration), !conformances.isEmpty else { return [] }
         }
         return [
@@ -52,7 +52,7 @@ struct WireMacro: ExtensionMacro {
     }
 }
 
-/// Why `@Wire` has no code for a type.
+/// The reason why `@Wire` generates no code for a type.
 struct WireRefusal: Error {
     let node: Syntax
     let problem: Problem
@@ -60,22 +60,22 @@ struct WireRefusal: Error {
     init(_ id: String, _ node: some SyntaxProtocol, _ message: String, _ severity: DiagnosticSeverity = .warning) {
         self.node = Syntax(node)
         problem = Problem(
-            id: "wire.\(id)", message: message + (severity == .warning ? "; it is coded by 'Codable' alone" : ""),
+            id: "wire.\(id)", message: message + (severity == .warning ? "; only 'Codable' encodes it" : ""),
             severity: severity)
     }
 
-    /// Refuses what decides itself how it is coded.
+    /// Throws for a type with custom coding.
     static func check(
         _ generics: GenericParameterClauseSyntax?, _ members: MemberBlockItemListSyntax
     ) throws(WireRefusal) {
-        if let generics { throw WireRefusal("generic", generics, "'@Wire' does nothing for a generic type") }
+        if let generics { throw WireRefusal("generic", generics, "'@Wire' has no effect on a generic type") }
         for member in members {
             if let configuration = member.decl.as(IfConfigDeclSyntax.self) {
                 throw WireRefusal(
-                    "condition", configuration, "'@Wire' does nothing for a type with members under '#if'")
+                    "condition", configuration, "'@Wire' has no effect on a type with members under '#if'")
             }
             for (name, node) in own(member.decl) where ["CodingKeys", "init(from:)", "encode(to:)"].contains(name) {
-                throw WireRefusal("own", node, "'@Wire' does nothing for a type with '\(name)' of its own")
+                throw WireRefusal("own", node, "'@Wire' has no effect on a type that declares '\(name)'")
             }
         }
     }
@@ -98,7 +98,7 @@ struct WireRefusal: Error {
     }
 }
 
-/// Enums whose raw values are coded.
+/// Enums that are coded by their raw values.
 enum WireEnum {
     private static let rawTypes = [
         "String", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64",
@@ -106,11 +106,11 @@ enum WireEnum {
 
     static func check(_ type: EnumDeclSyntax) throws(WireRefusal) {
         try WireRefusal.check(type.genericParameterClause, type.memberBlock.members)
-        // A raw type comes first.
+        // The raw type comes first.
         let first = type.inheritanceClause?.inheritedTypes.first?.type.trimmedDescription.split(separator: ".").last
         guard let first, rawTypes.contains(String(first)) else {
             throw WireRefusal(
-                "raw", type.name, "'@Wire' does nothing for an enum without raw values of a string or a whole number")
+                "raw", type.name, "'@Wire' has no effect on an enum without string or integer raw values")
         }
     }
 

@@ -4,18 +4,18 @@ import SwiftSyntaxBuilder
 
 /// A stored property of a struct that is marked `@Wire`.
 struct WireProperty {
-    /// With backticks if it has them.
+    /// The name, with backticks if it has them.
     let name: String
     let type: String
-    /// Whether it has its value already, so that none is read.
+    /// True for a constant with an initial value, which is not read.
     let isFixed: Bool
 
-    /// As the name stands in JSON, in a literal, with the colon behind it.
+    /// The string literal of the name in JSON, with the colon after it.
     var literal: String { "\"\\\"\(plainName)\\\":\"" }
 
     private var plainName: String { name.hasPrefix("`") ? String(name.dropFirst().dropLast()) : name }
 
-    /// The stored properties in the order of their declaration.
+    /// Returns the stored properties in the order of their declaration.
     static func all(of type: StructDeclSyntax) throws(WireRefusal) -> [WireProperty] {
         try WireRefusal.check(type.genericParameterClause, type.memberBlock.members)
         var properties: [WireProperty] = []
@@ -36,21 +36,21 @@ struct WireProperty {
 
     private init(_ binding: PatternBindingSyntax, of variable: VariableDeclSyntax) throws(WireRefusal) {
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
-            throw WireRefusal("pattern", binding.pattern, "'@Wire' needs properties with one name each")
+            throw WireRefusal("pattern", binding.pattern, "'@Wire' requires properties with one name each")
         }
         name = pattern.identifier.text
         if let attribute = variable.attributes.first {
             throw WireRefusal(
                 "attribute", attribute,
-                "'@Wire' does not know what the attribute makes of '\(pattern.identifier.plainText)'")
+                "'@Wire' cannot determine the effect of the attribute on '\(pattern.identifier.plainText)'")
         }
         let kinds: [Keyword] = [.lazy, .weak, .unowned]
         if let modifier = variable.modifiers.first(where: { kinds.map { .keyword($0) }.contains($0.name.tokenKind) }) {
             throw WireRefusal(
-                "modifier", modifier, "'@Wire' does nothing for a type with a '\(modifier.name.text)' property")
+                "modifier", modifier, "'@Wire' has no effect on a type with a '\(modifier.name.text)' property")
         }
         guard pattern.identifier.plainText.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C }) else {
-            throw WireRefusal("name", pattern, "'@Wire' does nothing for a type with a property of such a name")
+            throw WireRefusal("name", pattern, "'@Wire' has no effect on a type with a property of this name")
         }
         isFixed = variable.bindingSpecifier.tokenKind == .keyword(.let) && binding.initializer != nil
         if let written = binding.typeAnnotation?.type.trimmed {
@@ -61,12 +61,13 @@ struct WireProperty {
             type = known.description
         } else {
             throw WireRefusal(
-                "type", pattern, "'@Wire' cannot tell the type of '\(pattern.identifier.plainText)': write it down")
+                "type", pattern,
+                "'@Wire' cannot infer the type of '\(pattern.identifier.plainText)': add a type annotation")
         }
     }
 }
 
-/// The code for a struct.
+/// The generated code for a struct.
 struct WireStruct {
     private let properties: [WireProperty]
     private let access: String
@@ -76,7 +77,8 @@ struct WireStruct {
         self.access = access
     }
 
-    /// Its `Codable` is what the compiler would have made, in full: so whoever makes one of his own elsewhere is told that there are two.
+    /// Includes the complete `Codable` that the compiler would synthesize, so that a second, custom implementation
+    /// elsewhere causes a redeclaration error.
     var source: String {
         let read = properties.filter { !$0.isFixed }
         return """
@@ -106,7 +108,7 @@ struct WireStruct {
             """
     }
 
-    /// Member by member, as a constant that has its value cannot be set with all of `self`.
+    /// Assigns members one by one, because a constant with an initial value cannot be set by an assignment of `self`.
     private func direct(_ read: [WireProperty]) -> String {
         guard !read.isEmpty else { return "" }
         return """

@@ -1,6 +1,6 @@
 internal import CZlib
 
-/// A CRC-32 over all of a row.
+/// A CRC-32 over a whole row.
 struct Checksum {
     private var sum = crc32(0, nil, 0)
 
@@ -16,7 +16,7 @@ struct Checksum {
         text.withUTF8 { add(UnsafeRawBufferPointer($0)) }
     }
 
-    /// Its eight bytes, the lowest first.
+    /// Adds the eight bytes of a number, the lowest first.
     mutating func add(_ number: UInt64) { withUnsafeBytes(of: number.littleEndian) { add($0) } }
 
     static func of(
@@ -35,7 +35,7 @@ struct Checksum {
         return sum.value
     }
 
-    /// Of a row that has these numbers and bytes.
+    /// Returns the checksum of a row with these numbers and bytes.
     static func of(_ numbers: UInt64..., bytes: UnsafeRawBufferPointer) -> Int {
         var sum = Checksum()
         for number in numbers { sum.add(number) }

@@ -1,33 +1,34 @@
 internal import Trebuchet
 
-/// Pieces of logs that nobody sees any more, deleted some at a time: a log may have let go of very many at once.
+/// Deletes unreferenced rows of logs, some at a time, because a log may release very many at once.
 ///
-/// What waits is known in memory alone. When a store is opened it is found again: it is what no log refers to.
+/// The queue exists only in memory. The opening of a store rebuilds it from the rows that no log refers to.
 final class LogGarbage {
+    /// A range of unreferenced rows.
     enum Item: Equatable, Sendable {
-        /// Entries up to a number.
+        /// The entries up to a number.
         case entries(of: UInt64, through: UInt64)
         case parts(of: UInt64)
     }
 
-    /// Rows of one transaction.
+    /// The maximum number of rows deleted in one transaction.
     static let slice = 1_000
-    /// A part is a row of many pages.
+    /// A part counts as this many rows, because it occupies many pages.
     private static let rowsOfPart = 64
 
     private let entries: SQLiteStatement
     private let parts: SQLiteStatement
     private let connection: SQLiteConnection
-    /// The last is next.
+    /// The waiting items. The last one is next.
     private(set) var waiting: [Item]
-    /// Of the transaction that is under way: what it lets go of, and how many of those that wait it has done.
+    /// In the current transaction: the released items, and the number of waiting items that it has completed.
     private var added: [Item] = []
     private var done = 0
 
     init(_ connection: SQLiteConnection, waiting: [Item]) throws(StateStoreError) {
         self.connection = connection
         self.waiting = waiting
-        // SQLite need not know a limit of deletions.
+        // SQLite may be built without LIMIT for DELETE.
         entries = try SQLiteStatement(
             """
             DELETE FROM log_entries WHERE log = ?1 AND number <= coalesce(
@@ -42,15 +43,15 @@ final class LogGarbage {
 
     var isEmpty: Bool { waiting.isEmpty }
 
-    /// A mark to go back to.
+    /// The number of released items, to which `goBack(to:)` can return.
     var count: Int { added.count }
 
     func add(_ item: Item) { added.append(item) }
 
-    /// Takes back what was added behind a mark.
+    /// Removes the items added after a mark.
     func goBack(to count: Int) { added.removeLast(added.count - count) }
 
-    /// Deletes at most so many rows, in the transaction that is under way.
+    /// Deletes at most this many rows, in the current transaction.
     func sweep(rows: Int) throws(StateStoreError) {
         var left = rows
         while left > 0, done < waiting.count {
@@ -61,7 +62,7 @@ final class LogGarbage {
                 }
             let most = max(1, left / size)
             let count = try delete(most, statement, id, through)
-            // One that has nothing more costs a look.
+            // An item without more rows costs a lookup.
             left -= max(1, count * size)
             if count < most { done += 1 }
         }
@@ -77,7 +78,7 @@ final class LogGarbage {
         return connection.changes
     }
 
-    /// The transaction is over.
+    /// Ends the transaction.
     func end(isCommitted: Bool) {
         if isCommitted {
             waiting.removeLast(done)

@@ -20,9 +20,11 @@ final class LogReader {
             connection)
     }
 
-    /// - Throws: `damaged` when something is missing or changed.
+    /// Returns a log.
+    ///
+    /// - Throws: `damaged` if a row is missing or changed.
     func log(_ key: StateKey) throws(StateStoreError) -> StoredLog? {
-        // Of one moment, while the writer may be letting go of it.
+        // In one transaction, because the writer may be deleting rows meanwhile.
         try connection.execute("BEGIN")
         defer { try? connection.execute("COMMIT") }
         guard let row = try row(of: key) else { return nil }

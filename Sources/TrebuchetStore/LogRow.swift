@@ -1,31 +1,33 @@
 internal import Trebuchet
 
-/// A log in the table of logs: its snapshot, and where its pieces are kept.
+/// A row of the table of logs: the snapshot, and the numbers of its parts and entries.
 ///
-/// Pieces carry a number instead of the log's name, so that their rows are small, and so that all that a log lets go of is
-/// unseen at once, by a new number, and can be deleted later. No number is used twice while there are pieces of it.
+/// Parts and entries contain a number instead of the log's name, so that their rows are small. A new number also hides
+/// all released rows at once, so that they can be deleted later. No number is reused while it has rows.
 struct LogRow: Equatable {
-    /// As in `logs`.
+    /// The columns of `logs`.
     static let columns = columns()
 
-    /// - Parameter schema: of the file. In schema 2 a log has no lives.
+    /// Returns the columns for a schema.
+    ///
+    /// - Parameter schema: the schema of the file. In schema 2 a log has no incarnations.
     static func columns(schema: Int = StoreSchema.version) -> String {
         "epoch, number, entries, snapshot, parts, size, \(schema < 3 ? "0, x''" : "generation, lives"), checksum"
     }
 
-    /// The life in which it was written last, and those before.
+    /// The incarnation of the last write, and the earlier ones.
     var lives: LogLives
-    /// The generation of the store in which that was; 0 for a log of schema 2 that was not written since.
+    /// The generation of the store at the last write; 0 for a log of schema 2 that was not written since.
     var generation: UInt64
-    /// Of the snapshot; entries up to it are let go of.
+    /// The version of the snapshot. Entries up to it are released.
     var number: UInt64
-    /// What its entries are kept under.
+    /// The number of its entries' rows.
     var entries: UInt64
-    /// What the parts of its snapshot are kept under.
+    /// The number of its snapshot's rows.
     var snapshot: UInt64
-    /// How many there are.
+    /// The number of the snapshot's parts.
     var parts: Int
-    /// Bytes of the snapshot.
+    /// The size of the snapshot in bytes.
     var size: Int
 
     func checksum(_ key: StateKey) -> Int {
@@ -43,12 +45,12 @@ struct LogRow: Equatable {
         return sum.value
     }
 
-    /// From a row whose columns from `first` on are those of `columns`.
+    /// Reads a row whose columns from `first` on are those of `columns`.
     ///
     /// - Throws: `damaged`.
     init(_ row: SQLiteStatement, from first: Int32 = 0, of key: StateKey, in path: String) throws(StateStoreError) {
         guard let lives = LogLives(row.text(first), earlierBytes: row.bytes(first + 7)) else {
-            throw StateStoreError.damaged(path, "the lives of the log of '\(key)' are not what was written")
+            throw StateStoreError.damaged(path, "the incarnations of the log of '\(key)' are invalid")
         }
         self.lives = lives
         number = row.number(first + 1)
@@ -58,7 +60,7 @@ struct LogRow: Equatable {
         size = row.integer(first + 5)
         generation = row.number(first + 6)
         guard checksum(key) == row.integer(first + 8), parts >= 0, size >= 0 else {
-            throw StateStoreError.damaged(path, "the checksum of the log of '\(key)' is wrong")
+            throw StateStoreError.damaged(path, "checksum mismatch in the log of '\(key)'")
         }
     }
 
@@ -76,11 +78,11 @@ struct LogRow: Equatable {
     }
 }
 
-/// A snapshot to come, of which parts are there.
+/// An unfinished snapshot with the parts written so far.
 struct LogDraft: Equatable {
-    /// Of the version that it will be.
+    /// The version of the snapshot.
     var number: UInt64
-    /// What its parts are kept under.
+    /// The number of its parts' rows.
     var snapshot: UInt64
 
     func checksum(_ key: StateKey) -> Int {
@@ -97,21 +99,21 @@ struct LogDraft: Equatable {
         self.snapshot = snapshot
     }
 
-    /// From a row whose columns from `first` on are number, snapshot and checksum.
+    /// Reads a row whose columns from `first` on are number, snapshot and checksum.
     ///
     /// - Throws: `damaged`.
     init(_ row: SQLiteStatement, from first: Int32 = 0, of key: StateKey, in path: String) throws(StateStoreError) {
         number = row.number(first)
         snapshot = row.number(first + 1)
         guard checksum(key) == row.integer(first + 2) else {
-            throw StateStoreError.damaged(path, "the checksum of the snapshot to come of '\(key)' is wrong")
+            throw StateStoreError.damaged(path, "checksum mismatch in the pending snapshot of '\(key)'")
         }
     }
 }
 
-/// The rows that the pieces of logs are in.
+/// The tables of the parts and entries of logs.
 enum LogPieces {
-    /// Bytes of one row, when the store itself divides a snapshot.
+    /// The size of a part in bytes, when the store itself divides a snapshot.
     static let partSize = 256 << 10
 
     static func checksum(entry number: UInt64, base: UInt64, _ bytes: UnsafeRawBufferPointer, of log: UInt64) -> Int {
@@ -125,23 +127,23 @@ enum LogPieces {
 
 extension StateStoreError {
     static func damaged(_ path: String, entry number: UInt64, of key: StateKey) -> Self {
-        damaged(path, "the checksum of the change \(number) of '\(key)' is wrong")
+        damaged(path, "checksum mismatch in change \(number) of '\(key)'")
     }
 
     static func damaged(_ path: String, chain number: UInt64, base: UInt64, last: UInt64, of key: StateKey) -> Self {
         damaged(
-            path, "the change \(number) of '\(key)' builds on \(base), and what comes before it is \(last)")
+            path, "change \(number) of '\(key)' follows \(base), but the preceding change is \(last)")
     }
 
     static func damaged(_ path: String, part index: Int, of key: StateKey) -> Self {
-        damaged(path, "the checksum of part \(index) of the snapshot of '\(key)' is wrong")
+        damaged(path, "checksum mismatch in part \(index) of the snapshot of '\(key)'")
     }
 
     static func damaged(_ path: String, missingPart index: Int, of key: StateKey) -> Self {
-        damaged(path, "part \(index) of the snapshot of '\(key)' is missing, or one too many is there")
+        damaged(path, "part \(index) of the snapshot of '\(key)' is missing or superfluous")
     }
 
     static func damaged(_ path: String, size: Int, of key: StateKey) -> Self {
-        damaged(path, "the snapshot of '\(key)' has \(size) bytes, which is not what it should have")
+        damaged(path, "the snapshot of '\(key)' has the wrong size of \(size) bytes")
     }
 }

@@ -1,6 +1,6 @@
 internal import Trebuchet
 
-/// What the writer asks SQLite of logs.
+/// The SQLite statements of the log writer.
 final class LogStatements {
     private let connection: SQLiteConnection
     private let getRow, putRow, deleteRow: SQLiteStatement
@@ -57,7 +57,7 @@ final class LogStatements {
 
     func deleteRow(_ key: StateKey) throws(StateStoreError) { try deleteRow.run([key.namespace, key.name]) }
 
-    // MARK: Snapshots to come
+    // MARK: Unfinished snapshots
 
     func draft(of key: StateKey) throws(StateStoreError) -> LogDraft? {
         defer { getDraft.reset() }
@@ -91,7 +91,7 @@ final class LogStatements {
         return try lastEntry.step() ? lastEntry.number(0) : nil
     }
 
-    /// Without its bytes.
+    /// Returns the first entry, without its bytes.
     func firstEntry(of log: UInt64, after number: UInt64) throws(StateStoreError) -> LogEntry? {
         defer { firstEntry.reset() }
         try firstEntry.bind(log, at: 0)
@@ -110,7 +110,9 @@ final class LogStatements {
         try putPart.run(blob: bytes, at: 3)
     }
 
-    /// - Returns: how many parts these bytes have become.
+    /// Writes bytes as parts.
+    ///
+    /// - Returns: the number of parts.
     func put(_ bytes: [UInt8], behind parts: Int, of snapshot: UInt64) throws(StateStoreError) -> Int {
         try bytes.withBytes { bytes throws(StateStoreError) in
             var count = 0
@@ -124,7 +126,7 @@ final class LogStatements {
         }
     }
 
-    /// How many parts there are in a row from the first on, at most `most`, and their bytes.
+    /// Returns the number of consecutive parts from the first, at most `most`, and their size in bytes.
     func sizeOfParts(_ snapshot: UInt64, most: Int) throws(StateStoreError) -> (count: Int, size: Int) {
         defer { sizesOfParts.reset() }
         try sizesOfParts.bind(snapshot, at: 0)

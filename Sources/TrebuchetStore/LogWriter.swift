@@ -2,25 +2,25 @@ internal import Trebuchet
 
 /// Writes logs, on the writer's thread and in its transactions.
 final class LogWriter {
-    /// A log as it is with what the transaction has done so far.
+    /// The state of a log, including the writes of the current transaction.
     struct State {
         /// Nil when there is no log.
         var row: LogRow?
-        /// Whether its life of this generation is still to be written, with the first change.
+        /// True if the log's incarnation of this generation is still to be written, with the first change.
         var beginsLife = false
         /// The number of the newest entry, or of the snapshot.
         var last: UInt64 = 0
         var draft: LogDraft?
     }
 
-    /// More logs are not remembered beyond a transaction.
+    /// The maximum number of logs cached beyond a transaction.
     private static let mostKnown = 50_000
 
     let garbage: LogGarbage
     private let pieces: LogStatements
     private let generations: StoreGenerations
     private var known: [StateKey: State] = [:]
-    /// As logs were before the request that is under way.
+    /// The states of logs before the current request.
     private var before: [StateKey: State] = [:]
     private var garbageBefore = 0
     private var lastID: UInt64
@@ -41,13 +41,13 @@ final class LogWriter {
         garbageBefore = garbage.count
     }
 
-    /// The request has failed and its writes are taken back.
+    /// Reverts the writes of a failed request.
     func undoRequest() {
         for (key, state) in before { known[key] = state }
         garbage.goBack(to: garbageBefore)
     }
 
-    /// The transaction is over.
+    /// Ends the transaction.
     func end(isCommitted: Bool) {
         garbage.end(isCommitted: isCommitted)
         before = [:]
@@ -56,7 +56,7 @@ final class LogWriter {
 
     // MARK: Writes
 
-    /// Nothing is written when it throws `conflict`.
+    /// Executes a write. Writes nothing if it throws `conflict`.
     func run(_ write: StateWrite) throws(StateStoreError) {
         var state = try state(of: write.key)
         if before[write.key] == nil { before[write.key] = state }
@@ -97,7 +97,7 @@ final class LogWriter {
     private func add(
         _ bytes: [UInt8], index: Int, number: UInt64, to state: inout State, _ key: StateKey
     ) throws(StateStoreError) {
-        // No snapshot counts on it.
+        // A negative index belongs to no snapshot.
         guard index >= 0 else { return }
         if let draft = state.draft, draft.number != number {
             garbage.add(.parts(of: draft.snapshot))
@@ -114,7 +114,7 @@ final class LogWriter {
     private func take(_ snapshot: LogSnapshot, for state: inout State, _ key: StateKey) throws(StateStoreError) {
         let size = try sizeOfParts(snapshot, state, key)
         let keepsEntries = try hasLater(snapshot, state, key)
-        // Nothing was written until here.
+        // No write happened before this line.
         let id: UInt64
         if snapshot.parts > 0, let draft = state.draft {
             id = draft.snapshot
@@ -144,7 +144,7 @@ final class LogWriter {
         state.row = row
     }
 
-    /// Bytes of the parts that were written before.
+    /// Returns the size in bytes of the parts that were written before.
     private func sizeOfParts(
         _ snapshot: LogSnapshot, _ state: State, _ key: StateKey
     ) throws(StateStoreError) -> Int {
@@ -155,7 +155,7 @@ final class LogWriter {
         return size
     }
 
-    /// Whether entries stay behind the snapshot.
+    /// Returns true if entries remain after the snapshot.
     private func hasLater(_ snapshot: LogSnapshot, _ state: State, _ key: StateKey) throws(StateStoreError) -> Bool {
         guard let row = state.row, isSame(snapshot, state), state.last > row.number,
             state.last > snapshot.number,
@@ -165,7 +165,7 @@ final class LogWriter {
         return true
     }
 
-    /// Whether the snapshot belongs to the life that the log is in.
+    /// Returns true if the snapshot belongs to the log's current incarnation.
     private func isSame(_ snapshot: LogSnapshot, _ state: State) -> Bool {
         state.row?.lives.current.utf8.elementsEqual(snapshot.epoch.utf8) ?? false
     }
@@ -189,10 +189,10 @@ final class LogWriter {
     }
 }
 
-/// What is found of logs when a store is opened.
+/// The state of logs found at the opening of a store.
 struct LogRemains {
-    /// What no log refers to.
+    /// The rows that no log refers to.
     var garbage: [LogGarbage.Item] = []
-    /// The largest number that pieces are kept under.
+    /// The largest number of parts and entries.
     var lastID: UInt64 = 0
 }

@@ -5,17 +5,17 @@ internal import Trebuchet
 final class SQLiteConnection {
     let path: String
     let handle: OpaquePointer
-    /// Kept until the connection is closed.
+    /// Retained until the connection is closed.
     private let file: StoreFile?
 
-    /// Opens the database of a file that is there.
+    /// Opens the database of an existing file.
     convenience init(
         _ file: StoreFile, busyTimeout: Duration, wayToDisk: String? = nil
     ) throws(StateStoreError) {
         try self.init(file.path, file, SQLITE_OPEN_READWRITE, busyTimeout, wayToDisk)
     }
 
-    /// Makes a database of an empty file.
+    /// Creates a database in an empty file.
     convenience init(
         creating path: String, busyTimeout: Duration, wayToDisk: String? = nil
     ) throws(StateStoreError) {
@@ -29,7 +29,7 @@ final class SQLiteConnection {
         self.file = file
         var opened: OpaquePointer?
         let result = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX, wayToDisk)
-        guard let opened else { throw StateStoreError(.failed, "\(path): SQLite has no memory") }
+        guard let opened else { throw StateStoreError(.failed, "\(path): SQLite is out of memory") }
         guard result == SQLITE_OK else {
             let error = StateStoreError(sqlite: opened, path: path)
             sqlite3_close_v2(opened)
@@ -41,14 +41,14 @@ final class SQLiteConnection {
         sqlite3_busy_timeout(handle, Int32(clamping: seconds * 1_000 + attoseconds / 1_000_000_000_000_000))
     }
 
-    /// Closes; the last connection of a database merges its log into it.
+    /// Closes the connection. The last connection of a database merges its log into it.
     deinit { sqlite3_close_v2(handle) }
 
     func execute(_ sql: String) throws(StateStoreError) {
         guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw error }
     }
 
-    /// The first column of the first row.
+    /// Returns the first column of the first row.
     func integer(_ sql: String) throws(StateStoreError) -> Int? {
         let statement = try SQLiteStatement(sql, self)
         return try statement.step() ? statement.integer(0) : nil
@@ -59,9 +59,9 @@ final class SQLiteConnection {
         return try statement.step() ? String(decoding: statement.bytes(0), as: UTF8.self) : nil
     }
 
-    /// How many rows the last statement that changes some has changed.
+    /// The number of rows changed by the last modifying statement.
     var changes: Int { Int(sqlite3_changes(handle)) }
 
-    /// What the last call that failed says.
+    /// The error of the last failed call.
     var error: StateStoreError { StateStoreError(sqlite: handle, path: path) }
 }

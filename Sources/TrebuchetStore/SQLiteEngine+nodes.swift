@@ -2,43 +2,43 @@ internal import Synchronization
 package import Trebuchet
 public import TrebuchetCluster
 
-/// What is this process's alone: which nodes live, what is sent, and whether the file is where it was.
+/// The state of this process only: live nodes, messages, and the check of the file's path.
 extension SQLiteEngine {
-    /// A node lives for so long from now; again before that is over.
+    /// Announces a node, which is live for this duration; it must announce itself again before that.
     public func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
         try await live.announce(node, info: info, lasting: lasting)
     }
 
-    /// The node is forgotten at once.
+    /// Removes a node at once.
     public func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) { try await live.withdraw(node) }
 
-    /// The nodes that live now, in the order of their names.
+    /// Returns the live nodes, in the order of their names.
     public func nodes() async throws(ClusterEngineError) -> [LiveNode] { try await live.nodes() }
 
-    /// One for each process: nodes of it share the store as long as it runs.
+    /// Returns the generation, one per process: its nodes share the store for its lifetime.
     public func generation() async throws(ClusterEngineError) -> String? { try await live.generation() }
 
-    /// Begins that of the process.
+    /// Begins the generation of the process.
     public func beginGeneration() async throws(ClusterEngineError) -> String { try await live.beginGeneration() }
 
-    /// Listens to what is appended to a log.
+    /// Subscribes to the entries appended to a log.
     public func watch(
         _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription { try await live.watch(log, receive) }
 
     // MARK: Messages
 
-    /// Listens to what is sent to a node.
+    /// Subscribes to the messages to a node.
     public func listen(
         as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription { try await live.listen(as: node, receive) }
 
-    /// Calls those who listen at the node; false when nobody does.
+    /// Delivers a message to the subscribers of the node; false if there are none.
     public func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         try await live.send(message, to: node)
     }
 
-    /// Ends all subscriptions, and all that is asked from now on. The store stays open.
+    /// Ends all subscriptions, and fails later requests. The store stays open.
     public func close() async { await live.close() }
 }
 

@@ -1,10 +1,12 @@
 public import TrebuchetCluster
 
-/// It has no tables: accounts of one process are kept by their store, `Accounts(store:…)`. All of these throw `unfit`.
+/// This engine has no tables: the accounts of one process are in their store, `Accounts(store:…)`. All methods here
+/// throw `unfit`.
 extension SQLiteEngine {
     private static let unfit = ClusterEngineError(
         .unfit,
-        "SQLiteEngine has no tables: give Accounts the store itself, or share accounts between nodes with RedisEngine")
+        "SQLiteEngine does not support tables; pass the store itself to Accounts, or share accounts between nodes with RedisEngine"
+    )
 
     /// Throws `unfit`.
     public func values(_ names: [String], of table: ClusterTable) async throws(ClusterEngineError) -> [TableValue?] {

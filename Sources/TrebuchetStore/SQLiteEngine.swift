@@ -5,35 +5,40 @@ internal import Synchronization
 package import Trebuchet
 public import TrebuchetCluster
 
-/// An engine within one process that keeps fences and logs in a store: a cluster of one node, for a service that is to have many some
-/// day, and for development.
+/// A coordination store within one process that persists fences and logs in a `StateStore`. It makes a cluster of one node,
+/// for development, or for a service that is to grow later.
 ///
 ///     let store = try SQLiteStore(path: "cluster.db")
 ///     let server = TrebuchetServer(
 ///         transport: .webSocket(port: 8080), cluster: try ClusterMembership(of: "one", at: SQLiteEngine(store)))
 ///
-/// Who lives and who owns what goes with the process, as leases do that nobody renews; fences and logs stay. What it answers is kept as the
-/// store promises (`SQLiteStore.Durability`). Several nodes of one process may share it.
+/// Live nodes and slot owners end with the process, like leases that are not renewed; fences and logs are persisted.
+/// Acknowledged writes are as durable as the store guarantees (`SQLiteStore.Durability`). Several nodes of one process
+/// may share an engine.
 public final class SQLiteEngine: ClusterEngine {
-    /// What it keeps and takes.
+    /// The limits of this engine.
     public let limits: ClusterEngineLimits
     let store: any StateStore
-    /// Why the last write failed; nil when it did not.
+    /// The error of the last write; nil if it succeeded.
     let failedWrite = Mutex<StateStoreError?>(nil)
-    /// Nodes, slots, and who listens.
+    /// The nodes, slots and subscriptions.
     let live: MemoryEngine
-    /// One for each slot: whoever owns it goes on owning it while something of it is written.
+    /// One lock for each slot, so that its owner does not change during a write.
     private let turns = ClusterSlot.all.map { _ in AsyncBinarySemaphore() }
     private let loading = AsyncBinarySemaphore()
     private let hasLoaded = Atomic(false)
     private let now: @Sendable () -> UInt64
 
-    /// - Parameter store: for this engine alone, which does not close it.
+    /// Creates an engine over a store.
+    ///
+    /// - Parameter store: used only by this engine, which does not close it.
     public convenience init(_ store: SQLiteStore, limits: ClusterEngineLimits = ClusterEngineLimits()) {
         self.init(over: store, limits: limits)
     }
 
-    /// - Parameter clock: what leases and replies go by; the machine's unless given.
+    /// Creates an engine over any store.
+    ///
+    /// - Parameter clock: the clock of leases and replies. Default: the machine's.
     package init(
         over store: any StateStore, limits: ClusterEngineLimits = ClusterEngineLimits(),
         clock: ManualEngineClock? = nil
@@ -51,12 +56,12 @@ public final class SQLiteEngine: ClusterEngine {
         return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
     }
 
-    /// For tests: as after a connection to an engine was lost.
+    /// For tests: ends subscriptions as after a lost connection to an engine.
     package func breakSubscriptions() { live.breakSubscriptions() }
 
     // MARK: Slots
 
-    /// Takes a slot that nobody owns, or whose lease is over.
+    /// Acquires a slot without an owner, or with an expired lease.
     public func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
     ) async throws(ClusterEngineError) -> SlotClaim {
@@ -67,7 +72,7 @@ public final class SQLiteEngine: ClusterEngine {
             do throws(ClusterEngineError) {
                 try await write([.put(StoredClusterLog.bytes(lease.fence), Self.fence(slot))])
             } catch {
-                // Nobody owns it under a fence that could come again.
+                // No node owns it under a fence that could occur again.
                 _ = try await live.release(lease)
                 throw error
             }
@@ -75,19 +80,19 @@ public final class SQLiteEngine: ClusterEngine {
         }
     }
 
-    /// Lets a lease last so long from now; false when it is lost.
+    /// Extends a lease to this duration from now; false if it is lost.
     public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
         try await inTurn(lease.slot) { () async throws(ClusterEngineError) in
             try await live.renew(lease, lasting: lasting)
         }
     }
 
-    /// Gives a slot back; false when its lease is lost.
+    /// Releases a slot; false if its lease is lost.
     public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
         try await inTurn(lease.slot) { () async throws(ClusterEngineError) in try await live.release(lease) }
     }
 
-    /// Who owns the slot now.
+    /// Returns the owner of the slot now.
     public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
         try await load()
         return try await live.holder(of: slot)
@@ -95,7 +100,7 @@ public final class SQLiteEngine: ClusterEngine {
 
     private static func fence(_ slot: ClusterSlot) -> StateKey { StateKey(StoredClusterLog.fences, "\(slot.number)") }
 
-    /// Takes over the fences that are kept. Once.
+    /// Loads the stored fences, once.
     private func load() async throws(ClusterEngineError) {
         if hasLoaded.load(ordering: .acquiring) { return }
         await loading.wait()
@@ -115,7 +120,7 @@ public final class SQLiteEngine: ClusterEngine {
         await loading.signal()
     }
 
-    /// Runs `body` while nobody else does anything with the slot or its logs.
+    /// Runs `body` while no other operation uses the slot or its logs.
     private func inTurn<Result>(
         _ slot: ClusterSlot, _ body: () async throws(ClusterEngineError) -> Result
     ) async throws(ClusterEngineError) -> Result {
@@ -164,7 +169,7 @@ public final class SQLiteEngine: ClusterEngine {
         }
     }
 
-    /// Keeps a snapshot, and forgets entries that it makes needless.
+    /// Stores a snapshot, and deletes entries that it makes unnecessary.
     public func store(
         _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
@@ -180,7 +185,7 @@ public final class SQLiteEngine: ClusterEngine {
                 .put(snapshot, StateKey(StoredClusterLog.snapshots, log.id)),
                 .put(head.bytes, StateKey(StoredClusterLog.heads, log.id)),
             ])
-            // A part at a time: what is left when the process ends goes with the next snapshot.
+            // In batches: entries that remain after the end of the process are deleted with the next snapshot.
             let kept = UInt64(max(0, keepingLast))
             let last = offset > kept ? offset - kept : 0
             while head.first <= last {
@@ -193,7 +198,7 @@ public final class SQLiteEngine: ClusterEngine {
         }
     }
 
-    /// Forgets a log whose newest entry is the one at `offset`.
+    /// Removes a log whose newest entry is at `offset`.
     public func remove(
         _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
@@ -207,7 +212,7 @@ public final class SQLiteEngine: ClusterEngine {
                     .delete(StateKey(StoredClusterLog.snapshots, log.id)),
                     .delete(StateKey(StoredClusterLog.heads, log.id)),
                 ])
-            // Without a head these are nothing any more.
+            // Without a head these entries are unreachable.
             var next = head.first
             while next <= head.top.offset {
                 let end = min(head.top.offset, next + 499)
@@ -218,7 +223,7 @@ public final class SQLiteEngine: ClusterEngine {
         }
     }
 
-    /// What a reader lacks.
+    /// Returns the entries after a position, with a snapshot if necessary.
     public func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReading {
@@ -241,7 +246,7 @@ public final class SQLiteEngine: ClusterEngine {
         }
     }
 
-    /// The reply that was recorded with a call.
+    /// Returns the reply that was recorded with a call.
     public func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
         try limits.check(log)
         try limits.check(callID: callID)
@@ -250,7 +255,7 @@ public final class SQLiteEngine: ClusterEngine {
         }
     }
 
-    // MARK: What is kept of a log; in its turn
+    // MARK: Persisted state of a log, under the lock of its slot
 
     private func refusal(of lease: SlotLease) throws(ClusterEngineError) -> SnapshotOutcome? {
         switch try live.refusal(of: lease) {
@@ -266,7 +271,7 @@ public final class SQLiteEngine: ClusterEngine {
         return head
     }
 
-    /// The fence with which an entry was written; nil when that is not known (any more).
+    /// Returns the fence of an entry; nil if it is unknown or no longer stored.
     private func fence(
         at offset: UInt64, of log: ClusterLog, _ head: StoredClusterLog
     ) async throws(ClusterEngineError) -> UInt64? {
@@ -285,7 +290,7 @@ public final class SQLiteEngine: ClusterEngine {
         var left = limits.readBytes
         var next = max(offset + 1, head.first)
         while next <= head.top.offset {
-            // Few at a time: each may be as large as all of them may be.
+            // In small batches: one entry may be as large as the limit for all of them.
             let end = min(head.top.offset, next + 15)
             let keys = (next...end).map { StoredClusterLog.key(log, $0) }
             let values = try await get(keys)
@@ -308,7 +313,7 @@ public final class SQLiteEngine: ClusterEngine {
         return try await get(StateKey(StoredClusterLog.replies(of: log), call))
     }
 
-    /// The oldest reply goes when there are too many, and all when their time is over.
+    /// Records a reply. The oldest reply is deleted when there are too many, and all when their time has elapsed.
     private func record(
         _ call: LogAppend.Call, _ log: ClusterLog, _ head: inout StoredClusterLog
     ) async throws(ClusterEngineError) -> [StateWrite] {
@@ -346,7 +351,7 @@ public final class SQLiteEngine: ClusterEngine {
     }
 
     private func damaged(_ log: ClusterLog) -> ClusterEngineError {
-        ClusterEngineError(.damaged, "what the store has of log '\(log.id)' is not what was written")
+        ClusterEngineError(.damaged, "log '\(log.id)' in the store is damaged")
     }
 
     // MARK: The store
@@ -367,7 +372,7 @@ public final class SQLiteEngine: ClusterEngine {
         }
     }
 
-    /// A store that throws has done nothing of it.
+    /// Writes to the store. A write that throws has had no effect.
     private func write(_ writes: [StateWrite]) async throws(ClusterEngineError) {
         do throws(StateStoreError) {
             try await store.write(writes)

@@ -1,9 +1,9 @@
 internal import CSQLite
 internal import Trebuchet
 
-/// The one who reads, beside the writer: a log lets both go on at once.
+/// Reads a store, concurrently with the writer, which the write-ahead log allows.
 ///
-/// `@unchecked Sendable`: made by whoever opens the store, then used by the reader's thread alone.
+/// `@unchecked Sendable`: created by the thread that opens the store, then used only by the reader's thread.
 final class SQLiteReader: @unchecked Sendable {
     private let connection: SQLiteConnection
     private let value: SQLiteStatement
@@ -15,7 +15,9 @@ final class SQLiteReader: @unchecked Sendable {
     private let sumOfChanges: SQLiteStatement
     let logs: LogReader
 
-    /// - Parameter generations: as the writer has begun the current one.
+    /// Creates a reader.
+    ///
+    /// - Parameter generations: the generations with the current one, which the writer has begun.
     init(
         _ file: StoreFile, _ options: SQLiteStore.Options, _ generations: StoreGenerations
     ) throws(StateStoreError) {
@@ -27,7 +29,7 @@ final class SQLiteReader: @unchecked Sendable {
             """
             SELECT name, value, checksum FROM entries WHERE namespace = ? AND name >= ? ORDER BY name
             """, connection)
-        // One at a time: each is found by the index, however many entries the one before has.
+        // One at a time: the index finds each, however many entries the previous one has.
         firstNamespace = try Self.namespace(">=", connection)
         nextNamespace = try Self.namespace(">", connection)
         let isWanted = "namespace = ? AND name >= ? AND substr(name, 1, length(?)) = ?"
@@ -43,7 +45,7 @@ final class SQLiteReader: @unchecked Sendable {
         logs = try LogReader(connection, generations)
     }
 
-    /// The first namespace of values or logs that compares so.
+    /// Prepares a query for the first namespace of values or logs that satisfies the comparison.
     private static func namespace(
         _ comparison: String, _ connection: SQLiteConnection
     ) throws(StateStoreError) -> SQLiteStatement {
@@ -58,7 +60,7 @@ final class SQLiteReader: @unchecked Sendable {
 
     func get(_ keys: [StateKey]) throws(StateStoreError) -> [StateKey: [UInt8]] {
         var found: [StateKey: [UInt8]] = [:]
-        // Of one moment: a batch that is written meanwhile is seen whole or not at all.
+        // In one transaction: a concurrent batch is visible as a whole or not at all.
         if keys.count > 1 { try connection.execute("BEGIN") }
         defer { if keys.count > 1 { try? connection.execute("COMMIT") } }
         for key in keys {
@@ -83,7 +85,7 @@ final class SQLiteReader: @unchecked Sendable {
         var entries: [StateEntry] = []
         while entries.count < limit, try page.step() {
             let name = String(decoding: page.bytes(0), as: UTF8.self)
-            // In the order of bytes all that begin with the prefix stand together.
+            // In byte order, all names with the prefix are adjacent.
             guard name.utf8.starts(with: prefix.utf8) else { break }
             if let after, name.utf8.elementsEqual(after.utf8) { continue }
             let entry = StateEntry(StateKey(namespace, name), Array(page.bytes(1)))
@@ -116,7 +118,7 @@ final class SQLiteReader: @unchecked Sendable {
         for sum in [sum, sumOfLogs, sumOfChanges] {
             defer { sum.reset() }
             for (index, text) in [namespace, prefix, prefix, prefix].enumerated() { try sum.bind(text, at: index) }
-            // A sum has one row, also over nothing.
+            // A sum has one row, even without input rows.
             _ = try sum.step()
             usage.entries += sum.integer(0)
             usage.bytes += sum.integer(1)

@@ -1,7 +1,7 @@
 internal import CSQLite
 internal import Trebuchet
 
-/// A statement that is parsed once. Columns and parameters count from 0.
+/// A prepared statement. Columns and parameters count from 0.
 final class SQLiteStatement {
     private let connection: SQLiteConnection
     private let handle: OpaquePointer
@@ -19,7 +19,7 @@ final class SQLiteStatement {
 
     deinit { sqlite3_finalize(handle) }
 
-    /// Runs it to its end. Text and blobs are read where they lie.
+    /// Runs the statement to its end. Text and blobs are not copied.
     func run(_ texts: [String] = [], blob: [UInt8]? = nil, integer: Int64? = nil) throws(StateStoreError) {
         defer { reset() }
         for (index, text) in texts.enumerated() { try bind(text, at: index) }
@@ -35,7 +35,7 @@ final class SQLiteStatement {
     }
 
     func bind(_ text: String, at index: Int) throws(StateStoreError) {
-        // SQLite copies the text, which is short, up to its count: it may hold zeros.
+        // SQLite copies the text, which is short, up to its count: it may contain zeros.
         try check(
             sqlite3_bind_text64(
                 handle, Int32(index + 1), text, UInt64(text.utf8.count), Self.copied, UInt8(SQLITE_UTF8)))
@@ -45,13 +45,13 @@ final class SQLiteStatement {
         try check(sqlite3_bind_int64(handle, Int32(index + 1), Int64(bitPattern: number)))
     }
 
-    /// The first two parameters.
+    /// Binds the first two parameters.
     func bind(_ key: StateKey) throws(StateStoreError) {
         try bind(key.namespace, at: 0)
         try bind(key.name, at: 1)
     }
 
-    /// Runs it to its end with what is bound already and these bytes, which are read where they lie.
+    /// Runs the statement to its end with the bound parameters and these bytes, which are not copied.
     func run(blob: UnsafeRawBufferPointer, at index: Int) throws(StateStoreError) {
         defer { reset() }
         try bind(blob, at: index)
@@ -66,7 +66,7 @@ final class SQLiteStatement {
                 : sqlite3_bind_blob64(handle, Int32(index + 1), bytes.baseAddress, UInt64(bytes.count), nil))
     }
 
-    /// Whether there is a row (more).
+    /// Advances to the next row. Returns false if there is none.
     func step() throws(StateStoreError) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
@@ -88,7 +88,7 @@ final class SQLiteStatement {
 
     func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
 
-    /// Valid until the next step.
+    /// Returns the bytes of a column, valid until the next step.
     func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
         let base = sqlite3_column_blob(handle, column)
         return UnsafeRawBufferPointer(start: base, count: base == nil ? 0 : Int(sqlite3_column_bytes(handle, column)))
@@ -98,12 +98,12 @@ final class SQLiteStatement {
         guard result == SQLITE_OK else { throw connection.error }
     }
 
-    // SQLite's own value for "make a copy", -1 as a function that is never called.
+    // SQLite's value for "make a copy" (SQLITE_TRANSIENT): -1 as a function that is never called.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 }
 
 extension [UInt8] {
-    /// As `withUnsafeBytes`, which does not know what it throws.
+    /// Works like `withUnsafeBytes`, with a typed error.
     func withBytes<Value>(
         _ body: (UnsafeRawBufferPointer) throws(StateStoreError) -> Value
     ) throws(StateStoreError) -> Value {

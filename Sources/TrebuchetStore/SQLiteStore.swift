@@ -2,52 +2,53 @@ public import Trebuchet
 
 /// A store in one SQLite file.
 ///
-/// Writes that arrive together become one transaction (group commit), so that many writers cost hardly more than one. Two
-/// threads serve a store, one for writes and one for reads; nobody else is blocked. Opening takes the file for this store
-/// alone, and checks every page and entry of it: a file that is damaged in any way is refused.
+/// Concurrent writes are combined into one transaction (group commit), so that many writers cost hardly more than one.
+/// Two threads serve a store, one for writes and one for reads; no other thread blocks. Opening locks the file
+/// exclusively, and checks every page and entry: a damaged file is refused.
 public final class SQLiteStore: StateStore {
-    /// What an acknowledged write outlasts.
+    /// The failures that an acknowledged write survives.
     public enum Durability: Sendable, CaseIterable {
-        /// The loss of power too: each transaction waits for the disk (`synchronous=FULL`).
+        /// Also a loss of power: each transaction waits for the disk (`synchronous=FULL`).
         case powerLoss
-        /// The end of the process, by `kill -9` too. The loss of power may take the last transactions, whole ones from the
-        /// end, and harms nothing before them (`synchronous=NORMAL`).
+        /// The end of the process, including `kill -9`. A loss of power may remove the last transactions, as whole
+        /// ones from the end, and damages nothing before them (`synchronous=NORMAL`).
         case processEnd
     }
 
-    /// What a store promises, and what it takes.
+    /// The guarantees and limits of a store.
     public struct Options: Sendable {
-        /// Default `.powerLoss`.
+        /// The durability of writes. Default `.powerLoss`.
         public var durability = Durability.powerLoss
-        /// Bytes that the file may have; writes that need more fail with `full`. Default 64 GiB.
+        /// The maximum size of the file in bytes; writes that need more fail with `full`. Default 64 GiB.
         public var fileSize = 64 << 30
-        /// Bytes of one value; a larger one fails with `tooLarge`. Default 256 MiB, at most 900 MiB.
+        /// The maximum size of one value in bytes; a larger one fails with `tooLarge`. Default 256 MiB, at most 900
+        /// MiB.
         public var valueSize = 256 << 20
-        /// How long a write waits for another program that is writing to the file, before it fails with `inUse`.
-        /// Default 5 s.
+        /// The maximum time that a write waits for another program that is writing to the file, before it fails with
+        /// `inUse`. Default 5 s.
         public var busyTimeout = Duration.seconds(5)
-        /// Is told how far opening has come: a second after it began, and each second from then on, on the thread that opens.
-        /// Nil for nobody.
+        /// Receives the progress of opening: a second after its start, and each second from then on, on the thread
+        /// that opens. Nil for no reports.
         public var onProgress: (@Sendable (StoreProgress) -> Void)?
-        /// Between two of those.
+        /// The time between two reports.
         package var progressInterval = Duration.seconds(1)
-        /// What SQLite reaches the disk by, as registered with it (a VFS); nil for its own. For those who try power cuts.
+        /// The name of a registered SQLite VFS; nil for the default one. For tests of power loss.
         package var wayToDisk: String?
 
-        /// All options at their defaults.
+        /// Creates options with their defaults.
         public init() {}
     }
 
-    /// The file, as it was given.
+    /// The path of the file, as it was given.
     public let path: String
     private let valueSize: Int
     private let names: FileNames
     private let writer: WorkerThread<WriteRequest>
     private let reader: WorkerThread<ReadRequest>
 
-    /// Opens the file, or makes it when there is none; its folder must be there.
+    /// Opens the file, or creates it. Its folder must exist.
     ///
-    /// It blocks while it reads all of the file, a second for some hundred MB. Throws a `StateStoreError`.
+    /// It blocks while it reads the whole file, about a second for some hundred MB. Throws a `StateStoreError`.
     public init(path: String, options: Options = Options()) throws(StateStoreError) {
         self.path = path
         valueSize = min(options.valueSize, 900 << 20)
@@ -59,8 +60,9 @@ public final class SQLiteStore: StateStore {
         reader = WorkerThread("store-reader") { requests in for request in requests { request(reading) } }
     }
 
-    /// Opens the file as soon as no other process has it, so that a server that waits takes over from one that ends, in order or
-    /// not. `onWait` is told once why it waits. Throws what `init` does but `inUse`, and `CancellationError`.
+    /// Opens the file as soon as no other process has it, so that a waiting server takes over from one that ends,
+    /// orderly or not. `onWait` receives the reason for the wait once. Throws the errors of `init` except `inUse`, and
+    /// `CancellationError`.
     public static func whenFree(
         path: String, options: Options = Options(), onWait: (StateStoreError) -> Void = { _ in }
     ) async throws -> SQLiteStore {
@@ -77,7 +79,7 @@ public final class SQLiteStore: StateStore {
         }
     }
 
-    /// Between two looks at whether the file is free.
+    /// The time between two attempts to open the file.
     private static let pause = Duration.milliseconds(50)
 
     deinit {
@@ -85,7 +87,7 @@ public final class SQLiteStore: StateStore {
         reader.stop {}
     }
 
-    /// Does what was asked before, merges the log into the file and lets go of it; what is asked later fails with `closed`.
+    /// Completes earlier requests, merges the log into the file and releases it. Later requests fail with `closed`.
     public func close() async {
         await withCheckedContinuation { continuation in reader.stop { continuation.resume() } }
         await withCheckedContinuation { continuation in writer.stop { continuation.resume() } }
@@ -95,12 +97,12 @@ public final class SQLiteStore: StateStore {
 
     // MARK: StateStore
 
-    /// Reads in one transaction: the values are of one moment. Waits for its turn on the reading thread.
+    /// Reads in one transaction: the values belong to one moment. Waits for its turn on the reading thread.
     public func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
         try await read { reader throws(StateStoreError) in try reader.get(keys) }
     }
 
-    /// Reads a page in one transaction; another page may be of a later moment.
+    /// Reads a page in one transaction. Another page may belong to a later moment.
     public func list(
         _ namespace: String, prefix: String, after: String?, limit: Int
     ) async throws(StateStoreError) -> [StateEntry] {
@@ -109,7 +111,7 @@ public final class SQLiteStore: StateStore {
         }
     }
 
-    /// Reads snapshot and changes in one transaction, and holds each row against its checksum.
+    /// Reads snapshot and changes in one transaction, and verifies the checksum of each row.
     public func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
         try await read { reader throws(StateStoreError) in try reader.logs.log(key) }
     }
@@ -126,18 +128,19 @@ public final class SQLiteStore: StateStore {
         return try outcome.get()
     }
 
-    /// Returns when the transaction with these writes is committed, as durably as the options say. Throws `tooLarge` before
-    /// anything is written when one value is too large.
+    /// Returns when the transaction with these writes is committed, with the durability of the options. Throws
+    /// `tooLarge` before any write when one value is too large.
     public func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         guard !writes.isEmpty else { return }
         for write in writes {
             guard write.byteCount <= valueSize else {
                 throw StateStoreError(
-                    .tooLarge, "\(write.key) has \(write.byteCount) bytes; \(path) takes \(valueSize)")
+                    .tooLarge, "\(write.key) has \(write.byteCount) bytes; \(path) accepts at most \(valueSize)")
             }
             guard write.largestNumber <= Int64.max else {
                 throw StateStoreError(
-                    .tooLarge, "the log of \(write.key) is at \(write.largestNumber); \(path) counts up to \(Int64.max)"
+                    .tooLarge,
+                    "the log of \(write.key) is at \(write.largestNumber); \(path) supports at most \(Int64.max)"
                 )
             }
         }
@@ -150,8 +153,8 @@ public final class SQLiteStore: StateStore {
 }
 
 extension SQLiteStore: PlacedStore {
-    /// Looks, on the reading thread, whether the names of the file and of its log still lead to those that are open: to one that was removed,
-    /// or that another took the place of, all can be written, and nobody finds it again.
+    /// Checks, on the reading thread, that the paths of the file and of its log still lead to the open files. Writes
+    /// to a removed or replaced file would succeed, and be lost.
     package func checkPlace() async throws(StateStoreError) {
         let names = names
         try await read { _ throws(StateStoreError) in try names.check() }
@@ -159,21 +162,21 @@ extension SQLiteStore: PlacedStore {
 }
 
 extension SQLiteStore: CatalogedStore {
-    /// The namespaces with entries or logs, a page of them; read from the index, on the reading thread.
+    /// Returns a page of the namespaces with entries or logs, read from the index, on the reading thread.
     public func namespaces(prefix: String, after: String?, limit: Int) async throws(StateStoreError) -> [String] {
         try await read { reader throws(StateStoreError) in
             try reader.namespaces(prefix: prefix, after: after, limit: limit)
         }
     }
 
-    /// Goes through all entries and logs of the namespace, on the reading thread: for administrators, not for each call.
+    /// Reads all entries and logs of the namespace, on the reading thread: for administrators, not for each call.
     public func usage(of namespace: String, prefix: String) async throws(StateStoreError) -> StoreUsage {
         try await read { reader throws(StateStoreError) in try reader.usage(of: namespace, prefix: prefix) }
     }
 }
 
 extension StateWrite {
-    /// Of a version.
+    /// The largest version number in the write.
     fileprivate var largestNumber: UInt64 {
         switch operation {
         case .append(let entry): entry.number
@@ -184,7 +187,7 @@ extension StateWrite {
     }
 }
 
-/// Writes that one caller wants done together.
+/// Writes that one caller requests in one transaction.
 struct WriteRequest: Sendable {
     let writes: [StateWrite]
     let answer: @Sendable (Result<Void, StateStoreError>) -> Void

@@ -1,11 +1,11 @@
 internal import CSQLite
 internal import Trebuchet
 
-/// The one who writes: what waits together becomes one transaction.
+/// Writes a store: combines waiting requests into one transaction.
 ///
-/// `@unchecked Sendable`: made by whoever opens the store, then used by the writer's thread alone.
+/// `@unchecked Sendable`: created by the thread that opens the store, then used only by the writer's thread.
 final class SQLiteWriter: @unchecked Sendable {
-    /// Writes of one transaction, and bytes, beyond which the next caller's go into another.
+    /// The numbers of writes and bytes in a transaction beyond which the next request starts another one.
     private static let groupWrites = 10_000
     private static let groupBytes = 32 << 20
 
@@ -19,7 +19,7 @@ final class SQLiteWriter: @unchecked Sendable {
     private let goBack: SQLiteStatement
     private let release: SQLiteStatement
     private let logs: LogWriter
-    /// After an error of the disk nothing is written any more.
+    /// The disk error after which the writer refuses all requests.
     private var failure: StateStoreError?
 
     init(_ file: StoreFile, _ options: SQLiteStore.Options) throws(StateStoreError) {
@@ -80,7 +80,7 @@ final class SQLiteWriter: @unchecked Sendable {
         } catch {
             if error.isFinal { failure = error }
             if group.count > 1, error.mayBeOfOneWrite {
-                // One caller's must not fail the others'.
+                // A failed request must not fail those of other callers.
                 for index in group.indices { write(group[index...index]) }
                 return
             }
@@ -88,17 +88,20 @@ final class SQLiteWriter: @unchecked Sendable {
         }
     }
 
-    /// - Returns: an outcome for each request: one that conflicts with a log has done nothing, and the others are done.
+    /// Executes a group in one transaction.
+    ///
+    /// - Returns: an outcome for each request. A request that conflicts with a log has had no effect, and the others
+    ///   are executed.
     private func transaction(
         _ group: ArraySlice<WriteRequest>
     ) throws(StateStoreError) -> [Result<Void, StateStoreError>] {
         if let failure {
-            throw StateStoreError(failure.code, "\(failure.message); nothing is written since, open the store anew")
+            throw StateStoreError(failure.code, "\(failure.message); writes are disabled, open the store again")
         }
         return try committed { () throws(StateStoreError) in
             var outcomes: [Result<Void, StateStoreError>] = []
             for request in group { outcomes.append(try run(request, isAlone: group.count == 1)) }
-            // So that it keeps pace also when there is never nothing to do.
+            // Here too, so that deletion keeps pace with a writer that is never idle.
             if !logs.garbage.isEmpty {
                 let writes = group.reduce(0) { $0 + $1.writes.count }
                 try logs.garbage.sweep(rows: min(LogGarbage.slice, max(100, 2 * writes)))
@@ -115,7 +118,7 @@ final class SQLiteWriter: @unchecked Sendable {
             logs.end(isCommitted: true)
             return value
         } catch {
-            // Some errors have rolled it back already.
+            // Some errors have already rolled it back.
             try? connection.execute("ROLLBACK")
             logs.end(isCommitted: false)
             throw error
@@ -124,7 +127,7 @@ final class SQLiteWriter: @unchecked Sendable {
 
     private func run(_ request: WriteRequest, isAlone: Bool) throws(StateStoreError) -> Result<Void, StateStoreError> {
         logs.beginRequest()
-        // A single write does nothing when it conflicts, and one who is alone has the transaction.
+        // A single write has no effect when it conflicts, and a single request has its own transaction.
         let needsMark = !isAlone && request.writes.count > 1 && request.writes.contains { $0.isOfLog }
         if needsMark { try savepoint.run() }
         do throws(StateStoreError) {
@@ -152,7 +155,7 @@ final class SQLiteWriter: @unchecked Sendable {
         }
     }
 
-    /// Lets go of some of what logs have let go of. Called while nothing is asked for.
+    /// Deletes some of the rows that logs have released. Called when there are no requests.
     ///
     /// - Returns: whether there is more.
     func sweep() -> Bool {
@@ -161,7 +164,7 @@ final class SQLiteWriter: @unchecked Sendable {
             try committed { () throws(StateStoreError) in try logs.garbage.sweep(rows: LogGarbage.slice) }
             return !logs.garbage.isEmpty
         } catch {
-            // What cannot be done now is done with a later write.
+            // Postponed to a later write.
             if error.isFinal { failure = error }
             return false
         }

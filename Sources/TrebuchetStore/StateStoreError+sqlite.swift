@@ -2,13 +2,13 @@ internal import CSQLite
 internal import Trebuchet
 
 extension StateStoreError {
-    /// The error that a connection has met last.
+    /// Creates the error of the last failed call on a connection.
     init(sqlite handle: OpaquePointer, path: String) {
         self.init(
             sqlite: sqlite3_extended_errcode(handle), String(cString: sqlite3_errmsg(handle)), path: path)
     }
 
-    /// The error for a result code, which may be an extended one.
+    /// Creates the error of a result code, which may be an extended one.
     init(sqlite result: Int32, _ text: String, path: String) {
         switch result & 0xFF {
         case SQLITE_CORRUPT: self = .damaged(path, text)
@@ -17,7 +17,7 @@ extension StateStoreError {
         case SQLITE_BUSY, SQLITE_LOCKED:
             self.init(.inUse, "\(path) is being written by another program (\(text))")
         case SQLITE_FULL:
-            self.init(.full, "\(path) cannot grow: the disk is full, or the limit of the store is reached (\(text))")
+            self.init(.full, "\(path) cannot grow: the disk is full, or the store has reached its size limit (\(text))")
         case SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM:
             self.init(.unwritable, "\(path) or its folder cannot be written (\(text))")
         case SQLITE_TOOBIG: self.init(.tooLarge, "a value is too large for \(path) (\(text))")
@@ -31,9 +31,9 @@ extension StateStoreError {
             "\(path) is damaged (\(what)); restore a backup, or save what can be read: sqlite3 \(path) .recover")
     }
 
-    /// Whether the store must not go on after it: what the disk holds is not known any more.
+    /// True if the store must not continue after it, because the content of the disk is unknown.
     var isFinal: Bool { [.damaged, .notAStore, .failed].contains(code) }
 
-    /// Whether the writes of one caller may have brought it about, so that those of others can do without them.
+    /// True if the writes of one request may have caused it, so that those of others may succeed without them.
     var mayBeOfOneWrite: Bool { [.tooLarge, .full].contains(code) }
 }

@@ -1,10 +1,10 @@
 internal import Trebuchet
 
-/// Looks at all that a file has when it is opened.
+/// Checks the whole content of a file at its opening.
 ///
-/// SQLite sees damage to its own structure; the checksums show it in what we have written.
+/// SQLite detects damage to its own structure; checksums detect it in the data of the store.
 struct StoreCheck {
-    /// A log whose pieces are looked for.
+    /// A log whose parts and entries are to be found.
     private struct Log {
         let key: StateKey
         let row: LogRow
@@ -28,6 +28,8 @@ struct StoreCheck {
         progress = ProgressMeter(options, all: pages * (try connection.integer("PRAGMA page_size") ?? 4096))
     }
 
+    /// Checks a file.
+    ///
     /// - Throws: `damaged`.
     static func run(
         _ connection: SQLiteConnection, schema: Int, _ options: SQLiteStore.Options
@@ -111,7 +113,7 @@ struct StoreCheck {
         }
     }
 
-    /// Rows of one thing come one after the other.
+    /// Records garbage. The rows of one item are consecutive.
     private mutating func letGo(_ item: LogGarbage.Item) {
         if remains.garbage.last != item { remains.garbage.append(item) }
     }
@@ -138,7 +140,7 @@ struct StoreCheck {
             guard LogPieces.checksum(part: part, bytes, of: id) == row.integer(3) else {
                 throw .damaged(connection.path, part: part, of: key)
             }
-            // Of a snapshot to come some may be missing still.
+            // An unfinished snapshot may have missing parts.
             guard log == nil || part == index else { throw .damaged(connection.path, missingPart: index, of: key) }
             index += 1
             size += bytes.count
@@ -149,7 +151,7 @@ struct StoreCheck {
         }
     }
 
-    /// All parts of a snapshot were seen.
+    /// Checks the number and size of a snapshot's parts after the last one.
     private mutating func end(of snapshot: UInt64, _ count: Int, _ size: Int) throws(StateStoreError) {
         guard let log = logsBySnapshot.removeValue(forKey: snapshot) else { return }
         guard count == log.row.parts else { throw .damaged(connection.path, missingPart: count, of: log.key) }
@@ -158,6 +160,6 @@ struct StoreCheck {
 }
 
 extension SQLiteStatement {
-    /// From the first two columns.
+    /// The key in the first two columns.
     fileprivate var key: StateKey { StateKey(text(0), text(1)) }
 }

@@ -1,29 +1,29 @@
 internal import Glibc
 internal import Trebuchet
 
-/// The file of a store, taken for this process as long as the object lives.
+/// The file of a store, locked for this process for the lifetime of the object.
 ///
-/// The lock is one of the operating system's on a file beside it (`flock`), so it goes with the process, however that ends.
+/// The lock is an operating system lock on a file beside it (`flock`), so it ends with the process, however that ends.
 final class StoreFile: Sendable {
-    /// Where the file really is: two links to it are one store.
+    /// The resolved path: two links to a file are one store.
     let path: String
-    /// Whether there was none before.
+    /// True if the file did not exist before.
     let isNew: Bool
     private let lock: Int32
 
     init(_ given: String) throws(StateStoreError) {
         guard !given.isEmpty, !given.utf8.contains(0) else {
-            throw StateStoreError(.unwritable, "'\(given)' is no path of a file")
+            throw StateStoreError(.unwritable, "'\(given)' is not a file path")
         }
         let path = Self.resolved(given)
         var status = stat()
         let isThere = stat(path, &status) == 0
         if !isThere, errno != ENOENT { throw Self.failure("opening \(given)", errno) }
         if isThere, status.st_mode & S_IFMT != S_IFREG {
-            throw StateStoreError(.notAStore, "\(given) is a folder or a device; name a file")
+            throw StateStoreError(.notAStore, "\(given) is a folder or a device; pass a file")
         }
         lock = try Self.lock(path)
-        // Looked at again, now that nobody else makes it.
+        // Checked again under the lock, which prevents its creation by another process.
         isNew = stat(path, &status) != 0
         self.path = path
         if isNew { try checkNothingIsLeft() }
@@ -32,12 +32,12 @@ final class StoreFile: Sendable {
     }
 
     deinit {
-        // A process that is being started may have a copy of the descriptor for a moment, which alone would keep the lock.
+        // A process that is being started may briefly have a copy of the descriptor, which alone would keep the lock.
         flock(lock, LOCK_UN)
         close(lock)
     }
 
-    /// Makes an empty file that its owner alone can read, from its first moment on; SQLite gives its log the same mode.
+    /// Creates an empty file that only its owner can read, from its creation on. SQLite gives its log the same mode.
     static func create(_ path: String) throws(StateStoreError) {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure("making \(path)", errno) }
@@ -52,7 +52,7 @@ final class StoreFile: Sendable {
 
     private static func lock(_ path: String) throws(StateStoreError) -> Int32 {
         let name = path + "-lock"
-        // Not through a link, which could lead to any file.
+        // Does not follow links, which could lead to any file.
         let descriptor = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure("opening \(name)", errno) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
@@ -60,7 +60,7 @@ final class StoreFile: Sendable {
             let owner = owner(descriptor)
             close(descriptor)
             guard number == EWOULDBLOCK else { throw failure("locking \(name)", number) }
-            throw StateStoreError(.inUse, "\(path) is in use by process \(owner); a store is opened once at a time")
+            throw StateStoreError(.inUse, "\(path) is in use by process \(owner); only one process can open a store")
         }
         let number = Array("\(getpid())".utf8)
         ftruncate(descriptor, 0)
@@ -68,7 +68,7 @@ final class StoreFile: Sendable {
         return descriptor
     }
 
-    /// The number of the process that has the file, as it has written it.
+    /// Returns the number of the process that has the lock, as that process has written it.
     private static func owner(_ descriptor: Int32) -> String {
         var text = [UInt8](repeating: 0, count: 256)
         let count = pread(descriptor, &text, text.count, 0)
@@ -76,7 +76,7 @@ final class StoreFile: Sendable {
             ?? "?"
     }
 
-    /// Whoever reads the file has the key of access tokens; whoever writes it has the data. Asked before anything is read.
+    /// Checks the file mode before any read: the file contains the key of access tokens and the data.
     private func checkIsPrivate() throws(StateStoreError) {
         let exposed = ["", "-wal", "-shm", "-journal", "-lock"].map { path + $0 }.filter { name in
             var status = stat()
@@ -85,25 +85,27 @@ final class StoreFile: Sendable {
         guard let first = exposed.first else { return }
         throw StateStoreError(
             .exposed,
-            "\(first) can be read or written by others on this machine, and it holds secrets; make it yours alone: chmod 600 "
+            "\(first) contains secrets and is accessible to other users of this machine; run chmod 600 "
                 + exposed.map { "'" + $0.replacing("'", with: #"'\''"#) + "'" }.joined(separator: " "))
     }
 
-    /// A log without its file: the file was moved or removed, and what is in the log must not be lost with it.
+    /// Refuses a log without its file: the file was moved or removed, and the data in the log must not be lost with
+    /// it.
     private func checkNothingIsLeft() throws(StateStoreError) {
         for suffix in ["-wal", "-journal"] where access(path + suffix, F_OK) == 0 {
             throw StateStoreError(
                 .damaged,
-                "\(path) is missing, but \(path + suffix) is there: put the file back beside it, or remove that one too to "
-                    + "begin anew")
+                "\(path) is missing, but \(path + suffix) exists; restore the file, or remove \(path + suffix) too to "
+                    + "start with an empty store")
         }
     }
 
-    /// SQLite takes an empty file for a new database; for us it is one that has lost its contents.
+    /// Refuses an empty file. SQLite would treat it as a new database; here it has lost its content.
     private func checkHeader(size: Int) throws(StateStoreError) {
         guard size > 0 else {
             throw StateStoreError(
-                .damaged, "\(path) is empty: its contents are lost. Restore a backup, or remove it to begin anew")
+                .damaged,
+                "\(path) is empty: its contents are lost; restore a backup, or remove it to start with an empty store")
         }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.failure("opening \(path)", errno) }
@@ -113,7 +115,7 @@ final class StoreFile: Sendable {
         guard pread(descriptor, &found, found.count, 0) == found.count, found == expected else {
             throw StateStoreError(
                 .notAStore,
-                "\(path) is not a SQLite database, or its first bytes are damaged; restore a backup, or name "
+                "\(path) is not a SQLite database, or its first bytes are damaged; restore a backup, or pass "
                     + "another file")
         }
     }
@@ -129,11 +131,11 @@ final class StoreFile: Sendable {
     }
 }
 
-/// What names lead to while a store is open.
+/// The files that paths lead to while a store is open.
 struct FileNames: Sendable {
     private let files: [(name: String, device: UInt64, number: UInt64)]
 
-    /// Those that are there.
+    /// Records the existing files.
     init(of names: [String]) {
         files = names.compactMap { name in Self.file(name).map { (name, $0.device, $0.number) } }
     }
@@ -143,7 +145,7 @@ struct FileNames: Sendable {
             guard let found = Self.file(file.name), (found.device, found.number) == (file.device, file.number) else {
                 throw StateStoreError(
                     .failed,
-                    "\(file.name) was moved or removed while it is open: what is written now, nobody finds again")
+                    "\(file.name) was moved or removed while it is open: writes are lost")
             }
         }
     }

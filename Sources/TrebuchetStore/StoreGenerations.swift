@@ -1,12 +1,15 @@
 internal import Trebuchet
 
-/// The generations of a store: one for each time that its file was opened.
+/// The generations of a store: one for each opening of its file.
 ///
-/// A file may have lost what clients have seen of it: a backup was restored, or the log lost its end with the power. The file itself cannot tell.
-/// So each opening begins a generation with a random epoch, in which all logs begin another life, and the file knows up to which version
-/// each earlier life led to what it has. A client of an earlier life resumes if the file has all that the client has seen.
-/// Versions that were lost belong to a life, or to a part of one, that the file does not know.
+/// A file may have lost data that clients have received: a backup was restored, or a loss of power removed the end of
+/// the log. The file itself cannot detect this. So each opening begins a generation with a random epoch, in which all
+/// logs begin another incarnation. For each earlier incarnation, the file stores its last version.
+///
+/// A client of an earlier incarnation resumes if the file has all versions that the client has received. Lost versions
+/// belong to an incarnation, or to a part of one, that the file does not know.
 struct StoreGenerations: Sendable {
+    /// One opening of the file.
     private struct Generation: Sendable {
         let number: UInt64
         let epoch: String
@@ -19,10 +22,10 @@ struct StoreGenerations: Sendable {
         }
     }
 
-    /// Kept: the current one, and as many before as a log keeps lives.
+    /// The number of stored generations: the current one, and as many before as a log has incarnations.
     private static let most = LogLives.mostEarlier + 1
 
-    /// The oldest first; the last one is current. Never empty.
+    /// The generations, the oldest first and the current one last. Never empty.
     private let all: [Generation]
 
     /// The number of the current generation.
@@ -59,20 +62,20 @@ struct StoreGenerations: Sendable {
             let generation = Generation(number: row.number(0), epoch: row.text(2))
             guard generation.checksum() == row.integer(1) else {
                 throw StateStoreError.damaged(
-                    connection.path, "the checksum of its generation \(generation.number) is wrong")
+                    connection.path, "checksum mismatch in generation \(generation.number)")
             }
             all.append(generation)
         }
         return all
     }
 
-    /// A log in its life of the current generation.
+    /// Returns a log in its incarnation of the current generation.
     ///
     /// - Parameter last: the number of its newest version.
     func resume(_ row: LogRow, at last: UInt64) -> LogRow {
         guard row.generation < current else { return row }
         var row = row
-        // Clients may have seen it in each of them, also where nothing was written.
+        // Clients may have received it in each of them, even without writes.
         for generation in all where generation.number > row.generation {
             row.lives.begin(generation.epoch, after: last)
         }
@@ -82,11 +85,12 @@ struct StoreGenerations: Sendable {
 }
 
 extension LogLives {
-    /// The lives before: for each its last version in eight bytes, the bytes of its epoch in one, and its epoch.
+    /// The earlier incarnations: for each its last version in eight bytes, the length of its epoch in one, and its
+    /// epoch.
     var earlierBytes: [UInt8] {
         var bytes: [UInt8] = []
         for life in earlier {
-            // An epoch of another store that is longer is forgotten.
+            // A longer epoch, from another store, is dropped.
             guard let count = UInt8(exactly: life.epoch.utf8.count) else { continue }
             withUnsafeBytes(of: life.last.littleEndian) { bytes += $0 }
             bytes.append(count)
@@ -95,7 +99,7 @@ extension LogLives {
         return bytes
     }
 
-    /// Nil for other bytes.
+    /// Decodes incarnations; nil for invalid bytes.
     init?(_ current: String, earlierBytes bytes: UnsafeRawBufferPointer) {
         var earlier: [StreamLife] = []
         var place = 0

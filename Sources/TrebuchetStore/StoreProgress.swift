@@ -1,33 +1,35 @@
 internal import Platform
 
-/// How far the opening of a store has come, which looks at all of its file.
+/// The progress of opening a store, which checks its whole file.
 public struct StoreProgress: Equatable, Sendable {
-    /// Bytes whose checksums were found right so far.
+    /// The number of bytes with verified checksums so far.
     public let checked: Int
-    /// Bytes of the file that are in use; some of them have no checksum, so `checked` ends below it.
+    /// The number of used bytes of the file. Some have no checksum, so `checked` ends below it.
     public let all: Int
 
+    /// Creates a progress report.
+    ///
     /// - Parameters:
-    ///   - checked: bytes whose checksums were found right so far.
-    ///   - all: bytes of the file that are in use.
+    ///   - checked: the number of bytes with verified checksums so far.
+    ///   - all: the number of used bytes of the file.
     public init(checked: Int, all: Int) {
         self.checked = checked
         self.all = all
     }
 
-    /// Full percent, 0 to 100.
+    /// The progress in whole percent, 0 to 100.
     public var percent: Int { all > 0 ? min(100, checked * 100 / all) : 100 }
 }
 
-/// Tells of the progress now and then.
+/// Reports the progress at intervals.
 struct ProgressMeter {
     private let tell: (@Sendable (StoreProgress) -> Void)?
     private let all: Int
-    /// Nanoseconds.
+    /// The interval in nanoseconds.
     private let interval: UInt64
     private var checked = 0
     private var lastTold = MonotonicClock.now
-    /// The clock is not asked for every small row.
+    /// The number of bytes since the last read of the clock, which is not read for every small row.
     private var unseen = 0
 
     init(_ options: SQLiteStore.Options, all: Int) {
@@ -45,7 +47,7 @@ struct ProgressMeter {
         look(tell)
     }
 
-    /// Tells when it is time.
+    /// Reports the progress if the interval has elapsed.
     mutating func look() {
         if let tell { look(tell) }
     }

@@ -2,11 +2,11 @@ internal import CSQLite
 internal import Glibc
 internal import Trebuchet
 
-/// What the file of a store looks like.
+/// The format of a store's file.
 enum StoreSchema {
-    /// Raised when the tables change; a file of a higher one is refused.
+    /// The schema version, increased when the tables change. A file with a higher one is refused.
     static let version = 3
-    /// Marks our files among SQLite's: `TREB`.
+    /// The application id of store files in SQLite: `TREB`.
     static let applicationID = 0x5452_4542
 
     private static let tables = """
@@ -19,7 +19,7 @@ enum StoreSchema {
         PRAGMA application_id = \(applicationID);
         """
 
-    /// What schema 2 has beside the tables of schema 1, and schema 3.
+    /// The additions of schema 2 to the tables of schema 1, including those of schema 3.
     private static let logTables = """
         CREATE TABLE logs (
             namespace TEXT NOT NULL, name TEXT NOT NULL, epoch TEXT NOT NULL, number INTEGER NOT NULL,
@@ -37,19 +37,19 @@ enum StoreSchema {
             PRIMARY KEY (snapshot, part)) WITHOUT ROWID;
         """
 
-    /// What schema 3 has beside schema 2.
+    /// The additions of schema 3 to schema 2.
     private static let lives = """
         ALTER TABLE logs ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE logs ADD COLUMN lives BLOB NOT NULL DEFAULT x'';
         CREATE TABLE generations (number INTEGER PRIMARY KEY, epoch TEXT NOT NULL, checksum INTEGER NOT NULL);
         """
 
-    /// Makes a file of an older schema one of this.
+    /// Returns the statements that migrate a file from an older schema.
     static func changes(from schema: Int) -> String {
         "\(schema == 1 ? logTables : lives) UPDATE schema SET version = \(version);"
     }
 
-    /// Makes a file under another name and moves it to its place, so that there is never half of one.
+    /// Creates a file under another name and renames it, so that an incomplete file never has the final name.
     static func create(_ path: String, _ options: SQLiteStore.Options) throws(StateStoreError) {
         let draft = path + "-new"
         unlink(draft)
@@ -67,7 +67,7 @@ enum StoreSchema {
         try syncFolder(of: path)
     }
 
-    /// The name of a new file is safe only when its folder is.
+    /// Syncs the folder, without which the name of a new file may be lost.
     static func syncFolder(of path: String) throws(StateStoreError) {
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -76,25 +76,26 @@ enum StoreSchema {
         guard fsync(descriptor) == 0 else { throw StoreFile.failure("writing \(folder)", errno) }
     }
 
-    /// Refuses a database that is not ours, or is newer than we are.
+    /// Refuses the database of another program, or of a newer version.
     ///
     /// - Returns: its schema.
     static func recognize(_ connection: SQLiteConnection) throws(StateStoreError) -> Int {
         let path = connection.path
         guard try connection.integer("PRAGMA application_id") == applicationID else {
-            throw StateStoreError(.notAStore, "\(path) is the database of another program; name another file")
+            throw StateStoreError(.notAStore, "\(path) is the database of another program; pass another file")
         }
         let found = try version(connection)
-        guard found >= 1 else { throw .damaged(path, "it has schema \(found)") }
+        guard found >= 1 else { throw .damaged(path, "invalid schema version \(found)") }
         guard found <= version else {
             throw StateStoreError(
-                .newerSchema, "\(path) has schema \(found), and this program knows up to \(version): use a newer one")
+                .newerSchema,
+                "\(path) has schema version \(found), newer than the supported \(version); use a newer program")
         }
         let tables = try connection.integer(
             "SELECT count(*) FROM sqlite_master WHERE name IN "
                 + "('logs', 'log_drafts', 'log_entries', 'log_parts', 'generations')")
         guard tables == [0, 4, 5][found - 1] else {
-            throw .damaged(path, "it does not have the tables of its schema \(found)")
+            throw .damaged(path, "tables of schema version \(found) are missing")
         }
         return found
     }
@@ -107,10 +108,10 @@ enum StoreSchema {
         } catch {
             // There is no such table.
         }
-        throw StateStoreError.damaged(connection.path, "it has no schema version")
+        throw StateStoreError.damaged(connection.path, "the schema version is missing")
     }
 
     static func verify(_ computed: Int, _ stored: Int, _ path: String, _ key: StateKey) throws(StateStoreError) {
-        guard computed == stored else { throw StateStoreError.damaged(path, "the checksum of '\(key)' is wrong") }
+        guard computed == stored else { throw StateStoreError.damaged(path, "checksum mismatch in '\(key)'") }
     }
 }

@@ -2,10 +2,10 @@ internal import CSQLite
 internal import Glibc
 internal import Trebuchet
 
-/// Takes over a file of an older schema, where it is, after a copy.
+/// Migrates a file of an older schema in place, after a copy.
 ///
-/// The change is one transaction: whenever it is interrupted, the file is of the old schema or of the new one. The copy is whole and on
-/// the disk before it; one that an interrupted try has left is made again.
+/// The migration is one transaction: after any interruption, the file has either the old or the new schema. The copy
+/// is complete and synced before it; a copy from an interrupted attempt is replaced.
 enum StoreTakeover {
     static func copy(of path: String, schema: Int) -> String { "\(path).schema\(schema)" }
 

@@ -1,7 +1,8 @@
 internal import Trebuchet
 internal import TrebuchetCluster
 
-/// Where a log of `SQLiteEngine` begins and ends: a value beside its entries, which are values of a namespace of their own each.
+/// The bounds of a log of `SQLiteEngine`: a value beside its entries, each of which is a value of a separate
+/// namespace.
 struct StoredClusterLog: Equatable {
     static let heads = "cluster.logs"
     static let snapshots = "cluster.snapshots"
@@ -9,23 +10,23 @@ struct StoredClusterLog: Equatable {
 
     var top = LogPosition.start
     var snapshot: LogPosition?
-    /// The offset of the oldest entry that is there, or of the next one.
+    /// The offset of the oldest stored entry, or of the next one.
     var first: UInt64 = 1
-    /// Calls whose replies are kept so long, in milliseconds since 1970.
+    /// The end of the retention of replies, in milliseconds since 1970.
     var repliesUntil: UInt64 = 0
-    /// How many replies there have been.
+    /// The number of replies so far.
     var replies: UInt64 = 0
 
     static func entries(of log: ClusterLog) -> String { "cluster.log." + log.id }
     static func replies(of log: ClusterLog) -> String { "cluster.calls." + log.id }
 
-    /// In which order replies came: the names of their calls, by numbers.
+    /// The namespace of the order of replies: the names of their calls, by numbers.
     static func places(of log: ClusterLog) -> String { "cluster.places." + log.id }
 
     static func key(_ log: ClusterLog, _ offset: UInt64) -> StateKey { StateKey(entries(of: log), name(offset)) }
     static func place(_ log: ClusterLog, _ number: UInt64) -> StateKey { StateKey(places(of: log), name(number)) }
 
-    /// In the order of the numbers.
+    /// Returns a name that sorts in the order of the numbers.
     private static func name(_ number: UInt64) -> String {
         let digits = String(number, radix: 16)
         return String(repeating: "0", count: 16 - digits.utf8.count) + digits
@@ -39,7 +40,7 @@ struct StoredClusterLog: Equatable {
 
     init() {}
 
-    /// Nil for what is none.
+    /// Decodes a log; nil for invalid bytes.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == 57 else { return nil }
         let numbers = (0..<7).map { Self.number(bytes, at: $0 * 8) }

@@ -1,20 +1,22 @@
 internal import Platform
 internal import Synchronization
 
-/// A thread that is handed requests and takes all that wait at once.
+/// A thread with a request queue. It takes all waiting requests at once.
 final class WorkerThread<Request: Sendable>: Sendable {
+    /// The closures that the thread calls.
     private struct Work: Sendable {
         let handle: @Sendable ([Request]) -> Void
         let whenIdle: @Sendable () -> Bool
     }
 
+    /// The waiting requests, under the lock.
     private struct Queue {
-        /// Until the thread has begun, which has it then.
+        /// The closures until the thread has started and taken them.
         var work: Work?
         var requests: [Request] = []
         var isStopping = false
         var hasEnded = false
-        /// Whether the thread has been woken and has not looked yet.
+        /// True if the thread was woken and has not checked the queue yet.
         var isAwake = false
         var ended: [@Sendable () -> Void] = []
     }
@@ -22,10 +24,10 @@ final class WorkerThread<Request: Sendable>: Sendable {
     private let queue: Mutex<Queue>
     private let wakeUp = ThreadSemaphore()
 
-    /// Starts the thread. Both closures are called on it alone, and let go of at its end.
+    /// Starts the thread. Both closures are called only on it, and released at its end.
     ///
-    /// - Parameter whenIdle: called at the beginning and after requests when none wait, again and again as long as it says
-    ///   that there is more to do; not when the thread is to end.
+    /// - Parameter whenIdle: called at the beginning and after requests when none wait, repeatedly while it returns
+    ///   true for more work; not when the thread is to end.
     init(
         _ name: String, whenIdle: @escaping @Sendable () -> Bool = { false },
         _ handle: @escaping @Sendable ([Request]) -> Void
@@ -37,7 +39,7 @@ final class WorkerThread<Request: Sendable>: Sendable {
         }
     }
 
-    /// Hands over a request; false when the thread is stopping.
+    /// Queues a request. Returns false when the thread is stopping.
     func submit(_ request: Request) -> Bool {
         let (isAccepted, mustWake) = queue.withLock { queue in
             guard !queue.isStopping else { return (false, false) }
@@ -49,7 +51,7 @@ final class WorkerThread<Request: Sendable>: Sendable {
         return isAccepted
     }
 
-    /// Lets the thread do what it was handed, and end. `ended` is called after that.
+    /// Lets the thread complete its requests and end. `ended` is called after that.
     func stop(_ ended: @escaping @Sendable () -> Void) {
         let (hasEnded, mustWake) = queue.withLock { queue in
             queue.isStopping = true
@@ -62,12 +64,13 @@ final class WorkerThread<Request: Sendable>: Sendable {
         if mustWake { wakeUp.signal() }
     }
 
-    /// Runs until it is stopped. The closures go when it returns, and what they have open, before anybody is told of the end.
+    /// Runs until it is stopped. At its return the closures, and the resources they hold, are released before the end
+    /// is reported.
     private func loop() {
         guard let work = queue.withLock({ $0.work.take() }) else { preconditionFailure("the thread was started twice") }
         var hasMore = work.whenIdle()
         while true {
-            // Whoever hands something over while there is more to do signals too: then a later wait ends at once.
+            // A submission during idle work signals too: then a later wait ends at once.
             if !hasMore { wakeUp.wait() }
             var requests: [Request] = []
             let isStopping = queue.withLock { queue in

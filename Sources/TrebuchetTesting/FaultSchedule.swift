@@ -1,7 +1,8 @@
 internal import Platform
 
-/// What happens to the connections of a link: a function of its seed, of nothing else. Pure.
+/// The faults of the connections of a link: a pure function of its seed.
 package struct FaultSchedule: Sendable {
+    /// The direction of bytes through a link.
     package enum Direction: UInt64, Sendable, CaseIterable { case toServer, toClient }
 
     private let seed: UInt64
@@ -12,9 +13,9 @@ package struct FaultSchedule: Sendable {
         self.faults = faults
     }
 
-    /// What happens in one direction of a connection; connections are counted in the order in which they are accepted.
+    /// Returns the faults of one direction of a connection. Connections are numbered in the order of their acceptance.
     package func course(ofConnection number: Int, _ direction: Direction) -> FaultCourse {
-        // The cut is drawn once for both directions: it happens in one of them.
+        // The cut is drawn once for both directions, because it happens in one of them.
         var shared = source(number, salt: 2)
         let cut = cut(&shared)
         return FaultCourse(
@@ -22,7 +23,7 @@ package struct FaultSchedule: Sendable {
     }
 
     private func source(_ number: Int, salt: UInt64) -> RandomSource {
-        // A source's first number is far from those of its neighbours.
+        // The first number of a source differs widely from those of its neighbours.
         var mixed = RandomSource(seed: seed ^ (UInt64(number) &* 4 &+ salt))
         return RandomSource(seed: mixed.next())
     }
@@ -44,29 +45,32 @@ package struct FaultSchedule: Sendable {
     }
 }
 
-/// What happens to the bytes of one direction of a connection, step by step.
+/// The faults of one direction of a connection, step by step.
 package struct FaultCourse: Sendable {
+    /// The next event of a direction.
     package enum Step: Equatable, Sendable {
-        /// The next so many bytes go together, or in the groups in which they come; bytes after them do not join them.
+        /// The next bytes, up to this number, are sent together, or in the groups in which they arrive; later bytes do
+        /// not join them.
         case carry(Int)
         case stall(Duration)
         /// The last step.
         case cut(FaultyLink.Cut)
     }
 
+    /// The position and the kind of a cut.
     struct Place: Sendable {
         let offset: Int
         let cut: FaultyLink.Cut
     }
 
-    /// How long each byte is on its way.
+    /// The delay of each byte.
     package let delay: Duration
     private let faults: FaultyLink.Faults
     private let cut: Place?
     private var source: RandomSource
-    /// Bytes carried before the next step.
+    /// The number of bytes carried before the next step.
     private var offset = 0
-    /// Where the next stall is.
+    /// The position of the next stall.
     private var stallAt: Int?
 
     init(_ faults: FaultyLink.Faults, cut: Place?, _ source: RandomSource) {
@@ -93,7 +97,7 @@ package struct FaultCourse: Sendable {
 }
 
 extension RandomSource {
-    /// Evenly distributed, in steps of a microsecond.
+    /// Returns a uniformly distributed duration, in steps of a microsecond.
     fileprivate mutating func duration(in range: ClosedRange<Duration>) -> Duration {
         let width = Int((range.upperBound - range.lowerBound) / .microseconds(1))
         return range.lowerBound + .microseconds(Int.random(in: 0...width, using: &self))

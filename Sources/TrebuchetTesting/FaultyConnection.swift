@@ -3,18 +3,18 @@ internal import Transports
 
 /// One connection through a link: the client's socket, the one to the server, and a pipe in each direction.
 ///
-/// `@unchecked Sendable`: it is touched on the link's reactor alone.
+/// `@unchecked Sendable`: it is accessed only on the link's reactor.
 final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
     let number: Int
     private let core: FaultyLinkCore
-    /// Nil when it is closed, or not there yet.
+    /// Nil when it is closed, or not yet open.
     private var client: ByteChannel?
     private var server: ByteChannel?
     private var connecting: Task<Void, Never>?
     private var isConnecting = true
     private lazy var toServer = FaultyPipe(.toServer, of: self, core)
     private lazy var toClient = FaultyPipe(.toClient, of: self, core)
-    /// Whether it was cut: the end of one side is no news for the other.
+    /// True after a cut: the end of one side is then not forwarded to the other.
     private var isCut = false
     private var isLeftOpen = false
 
@@ -23,7 +23,7 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
         self.core = core
     }
 
-    /// Takes a client's connection and makes one to the server for it.
+    /// Accepts a client's connection and opens one to the server for it.
     func start(_ channel: ByteChannel) throws {
         try channel.start(self)
         client = channel
@@ -61,7 +61,7 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
     func source(of pipe: FaultyPipe) -> ByteChannel? { pipe.direction == .toServer ? client : server }
     func target(of pipe: FaultyPipe) -> ByteChannel? { pipe.direction == .toServer ? server : client }
 
-    /// Lets bytes go again after the link was stalled.
+    /// Resumes the bytes after a stall of the link.
     func pump() {
         toServer.pump()
         toClient.pump()
@@ -87,7 +87,7 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
             leaveServerOpen()
             core.reactor.schedule(after: time) { [weak self] in self?.server?.reset() }
         case .late:
-            // The server was not reached yet, and nothing can have been sent.
+            // The server was not reached yet, so nothing can have been sent.
             client?.reset()
         }
     }
@@ -105,7 +105,7 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
         server.pauseReading()
     }
 
-    /// Ends what is left of it, at once. Returns what has to be waited for.
+    /// Ends both sides at once. Returns a task to await, if any.
     func end() -> Task<Void, Never>? {
         isCut = true
         toServer.stop()
@@ -141,7 +141,7 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
         guard !isCut else { return }
         (isClient ? toClient : toServer).stop()
         if error == nil {
-            // In order: what waits for the other side still goes there, then it ends, too.
+            // Orderly close: waiting bytes are still sent to the other side, then it is closed, too.
             (isClient ? toServer : toClient).sourceDidEnd()
         } else {
             isCut = true

@@ -1,25 +1,25 @@
 extension FaultyLink {
-    /// What a link has done.
+    /// The counters of a link.
     public struct Counters: Hashable, Sendable {
-        /// Connections that clients have made.
+        /// Connections that clients have opened.
         public internal(set) var accepted = 0
-        /// Connections for which the server could not be reached; the client's side was reset.
+        /// Connections whose server could not be reached; the client's side was reset.
         public internal(set) var failedConnects = 0
-        /// Connections that were cut, each way: by the schedule and by `cutAll`.
+        /// Connections that were cut in order: by the schedule and by `cutAll`.
         public internal(set) var cutsInOrder = 0
         /// Connections that were cut with a reset.
         public internal(set) var resets = 0
-        /// Connections that were cut for the client alone, and stayed open at the server.
+        /// Connections that were cut only for the client, and stayed open at the server.
         public internal(set) var halfOpens = 0
-        /// Connections that were cut for the client, and of which the server got the rest later.
+        /// Connections that were cut for the client, while the server got the rest later.
         public internal(set) var lates = 0
         /// Connections that were cut and are still open at the server.
         public internal(set) var leftOpen = 0
         /// Stalls of one direction of a connection, by the schedule.
         public internal(set) var stalls = 0
-        /// Bytes handed on to the server, and to clients.
+        /// Bytes forwarded to the server.
         public internal(set) var bytesToServer = 0
-        /// Bytes handed on to clients.
+        /// Bytes forwarded to clients.
         public internal(set) var bytesToClient = 0
         /// Descriptors that the link holds: two for its port, and one for each side of a connection.
         public internal(set) var openSockets = 0

@@ -1,33 +1,34 @@
 extension FaultyLink {
-    /// What goes wrong on a link, and how often. All choices within these bounds come from the link's seed.
+    /// The kinds and frequencies of a link's faults. The link's seed determines all choices within these bounds.
     public struct Faults: Hashable, Sendable {
-        /// After how many bytes in one direction a connection is cut. Nil, the default, for never.
+        /// The number of bytes in one direction after which a connection is cut. Nil, the default, for never.
         public var cutAfterBytes: ClosedRange<Int>?
-        /// What part of the cuts are resets, from 0 to 1. Default 0: what was carried arrives, and then the end.
+        /// The proportion of cuts that are resets, from 0 to 1. Default 0: carried bytes arrive, and then the end of
+        /// the stream.
         public var resets = 0.0
-        /// What part of the cuts leave the server's side open, from 0 to 1. Default 0.
+        /// The proportion of cuts that leave the server's side open, from 0 to 1. Default 0.
         public var halfOpens = 0.0
-        /// What part of the cuts let what the client has sent arrive late, from 0 to 1. Default 0.
+        /// The proportion of cuts after which the bytes sent by the client arrive late, from 0 to 1. Default 0.
         public var lates = 0.0
-        /// How long the server's side of such connections stays open, and silent. Default 0.1 to 1 second.
+        /// The time for which the server's side of such connections stays open, and silent. Default 0.1 to 1 second.
         public var halfOpenTime: ClosedRange<Duration> = .milliseconds(100)...(.seconds(1))
-        /// How many bytes go in one direction from one stall of it to the next. Nil, the default, for no stalls.
+        /// The number of bytes in one direction between two stalls. Nil, the default, for no stalls.
         public var stallAfterBytes: ClosedRange<Int>?
-        /// How long a stall lasts. Default 10 to 100 milliseconds.
+        /// The duration of a stall. Default 10 to 100 milliseconds.
         public var stallTime: ClosedRange<Duration> = .milliseconds(10)...(.milliseconds(100))
-        /// How long bytes are on their way in one direction of a connection: the same for all of them. Nil, the default, for
-        /// no delay.
+        /// The delay of bytes in one direction of a connection, constant for all of them. Nil, the default, for no
+        /// delay.
         public var delay: ClosedRange<Duration>?
-        /// The sizes of the pieces that bytes are split into, each sent by itself. Nil, the default, for no splits.
+        /// The sizes of the pieces that bytes are split into, each sent separately. Nil, the default, for no splits.
         public var pieceBytes: ClosedRange<Int>?
 
-        /// Nothing goes wrong, unless the test asks for it.
+        /// Creates settings without faults.
         public init() {}
 
-        /// Nothing goes wrong, unless the test asks for it; the same as ``init()``.
+        /// No faults, unless the test requests them; equal to ``init()``.
         public static let none = Faults()
 
-        /// A bad network: connections that end now and then, small stalls and delays.
+        /// A bad network: occasional cuts, small stalls and delays.
         public static let mild: Faults = {
             var faults = Faults()
             faults.cutAfterBytes = 16_384...1_048_576
@@ -40,7 +41,7 @@ extension FaultyLink {
             return faults
         }()
 
-        /// A link on which hardly a connection gets far, some not through the handshake.
+        /// A link on which most connections are short, and some end in the handshake.
         public static let harsh: Faults = {
             var faults = Faults()
             faults.cutAfterBytes = 1...16_384
@@ -54,16 +55,17 @@ extension FaultyLink {
         }()
     }
 
-    /// How a connection is cut.
+    /// The way a connection is cut.
     public enum Cut: Hashable, Sendable {
-        /// What was carried arrives, and then the end of the stream, on both sides.
+        /// The carried bytes arrive, followed by the end of the stream, on both sides.
         case inOrder
-        /// Both sides are reset at once, as when a machine on the way loses its memory.
+        /// Both sides are reset at once, as when a machine on the path restarts.
         case reset
-        /// The client's side is reset. The server's side stays open for this long: it is not read, and nothing comes from it.
+        /// The client's side is reset. The server's side stays open for this duration: it is not read, and sends
+        /// nothing.
         case halfOpen(Duration)
-        /// The client's side is reset. What it had sent before arrives after this long, beside what it sends over other
-        /// connections by then; nothing comes from the server.
+        /// The client's side is reset. The bytes it had sent before arrive after this duration, concurrently with its
+        /// other connections; nothing comes from the server.
         case late(Duration)
     }
 }

@@ -2,7 +2,7 @@ internal import Networking
 internal import Synchronization
 public import Transports
 
-/// A TCP proxy in this process that is as bad as a network can be: put it in front of a server to see what an app does then.
+/// An in-process TCP proxy that simulates a bad network, placed in front of a server in a test.
 ///
 ///     let address = try await server.start()
 ///     let link = try FaultyLink(to: address, seed: 17, faults: .harsh)
@@ -12,26 +12,30 @@ public import Transports
 ///     …
 ///     await link.close()
 ///
-/// It cuts connections, in order and with resets, leaves some half open so that the server holds the old one beside the
-/// client's new one, or even gets more from it, stalls and delays bytes and splits them at any place. What happens to the n-th connection, after which
-/// byte and for how long, depends on the seed alone: print it when a test fails, and the same happens again, as far as the
-/// app sends the same bytes. A cut loses the end of what was sent; bytes are never changed or brought into another order.
+/// It cuts connections, in order and with resets, and leaves some half open. Then the server has the old connection
+/// beside the client's new one, or even receives more bytes from it. It stalls and delays bytes and splits them at any
+/// position.
 ///
-/// Usable from any isolation. A link that is let go of closes itself.
+/// The faults of the n-th connection, their positions and durations depend only on the seed. Print it when a test
+/// fails, to repeat the faults, as far as the app sends the same bytes. A cut loses the end of the sent bytes; bytes
+/// are never changed or reordered.
+///
+/// Usable from any isolation. A link closes itself at its release.
 public final class FaultyLink: Sendable {
+    /// The listener, and the reservation of its port.
     private struct Port {
         var listener: Listener?
         var reservation: PortReservation?
     }
 
-    /// Where clients connect, on 127.0.0.1.
+    /// The address for clients, on 127.0.0.1.
     public let address: SocketAddress
-    /// What all choices come from: print it when a test fails, and give it to the next run.
+    /// The seed of all choices: print it when a test fails, and pass it to the next run.
     public let seed: UInt64
     private let core: FaultyLinkCore
     private let port = Mutex(Port())
 
-    /// Listens on a free port of this machine, for connections to a server.
+    /// Listens on a free local port, for connections to a server.
     ///
     /// - Throws: `TransportError` when it cannot listen.
     public init(to server: SocketAddress, seed: UInt64, faults: Faults = .none) throws {
@@ -53,25 +57,25 @@ public final class FaultyLink: Sendable {
         if let listener { Task { await listener.close() } }
     }
 
-    /// What it has done so far.
+    /// The counters so far.
     public var counters: Counters { core.currentCounters }
 
-    /// Cuts all connections there are. They are cut when it returns.
+    /// Cuts all present connections before it returns.
     public func cutAll(_ cut: Cut = .reset) async {
         let core = core
         await core.reactor.perform { core.cutAll(cut) }
     }
 
-    /// Sets what goes wrong with connections that are made from now on; those that exist go on as they were.
+    /// Sets the faults of later connections. Existing ones keep their faults.
     public func use(_ faults: Faults) async {
         let (core, schedule) = (core, FaultSchedule(seed: seed, faults: faults))
         await core.reactor.perform { core.use(schedule) }
     }
 
-    /// Lets no byte pass, of new connections neither, until `resume()`. Connections stay open.
+    /// Stops all bytes, including those of new connections, until `resume()`. Connections stay open.
     public func stall() async { await setStalled(true) }
 
-    /// Lets bytes pass again, those that came meanwhile first.
+    /// Resumes the bytes, beginning with those that arrived meanwhile.
     public func resume() async { await setStalled(false) }
 
     private func setStalled(_ isStalled: Bool) async {
@@ -79,9 +83,9 @@ public final class FaultyLink: Sendable {
         await core.reactor.perform { core.setStalled(isStalled) }
     }
 
-    /// Refuses new connections while `body` runs, as if no server was there. Those that exist go on.
+    /// Refuses new connections while `body` runs, as if there were no server. Existing ones continue.
     ///
-    /// - Throws: what `body` throws; `TransportError` when it cannot listen again.
+    /// - Throws: the error of `body`; `TransportError` when it cannot listen again.
     public func refuseConnections<Result>(
         isolation: isolated (any Actor)? = #isolation, while body: () async throws -> Result
     ) async throws -> Result {
@@ -96,17 +100,18 @@ public final class FaultyLink: Sendable {
         }
     }
 
-    /// Refuses new connections for a time, and returns when it is over.
+    /// Refuses new connections for a duration, and returns after it.
     public func refuseConnections(for time: Duration) async throws {
         try await refuseConnections { try await Task.sleep(for: time) }
     }
 
-    /// Resets all connections, half-open ones too, and stops listening. When it returns nothing of the link is left.
+    /// Resets all connections, including half-open ones, and stops listening. When it returns, the link has released
+    /// all resources.
     public func close() async {
         await stopListening()
         let core = core
         for connecting in await core.reactor.perform({ core.close() }) { await connecting.value }
-        // Channels tell of their end when a turn ends.
+        // Channels report their close at the end of a turn.
         await core.reactor.perform {}
         let reservation = port.withLock { port in
             defer { port.reservation = nil }

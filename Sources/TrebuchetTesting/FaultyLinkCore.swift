@@ -2,13 +2,13 @@ internal import Networking
 internal import Synchronization
 internal import Transports
 
-/// What a link has on its reactor.
+/// The state of a link on its reactor.
 ///
-/// `@unchecked Sendable`: it is touched on its reactor alone, apart from `counters`, which has a lock, and constants.
+/// `@unchecked Sendable`: it is accessed only on its reactor, except `counters`, which has a lock, and constants.
 final class FaultyLinkCore: @unchecked Sendable {
     let reactor: Reactor
     let server: SocketAddress
-    /// Of connections that come from now on.
+    /// The schedule of later connections.
     private(set) var schedule: FaultSchedule
     private let counters = Mutex(FaultyLink.Counters())
     private var connections: [Int: FaultyConnection] = [:]
@@ -53,7 +53,7 @@ final class FaultyLinkCore: @unchecked Sendable {
         if !isStalled { for connection in Array(connections.values) { connection.pump() } }
     }
 
-    /// Ends everything. Returns what has to be waited for until nothing is left.
+    /// Closes all connections. Returns the tasks to await for the release of all resources.
     func close() -> [Task<Void, Never>] {
         isClosed = true
         return Array(connections.values).compactMap { $0.end() }

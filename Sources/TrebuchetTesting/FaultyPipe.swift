@@ -3,26 +3,27 @@ internal import Networking
 internal import Platform
 internal import Transports
 
-/// One direction of a connection through a link: takes bytes as they come, and hands them on as its course says.
+/// One direction of a connection through a link: receives bytes, and forwards them according to its fault course.
 final class FaultyPipe {
+    /// Received bytes, with the time at which they are due.
     private struct Arrival {
         var bytes: ArraySlice<UInt8>
         /// Nanoseconds of the monotonic clock.
         let due: UInt64
     }
 
-    /// Above this many bytes nothing more is read.
+    /// The number of waiting bytes above which reading pauses.
     private static let mostWaiting = 256 << 10
 
     let direction: FaultSchedule.Direction
-    /// Owns this.
+    /// The owner of this pipe, which outlives it.
     private unowned let connection: FaultyConnection
     private let core: FaultyLinkCore
     private var course: FaultCourse
     private var step: FaultCourse.Step
     private var arrivals: [Arrival] = []
     private var waitingBytes = 0
-    /// Nothing goes on before it fires.
+    /// While it is set, nothing is forwarded.
     private var timer: LoopTimer?
     private var hasSourceEnded = false
     private var isStopped = false
@@ -43,13 +44,13 @@ final class FaultyPipe {
         pump()
     }
 
-    /// No more bytes come; those that wait still go.
+    /// Ends the input. Waiting bytes are still forwarded.
     func sourceDidEnd() {
         hasSourceEnded = true
         pump()
     }
 
-    /// No more bytes come; those that wait go together when the time is over, whatever the course says.
+    /// Ends the input. Waiting bytes are forwarded together after the duration, without further faults.
     func finish(after time: Duration) {
         hasSourceEnded = true
         step = .carry(.max)
@@ -57,7 +58,7 @@ final class FaultyPipe {
         wait(time)
     }
 
-    /// What waits is lost.
+    /// Stops the pipe. Waiting bytes are dropped.
     func stop() {
         isStopped = true
         timer?.cancel()
@@ -66,7 +67,7 @@ final class FaultyPipe {
         waitingBytes = 0
     }
 
-    /// Hands on what may go now.
+    /// Forwards the bytes that are due.
     func pump() {
         while !isStopped, timer == nil, !core.isStalled, let target = connection.target(of: self), target.isWritable {
             if case .cut(let cut) = step { return connection.cut(cut) }
@@ -91,14 +92,14 @@ final class FaultyPipe {
                     step = .carry(count - sent)
                 } else {
                     step = course.next()
-                    // Bytes of two pieces would leave together, if it were in one turn.
+                    // In one turn, the bytes of two pieces would be sent together.
                     if case .carry = step { wait(.zero) }
                 }
             }
         }
     }
 
-    /// Sends at most so many bytes of what came first.
+    /// Sends at most `count` bytes of the first arrival.
     private func send(_ count: Int, to target: ByteChannel) -> Int {
         let piece = arrivals[0].bytes.prefix(count)
         arrivals[0].bytes = arrivals[0].bytes.dropFirst(count)

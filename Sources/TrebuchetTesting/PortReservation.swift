@@ -2,12 +2,15 @@ internal import Glibc
 internal import Networking
 package import Transports
 
-/// Keeps a port while nobody listens on it: a socket that is bound and does not listen. Who connects is refused.
+/// Reserves a port while no server listens on it: a socket that is bound and does not listen. Connections are refused.
 package final class PortReservation: Sendable {
     private let descriptor: Int32
     package let port: Int
 
-    /// - Parameter address: one of IPv4 that this process listens on, or others may; port 0 for one that is free.
+    /// Reserves a port.
+    ///
+    /// - Parameter address: an IPv4 address on which this process listens, or other processes may listen; port 0 for a
+    ///   free one.
     package init(_ address: SocketAddress) {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         precondition(descriptor >= 0, "socket: \(String(cString: strerror(errno)))")

@@ -4,24 +4,25 @@ internal import Synchronization
 public import Trebuchet
 internal import TrebuchetActors
 
-/// What the inspector has recorded of an actor, for a test that makes its calls again: "Copy as test" writes such tests.
+/// The recorded state of an actor from the inspector, for a test that repeats its calls. "Copy as test" generates such
+/// tests.
 ///
-/// Identities that an actor makes (UUIDs) are others each time: one that is seen where another one was recorded stands for that from then on, in
-/// values too.
+/// An actor creates different identities (UUIDs) in each run. An identity that appears in place of a recorded one
+/// replaces it from then on, in values too.
 public final class RecordedState: Sendable {
     private let made = Mutex<[String: String]>([:])
 
-    /// Knows of no identities yet.
+    /// Creates a recording without known identities.
     public init() {}
 
-    /// A value that was recorded, from its JSON. Throws when it is no such value.
+    /// Decodes a recorded value from its JSON. Throws if it has another type.
     public func callAsFunction<Value: Decodable>(_ json: String, as type: Value.Type = Value.self) throws -> Value {
         let identities = made.withLock { $0 }
         let text = identities.reduce(json) { $0.replacing($1.key, with: $1.value) }
         return try Array(text.utf8).withUnsafeBytes { try ValueCoder().decode(type, from: $0) }
     }
 
-    /// Whether a state is shown as it was recorded, `time` from now at the latest. Moments (dates) may be others.
+    /// Returns true if a state equals the recorded one, at most `time` from now. Dates may differ.
     public func isShown<Value>(
         _ json: String, in states: StateStream<Value>, within time: Duration = .seconds(5)
     ) async -> Bool {

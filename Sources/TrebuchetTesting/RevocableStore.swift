@@ -1,8 +1,9 @@
 internal import Synchronization
 internal import Trebuchet
 
-/// A store as one server has it, until that is killed: then nothing of it reaches the store any more.
+/// A store as used by one server until its simulated kill, after which no write of the server reaches the store.
 final class RevocableStore: WrappingStore {
+    /// The running writes, under the lock.
     private struct State {
         var isRevoked = false
         var writes = 0
@@ -15,7 +16,7 @@ final class RevocableStore: WrappingStore {
 
     init(_ store: any StateStore) { self.store = store }
 
-    /// Returns when what the store was writing is over.
+    /// Returns after the running writes of the store.
     func revoke() async {
         await withCheckedContinuation { continuation in
             let isDone = state.withLock { state in

@@ -2,7 +2,8 @@ internal import Networking
 internal import Synchronization
 public import Trebuchet
 
-/// A server for one test that can be stopped, killed and started again, on a port of 127.0.0.1 that stays its own meanwhile.
+/// A server for one test that can be stopped, killed and started again. Its port of 127.0.0.1 stays reserved
+/// meanwhile.
 ///
 ///     try await withTestServer(store: MemoryStore()) { server in
 ///         await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
@@ -14,30 +15,31 @@ public import Trebuchet
 ///         #expect(try await diary.read() == ["a"])
 ///     }
 ///
-/// Each start makes another `TrebuchetServer` and prepares it anew: what is not in the store is as in the beginning.
+/// Each start creates another `TrebuchetServer` and prepares it again: state outside the store has its initial values.
 public final class TestServer: Sendable {
-    /// Exposes actors; called for each server, before it listens.
+    /// Exposes actors. Called for each server, before it listens.
     public typealias Prepare = @Sendable (TrebuchetServer) async throws -> Void
 
+    /// A started server with its store.
     private struct Running {
         let server: TrebuchetServer
         let store: RevocableStore?
     }
 
-    /// Where it listens, and nobody else while it does not.
+    /// The address of the server, which stays reserved while the server does not listen.
     public let address: SocketAddress
     private let reservation: PortReservation
     private let make: @Sendable (_ port: Int) -> Running
     private let prepare: Prepare
     private let clock: TestTime?
-    /// The one of now, or the last one.
+    /// The current or the last server.
     private let running: Mutex<Running>
     private let clients = Mutex<[TrebuchetClient]>([])
 
-    /// Starts it on a free port.
+    /// Starts a server on a free port.
     ///
     /// - Parameters:
-    ///   - store: where persisted states are kept over restarts.
+    ///   - store: the store of persisted states, kept across restarts.
     ///   - clock: the time of the server and its clients; then `reactors` is the clock's.
     ///   - prepare: exposes the actors; called for each start.
     public init(
@@ -63,10 +65,10 @@ public final class TestServer: Sendable {
         running = Mutex(first)
     }
 
-    /// The server of now; after `kill()` and `stop()` the one that was.
+    /// The current server; after `kill()` and `stop()` the last one.
     public var server: TrebuchetServer { running.withLock { $0.server } }
 
-    /// A client that is connected, and closed with the test server.
+    /// Returns a connected client, which is closed with the test server.
     public func connect(_ options: TrebuchetClient.Options = .init()) async throws -> TrebuchetClient {
         let client = TrebuchetClient(
             transport: TrebuchetTransport.webSocket(host: address.host, port: address.port), options: options,
@@ -76,22 +78,23 @@ public final class TestServer: Sendable {
         return client
     }
 
-    /// Stops it in order, as `shutdown` does: clients are sent away, calls under way may end for at most `drain`, states are written.
-    /// Who connects then is refused.
+    /// Stops the server in order, like `shutdown`: clients are drained, in-flight calls may complete within `drain`,
+    /// states are written. Later connections are refused.
     public func stop(drain: Duration = .seconds(10)) async { await server.shutdown(drain: drain) }
 
-    /// Ends it as if its process had been killed: connections are cut, nobody is told, and nothing is written any more but what the
-    /// store was writing. Who connects then is refused. What its actors are doing goes on in this process, and reaches nobody.
+    /// Ends the server as if its process had been killed: connections are cut without notice, and only the writes
+    /// already running in the store complete. Later connections are refused. The tasks of its actors continue in this
+    /// process, without effect outside.
     ///
-    /// When it returns the server's ends of all connections are closed. Clients notice by themselves, a moment later, as they would
-    /// of a machine that has gone.
+    /// When it returns, the server's ends of all connections are closed. Clients notice this later, as after the loss
+    /// of a machine.
     public func kill() async {
         let killed = running.withLock { $0 }
         await killed.server.cut()
         await killed.store?.revoke()
     }
 
-    /// Stops it in order, unless it has been stopped or killed, and starts it again, prepared anew.
+    /// Stops the server in order, unless it has been stopped or killed, and starts a prepared one again.
     public func restart(drain: Duration = .seconds(10)) async throws {
         if server.address != nil { await stop(drain: drain) }
         let next = make(address.port)
@@ -100,7 +103,7 @@ public final class TestServer: Sendable {
         running.withLock { $0 = next }
     }
 
-    /// Closes its clients, and stops it without waiting.
+    /// Closes its clients, and stops the server without a drain.
     public func end() async {
         let clients = clients.withLock { clients in
             defer { clients = [] }
@@ -111,7 +114,7 @@ public final class TestServer: Sendable {
     }
 }
 
-/// The same for a test that stops, kills or starts its server again.
+/// Runs a test with a server that the test can stop, kill and start again; see ``TestServer``.
 public func withTestServer<Result>(
     reactors: Int? = nil, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
     store: (any StateStore)? = nil, showsErrorText: Bool = false, clock: TestTime? = nil,

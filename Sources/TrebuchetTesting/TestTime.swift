@@ -2,7 +2,7 @@ package import Networking
 internal import Platform
 public import Trebuchet
 
-/// The time of one test: it goes on as the machine's does, and the test turns it on.
+/// The time of one test: it runs like the machine's time, and the test can advance it.
 ///
 ///     let clock = TestTime()
 ///     try await withTestServer(clock: clock) { server in
@@ -13,20 +13,25 @@ public import Trebuchet
 ///         await #expect(throws: TrebuchetError.self) { try await answer.value }
 ///     }
 ///
-/// By it go the deadlines of calls, `atMost(every:)` of filters, the pings of both sides, the waits between attempts to connect,
-/// the idle time of actors, rates of calls, and the time for which answers and missed versions are kept. Not by it: the services'
-/// rates and sessions, missed versions of actors with `executor: .concurrent`, and what an app does with clocks of its own. Give the
-/// times of a test so long (an hour costs nothing) that they do not pass by themselves.
+/// This time applies to the deadlines of calls, `atMost(every:)` of filters, the pings of both sides, the delays
+/// between connection attempts, the idle time of actors, the rates of calls, and the retention of responses and missed
+/// versions.
 ///
-/// A client without the clock, or behind a `FaultyLink`, may answer a ping too late when time is turned on by more than the time for
-/// its answer: set `pingInterval` to nil there.
+/// It does not apply to the rates and sessions of services, missed versions of actors with `executor: .concurrent`,
+/// and clocks of an app. Make the durations of a test so long (an hour costs nothing) that they do not elapse by
+/// themselves.
 ///
-/// Servers and clients with one clock live on threads of their own, so that no other test is touched.
+/// A client without the clock, or behind a `FaultyLink`, may respond to a ping too late when the time is advanced by
+/// more than the pong timeout: set `pingInterval` to nil there.
+///
+/// Servers and clients with one clock run on dedicated threads, so that other tests are unaffected.
 public final class TestTime: Sendable {
     private let servers: ReactorGroup
     private let clients: ReactorGroup
 
-    /// - Parameter reactors: threads of each server with this clock.
+    /// Creates a clock.
+    ///
+    /// - Parameter reactors: the number of threads of each server with this clock.
     public init(reactors: Int = 1) {
         servers = .takeApart(reactors)
         clients = .takeApart(1)
@@ -42,14 +47,14 @@ public final class TestTime: Sendable {
 
     private var reactors: [Reactor] { servers.reactors + clients.reactors }
 
-    /// Turns the clock on. What falls due meanwhile happens at its time, one after the other: when a ping is due, and then the
-    /// time for its answer, the answer may come between. When this returns, timers have fired; tasks that they started may still run.
+    /// Advances the clock. Due events happen at their times, in order: after a due ping, the pong may arrive before
+    /// its timeout. When this returns, timers have fired; tasks that they started may still run.
     ///
-    /// An attempt to connect and an actor's `deactivate()` take the machine's time: the clock stands still until they end, though no
-    /// longer than 5 s in all.
+    /// A connection attempt and an actor's `deactivate()` use the machine's time: the clock stops until they end, for
+    /// at most 5 s in total.
     public func advance(by time: Duration) async {
         var rest = time.nanoseconds
-        // However many timers there are, it does not take long.
+        // Limits the number of steps, however many timers there are.
         let least = max(1, rest / 1_000)
         let patience = ContinuousClock.now + .seconds(5)
         await settle(until: patience)
@@ -68,21 +73,22 @@ public final class TestTime: Sendable {
         }
     }
 
-    /// Some turns of each, in which messages go to the other side and back, and as many more as what holds the clock needs.
+    /// Runs several turns of each reactor, in which messages travel to the other side and back, and more while the
+    /// time is held.
     private func settle(until patience: ContinuousClock.Instant) async {
         repeat {
             for _ in 0..<4 {
                 for reactor in reactors { await reactor.perform {} }
             }
             guard reactors.contains(where: \.isTimeHeld) else { return }
-            // The thread that it waits for may need this one's processor.
+            // The awaited thread may need the processor of this one.
             await Task.yield()
         } while ContinuousClock.now < patience
     }
 }
 
 extension TrebuchetServer {
-    /// A server with the time of a test.
+    /// Creates a server with the time of a test.
     public convenience init(
         transport: TrebuchetTransport, clock: TestTime, limits: ServerLimits = ServerLimits(),
         access: AccessPolicy = .open, store: (any StateStore)? = nil, showsErrorText: Bool = false,
@@ -96,7 +102,7 @@ extension TrebuchetServer {
 }
 
 extension TrebuchetClient {
-    /// A client with the time of a test.
+    /// Creates a client with the time of a test.
     public convenience init(transport: TrebuchetTransport, options: Options = Options(), clock: TestTime) {
         self.init(transport: transport, options: options, on: clock.clientReactor, holding: clock)
     }

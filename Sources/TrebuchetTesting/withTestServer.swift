@@ -1,7 +1,7 @@
 internal import Networking
 public import Trebuchet
 
-/// A server for one test, and clients that are connected to it.
+/// Runs a test with a server and a client that is connected to it.
 ///
 ///     try await withTestServer { server in
 ///         await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
@@ -10,13 +10,13 @@ public import Trebuchet
 ///         …
 ///     }
 ///
-/// A test that needs the server to go and come back has a `TestServer` as the only argument of its body.
+/// A test that stops and restarts the server has a `TestServer` as the only argument of its body.
 ///
 /// - Parameters:
-///   - link: how the client reaches the server; run a test over each to see that it depends on neither.
-///   - access: who may connect. `options.token` is what the client shows.
+///   - link: the connection between client and server. Run a test with each to check that it depends on neither.
+///   - access: the access policy. `options.token` is the client's token.
 ///   - showsErrorText: whether callers get the text of errors that are not `Codable`.
-///   - clock: the time of the server and its client, for a test that turns it on; then `reactors` is the clock's.
+///   - clock: the time of the server and its client, for a test that advances it; then `reactors` is the clock's.
 public func withTestServer<Result>(
     link: TestLink = .webSocket, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
     options: TrebuchetClient.Options = .init(), access: AccessPolicy = .open, store: (any StateStore)? = nil,
@@ -35,6 +35,9 @@ public func withTestServer<Result>(
         case .webSocket: .webSocket(host: address.host, port: address.port)
         case .local: .local(server)
         }
+    var options = options
+    // The default is for networks. On a busy machine the server may answer later, and the test has its own time limit.
+    if options.connectTimeout == TrebuchetClient.Options().connectTimeout { options.connectTimeout = .seconds(120) }
     let client = TrebuchetClient(
         transport: transport, options: options, on: clock?.clientReactor ?? ReactorGroup.client, holding: clock)
     do {
@@ -50,10 +53,10 @@ public func withTestServer<Result>(
     }
 }
 
-/// How a test's client reaches its server.
+/// The connection between a test's client and its server.
 public enum TestLink: Sendable, CaseIterable {
     /// A real socket on localhost.
     case webSocket
-    /// An object in this process; the messages are the same.
+    /// An in-process link with the same messages.
     case local
 }

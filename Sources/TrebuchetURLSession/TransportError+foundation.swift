@@ -7,28 +7,28 @@ internal import TrebuchetClient
 #endif
 
 extension TransportError {
-    /// Why no connection came about.
+    /// Returns the error of a failed connection attempt.
     ///
-    /// - Parameter status: what the server answered the upgrade with; nil when there was no answer.
+    /// - Parameter status: the status of the server's response; nil without a response.
     static func ofOpening(status: Int?, _ error: (any Error)?, _ address: String) -> TransportError {
         if let status, status != 101 {
-            let text = "\(address) answered the upgrade with status \(status)"
+            let text = "\(address) responded to the upgrade with status \(status)"
             return TransportError(.handshake, text, cause: UnexpectedStatus(status))
         }
-        guard let error else { return TransportError(.closed, "\(address) ended the connection") }
+        guard let error else { return TransportError(.closed, "\(address) closed the connection") }
         let text = "\(address) cannot be reached: \(error.localizedDescription)"
         return TransportError(code(of: error), text, cause: error)
     }
 
-    /// Why one that was there has ended.
+    /// Returns the error of an ended connection.
     ///
-    /// - Parameter closing: the close frame that came; its code is 0 when there was none.
+    /// - Parameter closing: the received close frame; its code is 0 without one.
     static func ofClosing(
         _ closing: (code: Int, reason: String), _ error: (any Error)?, _ address: String
     ) -> TransportError {
         guard closing.code != 0 else {
             let reason = error.map { ": \($0.localizedDescription)" } ?? ""
-            return TransportError(.closed, "the connection to \(address) broke\(reason)", cause: error)
+            return TransportError(.closed, "the connection to \(address) was lost\(reason)", cause: error)
         }
         let reason = closing.reason.isEmpty ? "" : ": \(closing.reason)"
         let text = "the connection to \(address) was closed (\(closing.code)\(reason))"

@@ -8,8 +8,9 @@ internal import TrebuchetClient
 
 /// A client's connection over Foundation's WebSockets, from the attempt to the end.
 ///
-/// `@unchecked Sendable`: what can change is touched on the client's loop alone.
+/// `@unchecked Sendable`: mutable state is accessed only on the client's event loop.
 final class URLSessionLink: ClientLink, @unchecked Sendable {
+    /// The state of a connection.
     private enum State {
         case new
         case opening(CheckedContinuation<Void, any Error>)
@@ -17,7 +18,7 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
         case ended
     }
 
-    /// How long a connection that is closed may take to send what it has.
+    /// The time limit for sending pending messages while closing.
     static let closingTime = Duration.seconds(5)
 
     private let receiver: ConnectionReceiver
@@ -25,11 +26,11 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
     private let address: String
     private var task: (any WebSocketTask)?
     private var state = State.new
-    /// That of the attempt, of the next look for signs of life, or of the end.
+    /// The timer of the attempt, of the next keepalive check, or of the end.
     private var timer: LoopTimer?
     private var unsent = 0
     private var isClosing = false
-    /// Whether anything came since somebody looked.
+    /// True if any input arrived since the last check.
     private var hasHeard = true
     private(set) var session: String?
 
@@ -43,14 +44,16 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
 
     // MARK: Opening
 
-    /// Returns when the receiver was told that the connection is open.
+    /// Opens the connection. Returns after `opened` was called on the receiver.
     func open(_ make: @escaping @Sendable (URLSessionLink) -> any WebSocketTask) async throws {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 loop.execute { self.begin(continuation, make) }
             }
         } onCancel: {
-            loop.execute { self.end(TransportError(.closed, "the attempt to reach \(self.address) was given up")) }
+            loop.execute {
+                self.end(TransportError(.closed, "the connection attempt to \(self.address) was cancelled"))
+            }
         }
     }
 
@@ -62,12 +65,12 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
         let task = make(self)
         self.task = task
         timer = loop.schedule(after: request.timeout, for: self) { link in
-            link.end(TransportError(.timedOut, "\(link.address) did not answer within \(link.request.timeout)"))
+            link.end(TransportError(.timedOut, "\(link.address) did not respond within \(link.request.timeout)"))
         }
         task.begin()
     }
 
-    /// The server has agreed to the upgrade. From anywhere.
+    /// Handles the server's acceptance of the upgrade. Callable from any thread.
     func didOpen(speaking subprotocol: String?) { loop.run { self.opened(subprotocol) } }
 
     private func opened(_ subprotocol: String?) {
@@ -76,7 +79,7 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
         guard subprotocol == wanted else {
             return end(
                 TransportError(
-                    .handshake, "\(address) does not speak \(wanted): is it a Trebuchet server?",
+                    .handshake, "\(address) does not support \(wanted): is it a Trebuchet server?",
                     cause: UnspokenProtocol(wanted)))
         }
         session = task?.answer?.value(forHTTPHeaderField: "Trebuchet-Session")
@@ -101,7 +104,7 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
         switch result {
         case .success(.string(var text)): text.withUTF8 { receiver.received(UnsafeRawBufferPointer($0)) }
         case .success(.data(let data)): data.withUnsafeBytes { receiver.received($0) }
-        // There may come kinds of messages that are not known here; the protocol has none of them.
+        // Message types may be added in the future; the protocol uses none of them.
         case .success: break
         case .failure(let error): return didEnd(error)
         }
@@ -120,9 +123,9 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
         }
     }
 
-    // MARK: Signs of life
+    // MARK: Keepalive
 
-    /// Looks after a while whether anything has come, and asks when nothing has.
+    /// Schedules the keepalive check: if no input has arrived, it sends a ping.
     private func watch() {
         guard let interval = request.pingInterval, case .open = state, !isClosing else { return }
         hasHeard = false
@@ -133,12 +136,12 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
             }
             link.timer = link.loop.schedule(after: link.request.pongTimeout, for: link) { link in
                 if link.hasHeard { return link.watch() }
-                link.end(TransportError(.timedOut, "nothing came from \(link.address) any more"))
+                link.end(TransportError(.timedOut, "no data was received from \(link.address) in time"))
             }
         }
     }
 
-    // MARK: The end
+    // MARK: Closing
 
     func close() {
         guard case .open = state, !isClosing else { return }
@@ -156,7 +159,7 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
 
     private var closed: TransportError { TransportError(.closed, "the connection to \(address) was closed") }
 
-    /// It has come to its end, or the attempt has. From anywhere.
+    /// Handles the end of the connection or of the attempt. Callable from any thread.
     func didEnd(_ error: (any Error)?) {
         loop.run { self.end(self.failure(error)) }
     }

@@ -8,22 +8,24 @@ internal import Transports
     public import Foundation
 #endif
 
-/// A way to a server over Foundation's WebSockets, for platforms that have no sockets of ours: the client lives on a Dispatch queue,
-/// and what the system has, proxies, VPNs, certificates of the keychain, holds for it.
+/// A transport over Foundation's WebSockets, for platforms without epoll. The client runs on a Dispatch queue and uses the
+/// system's proxies, VPNs and keychain certificates.
 ///
 ///     let client = TrebuchetClient(transport: URLSessionTransport("wss://example.com"))
 ///
 /// Messages are not compressed. Foundation ends a connection at a message over `TrebuchetClient.Options.messageSize`.
 public struct URLSessionTransport: ClientTransport {
-    /// As it was given; errors and descriptions of a client name it.
+    /// The address as given, for errors and descriptions of a client.
     public let address: String
     private let configuration: @Sendable () -> URLSessionConfiguration
 
+    /// Creates a transport.
+    ///
     /// - Parameters:
-    ///   - address: `wss://example.com`, or `ws://` for one without TLS; `https://` and `http://` stand for them. A port, a path and a
-    ///     query may follow; a user name, a password or a fragment may not. A URL that is invalid makes `connect()` throw
+    ///   - address: `wss://example.com`, or `ws://` without TLS; `https://` and `http://` are aliases. A port, a path and a
+    ///     query may follow; a user name, a password or a fragment may not. An invalid URL makes `connect()` throw
     ///     `addressInvalid`.
-    ///   - configuration: asked once for each connection. By default it keeps neither cookies nor caches.
+    ///   - configuration: called once for each connection. By default it stores neither cookies nor caches.
     public init(_ address: String, configuration: @escaping @Sendable () -> URLSessionConfiguration = { .ephemeral }) {
         self.address = address
         self.configuration = configuration
@@ -39,17 +41,17 @@ public struct URLSessionTransport: ClientTransport {
 }
 
 extension ConnectionRequest {
-    /// The request that opens a connection.
+    /// Returns the request that opens a connection.
     func upgrade(to address: String) throws(TransportError) -> URLRequest {
         let schemes = ["ws": "ws", "wss": "wss", "http": "ws", "https": "wss"]
         func invalid(_ why: String) -> TransportError {
-            // A name and a password stand before it.
+            // Hides a user name and password.
             let shown = address.lastIndex(of: "@").map { "…\(address[$0...])" } ?? address
-            return TransportError(.addressInvalid, "'\(shown)' is not a server's URL (wss://host/path): \(why)")
+            return TransportError(.addressInvalid, "'\(shown)' is not a server URL (wss://host/path): \(why)")
         }
         guard var parts = URLComponents(string: address),
             let scheme = parts.scheme.flatMap({ schemes[$0.lowercased()] })
-        else { throw invalid("the scheme is none of ws, wss, http and https") }
+        else { throw invalid("the scheme must be ws, wss, http or https") }
         parts.scheme = scheme
         guard parts.user == nil, parts.password == nil else {
             throw invalid("a user name and a password are not allowed; use a token")

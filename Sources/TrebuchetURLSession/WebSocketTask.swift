@@ -4,32 +4,32 @@ internal import Foundation
     internal import FoundationNetworking
 #endif
 
-/// What a link needs of a `URLSessionWebSocketTask`. What it calls back comes from any thread.
+/// The part of `URLSessionWebSocketTask` that a link uses. Completion handlers run on any thread.
 protocol WebSocketTask: AnyObject, Sendable {
     func begin()
     func send(_ text: String, _ done: @escaping @Sendable ((any Error)?) -> Void)
-    /// Gives the next message.
+    /// Receives the next message.
     func receive(_ done: @escaping @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void)
     func ping(_ done: @escaping @Sendable ((any Error)?) -> Void)
     /// Sends a close frame, and ends.
     func close()
-    /// Ends at once.
+    /// Ends immediately.
     func abort()
-    /// The close frame that came; 0 when there was none.
+    /// The received close frame; its code is 0 without one.
     var closing: (code: Int, reason: String) { get }
-    /// The server's answer to the upgrade, once it is there.
+    /// The server's response to the upgrade, once it has arrived.
     var answer: HTTPURLResponse? { get }
 }
 
-/// A task in a session of its own, which goes with it.
+/// A task with its own session, which is invalidated with it.
 ///
-/// `@unchecked Sendable`: constant, and its task may be used from anywhere.
+/// `@unchecked Sendable`: constant, and its task can be used from any thread.
 final class SessionTask: WebSocketTask, @unchecked Sendable {
     private let session: URLSession
     private let task: URLSessionWebSocketTask
 
     init(_ request: URLRequest, _ configuration: URLSessionConfiguration, _ link: URLSessionLink, messageSize: Int) {
-        // The session holds its delegate until it is told to end.
+        // The session retains its delegate until it is invalidated.
         session = URLSession(configuration: configuration, delegate: Delegate(link), delegateQueue: nil)
         task = session.webSocketTask(with: request)
         task.maximumMessageSize = messageSize
@@ -60,7 +60,7 @@ final class SessionTask: WebSocketTask, @unchecked Sendable {
 
     var answer: HTTPURLResponse? { task.response as? HTTPURLResponse }
 
-    /// `@unchecked Sendable`: constant.
+    /// The delegate of the session. `@unchecked Sendable`: constant.
     private final class Delegate: NSObject, URLSessionWebSocketDelegate, @unchecked Sendable {
         private let link: URLSessionLink
 

@@ -1,6 +1,6 @@
 package import Bytes
 
-/// Base64 with padding (RFC 4648, section 4), as versions 1 and 2 wrap values in it.
+/// Base64 with padding (RFC 4648, section 4), in which protocol versions 1 and 2 wrap values.
 package enum Base64 {
     private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
@@ -25,7 +25,7 @@ package enum Base64 {
         }
     }
 
-    /// False when the text is not base64; then what was appended is of no use.
+    /// Decodes text. Returns false for invalid base64; then the appended bytes are meaningless.
     package static func decode(_ text: UnsafeRawBufferPointer, into buffer: inout ByteBuffer) -> Bool {
         guard text.count % 4 == 0 else { return false }
         buffer.reserve(text.count / 4 * 3)

@@ -1,17 +1,17 @@
 package import Bytes
 
-/// A type that reads and writes its own JSON in one pass. What it is encoded to and decoded from as `Codable` may be a `ValueCoder`'s:
-/// then `writeDirectly(to:)` and `readDirectly(from:)` do that, wherever in a value it is.
+/// A type that reads and writes its JSON in one pass. As a `Codable` inside a value of a `ValueCoder`, it uses
+/// `writeDirectly(to:)` and `readDirectly(from:)` for this.
 package protocol DirectJSON {
-    /// Reads the value that is next. Throws `EnvelopeError` or `ValueError`.
+    /// Reads the next value. Throws `EnvelopeError` or `ValueError`.
     ///
-    /// - Parameter depth: how many arrays and objects it stands in.
+    /// - Parameter depth: the number of arrays and objects around it.
     init(json: inout JSONCursor, depth: Int) throws
     func write(json: inout ByteBuffer) throws
 }
 
 extension DirectJSON {
-    /// Reads one value, which is all of the text.
+    /// Reads one value, which is the complete text.
     package init(json bytes: UnsafeRawBufferPointer) throws {
         var cursor = JSONCursor(bytes)
         do {

@@ -1,4 +1,4 @@
-/// The outcome of a call that did not succeed, by its name on the wire.
+/// The outcome of a failed call, by its name on the wire.
 package struct ErrorCode: RawRepresentable, Hashable, Sendable {
     package let rawValue: String
 
@@ -20,7 +20,7 @@ package struct ErrorCode: RawRepresentable, Hashable, Sendable {
     package static let malformedEnvelope = ErrorCode(rawValue: "malformedEnvelope")
 }
 
-/// Why a stream ended, by its name on the wire.
+/// The reason of a stream's end, by its name on the wire.
 package struct StreamEndReason: RawRepresentable, Hashable, Sendable {
     package let rawValue: String
 
@@ -34,12 +34,12 @@ package struct StreamEndReason: RawRepresentable, Hashable, Sendable {
     package static let serverDraining = StreamEndReason(rawValue: "serverDraining")
 }
 
-/// A message that is no envelope.
+/// An error: a message is not a valid envelope.
 package struct EnvelopeError: Error, Sendable, Equatable {
     package var code: ErrorCode { .malformedEnvelope }
-    /// What is wrong, and where.
+    /// The problem and its location.
     package let message: String
-    /// The call that the message was about, as far as it could be read.
+    /// The call of the message, if it could be read.
     package let callID: String?
 
     package init(_ message: String, callID: String? = nil) {

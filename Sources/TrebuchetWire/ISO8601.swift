@@ -1,8 +1,8 @@
 package import Bytes
 
-/// Dates as the protocol writes them: `2026-01-31T23:59:59.123Z`, always UTC.
+/// The date format of the protocol: `2026-01-31T23:59:59.123Z`, always UTC.
 package enum ISO8601 {
-    /// Writes a date; without milliseconds when they are nil. Years are 0000 to 9999.
+    /// Appends a date, without milliseconds if they are nil. Years are 0000 to 9999.
     package static func append(seconds: Int64, milliseconds: Int?, to buffer: inout ByteBuffer) {
         let (days, second) = seconds.flooredQuotientAndRemainder(by: 86_400)
         let (year, month, day) = civil(fromDays: days)
@@ -34,21 +34,21 @@ package enum ISO8601 {
         target[at + 1] = UInt8(truncatingIfNeeded: value % 10) &+ 0x30
     }
 
-    /// Seconds since 1970 of a date with or without a fraction, with `Z` or an offset (`+02:00`); nil when it is none.
+    /// Returns the seconds since 1970 of a date with or without a fraction, with `Z` or an offset (`+02:00`); nil for other text.
     package static func seconds(_ text: String) -> Double? {
         var text = text
         return text.withUTF8 { seconds(UnsafeRawBufferPointer($0)) }
     }
 
-    /// The same, of UTF-8.
+    /// Returns the seconds since 1970 of a date in UTF-8.
     static func seconds(_ text: UnsafeRawBufferPointer) -> Double? { ownSeconds(text) ?? anySeconds(text) }
 
-    /// Those of a date as `append` writes it; nil for any other text.
+    /// Returns the seconds of a date as written by `append`; nil for any other text.
     private static func ownSeconds(_ text: UnsafeRawBufferPointer) -> Double? {
         guard text.count == 24 || text.count == 20, text[4] == 0x2D, text[7] == 0x2D, text[10] == 0x54,
             text[13] == 0x3A, text[16] == 0x3A, text[text.count - 1] == 0x5A
         else { return nil }
-        // 100 and more of what are no digits.
+        // Returns at least 100 for characters that are no digits.
         @inline(__always)
         func two(_ at: Int) -> Int64 {
             let (tens, ones) = (text[at] &- 0x30, text[at + 1] &- 0x30)
@@ -56,7 +56,7 @@ package enum ISO8601 {
         }
         let (century, years, month, day) = (two(0), two(2), two(5), two(8))
         let (hour, minute, second) = (two(11), two(14), two(17))
-        // How long the others are is known further down.
+        // Days 29 to 31 are left to the general parser, which checks the length of the month.
         guard century < 100, years < 100, month > 0, month < 13, day > 0, day < 29, hour < 24, minute < 60, second <= 60
         else { return nil }
         var fraction = 0.0
@@ -113,12 +113,12 @@ package enum ISO8601 {
     }
 
     private static func fraction(_ digits: UnsafeRawBufferPointer) -> Double {
-        // Milliseconds, which all of ours are: both numbers are exact, so that the quotient is the nearest one.
+        // Milliseconds, the usual form: both numbers are exact, so the quotient is correctly rounded.
         if digits.count == 3, let thousandths = JSONNumber.digits(digits) { return Double(thousandths) / 1000 }
         return Double("0." + String(decoding: digits, as: UTF8.self)) ?? 0
     }
 
-    // Days of the proleptic Gregorian calendar, counted in years that begin in March so that the leap day comes last.
+    // Days of the proleptic Gregorian calendar, counted in years that start in March, so that the leap day is last.
 
     private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let shifted = month <= 2 ? year - 1 : year

@@ -1,6 +1,6 @@
-/// Walking through the parts of an array or object.
+/// Reading the parts of an array or object.
 extension JSONCursor {
-    /// The name of the next member of an object whose brace was taken, with the colon behind it; nil at the end.
+    /// Reads the name of the next member of an object, after its opening brace, and the colon behind it; nil at the end.
     @inline(__always)
     package mutating func name(_ isFirst: inout Bool) throws(EnvelopeError) -> ByteRange? {
         if isFirst {
@@ -15,7 +15,7 @@ extension JSONCursor {
         return name
     }
 
-    /// Whether another element of an array follows, whose bracket was taken; at the end that bracket is taken too.
+    /// Returns whether another element of an array follows, after its opening bracket; at the end it reads the closing bracket.
     @inline(__always)
     package mutating func hasElement(_ isFirst: inout Bool) throws(EnvelopeError) -> Bool {
         if isFirst {
@@ -27,12 +27,12 @@ extension JSONCursor {
         return false
     }
 
-    /// The bytes of a range that this cursor gave.
+    /// Returns the bytes of a range from this cursor.
     @inline(__always)
     package func bytes(_ range: ByteRange) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: base + Int(range.offset), count: Int(range.count))
     }
 
-    /// The text of a string that this cursor gave the range of.
+    /// Returns the text of a string with a range from this cursor.
     package func text(_ range: ByteRange) -> String { JSONString.text(bytes(range), isEscaped: range.isEscaped) }
 }

@@ -4,19 +4,19 @@
     internal import Glibc
 #endif
 
-/// Walks through JSON text (RFC 8259) without building anything of it.
+/// A parser that moves through JSON text (RFC 8259) without building values.
 ///
-/// It points into the message, which outlives it: a cursor lives for one scan.
+/// It points into the message, which must outlive it: a cursor is used for one scan.
 package struct JSONCursor {
     let base: UnsafePointer<UInt8>
     let end: Int
     package var at = 0
 
-    /// How deep values may nest.
+    /// The maximum nesting of values.
     package static let deepest = 64
 
     package init(_ message: UnsafeRawBufferPointer) {
-        // The base of an empty buffer may be nil; it is never read, since `end` is 0 then.
+        // The base of an empty buffer may be nil; it is never dereferenced, because `end` is 0 then.
         base = message.baseAddress.map { $0.assumingMemoryBound(to: UInt8.self) } ?? UnsafePointer(bitPattern: 1)!
         end = message.count
     }
@@ -27,7 +27,7 @@ package struct JSONCursor {
 
     // MARK: Marks
 
-    /// The next byte that is not white space; 0 at the end.
+    /// Returns the next byte that is not white space; 0 at the end.
     @inline(__always)
     package mutating func peek() -> UInt8 {
         while at < end {
@@ -51,20 +51,20 @@ package struct JSONCursor {
         guard take(byte) else { throw error("expected '\(Character(UnicodeScalar(byte)))'") }
     }
 
-    /// Nothing but white space may follow.
+    /// Throws unless only white space follows.
     package mutating func expectEnd() throws(EnvelopeError) {
         guard peek() == 0, at == end else { throw error("text after the end of the message") }
     }
 
     // MARK: Strings
 
-    /// A string; the range has no quotes.
+    /// Reads a string; the range excludes the quotes.
     @inline(__always)
     package mutating func string() throws(EnvelopeError) -> ByteRange {
         try expect(0x22)
         let start = at
         while true {
-            // Eight bytes at a time: none of them a quote, a backslash or a control character.
+            // Eight bytes at a time, if none is a quote, a backslash or a control character.
             while at &+ 8 <= end {
                 let word = UnsafeRawPointer(base + at).loadUnaligned(as: UInt64.self)
                 let special = JSONString.specialBytes(word)
@@ -100,7 +100,7 @@ package struct JSONCursor {
         throw error("the text ends within a string")
     }
 
-    /// After the backslash.
+    /// Validates an escape after its backslash.
     private mutating func skipEscape() throws(EnvelopeError) {
         guard at < end else { throw error("the text ends within a string") }
         let byte = base[at]
@@ -108,7 +108,7 @@ package struct JSONCursor {
         switch byte {
         case 0x22, 0x5C, 0x2F, 0x62, 0x66, 0x6E, 0x72, 0x74: return
         case 0x75: break
-        default: throw error("an escape that JSON does not know")
+        default: throw error("an invalid escape sequence")
         }
         let unit = try hexUnit()
         guard (0xD800...0xDFFF).contains(unit) else { return }
@@ -141,7 +141,7 @@ package struct JSONCursor {
 
     // MARK: Values
 
-    /// Skips a value of any kind, checking it, and gives its range.
+    /// Skips and validates a value of any kind, and returns its range.
     @inline(__always)
     package mutating func value(depth: Int = 0) throws(EnvelopeError) -> ByteRange {
         let first = peek()
@@ -202,7 +202,7 @@ package struct JSONCursor {
         case 0x74: try word("true")
         case 0x66: try word("false")
         case 0x6E: try word("null")
-        case 0: throw error("the text ends where a value is expected")
+        case 0: throw error("the text ends before a value")
         default: throw error("expected a value")
         }
     }

@@ -1,8 +1,8 @@
 internal import Bytes
 
-/// Numbers of JSON.
+/// Numbers in JSON.
 package enum JSONNumber {
-    /// Writes a finite number, with no more digits than it is told from others by; a whole one below 2^53 without a fraction.
+    /// Appends a finite number with the fewest digits that identify it; an integer below 2^53 without a fraction.
     static func append(_ value: Double, to buffer: inout ByteBuffer) {
         if let whole = Int64(exactly: value), whole.magnitude < 1 << 53, whole != 0 || value.sign == .plus {
             buffer.append(decimal: whole)
@@ -11,10 +11,10 @@ package enum JSONNumber {
         }
     }
 
-    /// Writes a number that has up to six digits behind its point, as prices and measures do; false for any other.
+    /// Appends a number with up to six decimal places, such as a price or a measure; false for any other.
     ///
-    /// Two numbers of at most fifteen digits are never the same `Double`. So one that divides to the value is how it is written with
-    /// so many digits, and the first that does is the shortest.
+    /// Two numbers of at most fifteen digits are never the same `Double`. A quotient that equals the value is therefore its form
+    /// with this number of digits, and the first one is the shortest.
     private static func appendShort(_ value: Double, to buffer: inout ByteBuffer) -> Bool {
         let magnitude = value.magnitude
         guard magnitude >= 1e-3, magnitude < 1e9 else { return false }
@@ -46,13 +46,13 @@ package enum JSONNumber {
         }
     }
 
-    /// The number, when the bytes are one without fraction and exponent that fits; nil otherwise.
+    /// Returns the number if the bytes are an integer without exponent that fits; otherwise nil.
     package static func int(_ bytes: UnsafeRawBufferPointer) -> Int? {
         var at = 0
         let isNegative = bytes.first == 0x2D
         if isNegative { at = 1 }
         let digits = bytes.count - at
-        // Eighteen digits always fit; a number that begins with 0 is just 0.
+        // Eighteen digits always fit; a number that starts with 0 has one digit.
         guard digits > 0, digits <= 18, bytes[at] != 0x30 || digits == 1 else { return nil }
         var value = 0
         while at < bytes.count {
@@ -64,7 +64,7 @@ package enum JSONNumber {
         return isNegative ? -value : value
     }
 
-    /// The number that a few digits are; nil for anything else.
+    /// Returns the number of a few digits; nil for other text.
     static func digits(_ bytes: UnsafeRawBufferPointer) -> Int? {
         var value = 0
         for byte in bytes {
@@ -74,21 +74,21 @@ package enum JSONNumber {
         return value
     }
 
-    // MARK: Numbers that have been checked
+    // MARK: Validated numbers
 
-    /// The number as an integer of a type; nil when it has a fraction that is not 0, or does not fit.
+    /// Returns the number as an integer type; nil if it has a non-zero fraction or does not fit.
     static func integer<Integer: FixedWidthInteger>(
         _ type: Integer.Type, _ bytes: UnsafeRawBufferPointer
     ) -> Integer? {
         guard let parts = parts(bytes), parts.exponent >= 0 else { return nil }
         guard !parts.digits.isEmpty else { return 0 }
-        // No type has so many digits.
+        // No integer type has so many digits.
         guard parts.digits.count + parts.exponent <= 40 else { return nil }
         var value: Integer = 0
         for index in 0..<parts.digits.count + parts.exponent {
             let digit = index < parts.digits.count ? Integer(truncatingIfNeeded: parts.digits[index] &- 0x30) : 0
             let (tens, isTooLarge) = value.multipliedReportingOverflow(by: 10)
-            // The smallest number has no positive one beside it.
+            // Negative numbers are accumulated as such, because the minimum has no positive counterpart.
             let (sum, isTooMuch) =
                 parts.isNegative ? tens.subtractingReportingOverflow(digit) : tens.addingReportingOverflow(digit)
             guard !isTooLarge, !isTooMuch else { return nil }
@@ -97,7 +97,7 @@ package enum JSONNumber {
         return value
     }
 
-    /// The number, when it has so few digits that it is a quotient or product of two that are exact; nil otherwise.
+    /// Returns the number if its digits are so few that it is an exact quotient or product; otherwise nil.
     static func shortDouble(_ bytes: UnsafeRawBufferPointer) -> Double? {
         let isNegative = bytes[0] == 0x2D
         var at = isNegative ? 1 : 0
@@ -124,7 +124,7 @@ package enum JSONNumber {
 
     static let powersOfTen: [Double] = (0...15).map { Double("1e\($0)")! }
 
-    /// The nearest number; nil when that is beyond all that are finite, or would be 0 and is not.
+    /// Returns the nearest number; nil if that is infinite, or 0 for a number that is not.
     static func double(_ bytes: UnsafeRawBufferPointer) -> Double? {
         let value = Double(String(decoding: bytes, as: UTF8.self))
         guard let value, value.isFinite, value != 0 || isZero(bytes) else { return nil }
@@ -141,14 +141,13 @@ package enum JSONNumber {
         bytes.prefix { $0 | 0x20 != 0x65 }.allSatisfy { !(0x31...0x39).contains($0) }
     }
 
-    /// Whether two numbers that have been checked are worth the same, as `1`, `1.0` and `10e-1` are.
+    /// Returns whether two validated numbers have the same value, such as `1`, `1.0` and `10e-1`.
     static func isEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
         guard let one = parts(one), let other = parts(other) else { return one.elementsEqual(other) }
         return one == other
     }
 
-    /// A number as digits without zeros at either end, and the power of ten that they are multiplied by; nil when that
-    /// power is beyond all sense.
+    /// Returns a number as digits without leading and trailing zeros, and a power of ten; nil if the power is out of range.
     static func parts(
         _ bytes: UnsafeRawBufferPointer
     ) -> (isNegative: Bool, digits: [UInt8], exponent: Int)? {

@@ -6,9 +6,9 @@ package import Bytes
     internal import Glibc
 #endif
 
-/// Strings of JSON: out of a message, and into one.
+/// Parsing and writing of JSON strings.
 package enum JSONString {
-    /// The text of a string whose escapes have been checked; `bytes` are what stands between its quotes.
+    /// Returns the text of a string with validated escapes; `bytes` are the bytes between its quotes.
     package static func text(_ bytes: UnsafeRawBufferPointer, isEscaped: Bool) -> String {
         isEscaped ? String(decoding: unescaped(bytes), as: UTF8.self) : String(decoding: bytes, as: UTF8.self)
     }
@@ -30,12 +30,12 @@ package enum JSONString {
         return rest < 0x80
     }
 
-    /// Whether some bytes are the same, of which there is one at least. Names are short, and a call to `memcmp` is not.
+    /// Returns whether `count` bytes are equal; `count` is at least one. Names are short, for which a call of `memcmp` is slow.
     @inline(__always)
     static func isSame(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, _ count: Int) -> Bool {
         if count >= 8 {
             let end = count &- 8
-            // Constant where the text is, as between the parts of an envelope.
+            // Constant if the text is, as between the parts of an envelope.
             guard count <= 48 else { return memcmp(left, right, count) == 0 }
             if count > 16 {
                 var at = 8
@@ -65,7 +65,7 @@ package enum JSONString {
             == right.loadUnaligned(fromByteOffset: at, as: UInt64.self)
     }
 
-    /// The bytes that a string with checked escapes stands for.
+    /// Returns the unescaped bytes of a string with validated escapes.
     static func unescaped(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(bytes.count)
@@ -108,13 +108,13 @@ package enum JSONString {
         (0..<4).reduce(0) { $0 << 4 | (JSONCursor.hexDigit(bytes[at + $1]) ?? 0) }
     }
 
-    /// Writes a string with its quotes, escaping what must be.
+    /// Appends a string with quotes and escapes.
     package static func append(_ text: String, to buffer: inout ByteBuffer) {
         var text = text
         text.withUTF8 { append(UnsafeRawBufferPointer($0), to: &buffer) }
     }
 
-    /// Writes UTF-8 text as a string with its quotes, escaping what must be.
+    /// Appends UTF-8 text as a string with quotes and escapes.
     package static func append(_ text: UnsafeRawBufferPointer, to buffer: inout ByteBuffer) {
         buffer.reserve(text.count + 2)
         buffer.append(0x22)
@@ -132,7 +132,7 @@ package enum JSONString {
         buffer.append(0x22)
     }
 
-    /// Where the first byte is that must be escaped, at `start` or behind it; the end of the text when none must.
+    /// Returns the index of the first byte from `start` on that must be escaped, or the end of the text.
     @inline(__always)
     private static func plainEnd(_ text: UnsafeRawBufferPointer, from start: Int) -> Int {
         var index = start
@@ -145,8 +145,8 @@ package enum JSONString {
         return index
     }
 
-    /// The high bit of each byte that is a quote, a backslash or below 0x20. Bytes above the first such one may be
-    /// marked wrongly by the borrow of a subtraction; only the lowest mark is used.
+    /// Returns a word with the high bit set for each byte that is a quote, a backslash or below 0x20. Bits above the first one
+    /// may be wrong because of a borrow; only the lowest is used.
     @inline(__always)
     static func specialBytes(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -159,7 +159,7 @@ package enum JSONString {
         return (isQuote | isBackslash | isControl) & high
     }
 
-    /// Bytes that a string has in JSON, with its quotes and escapes.
+    /// Returns the size of a string in JSON, with its quotes and escapes.
     package static func byteCount(_ text: String) -> Int {
         var text = text
         return text.withUTF8 { bytes in

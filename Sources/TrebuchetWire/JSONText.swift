@@ -1,6 +1,6 @@
-/// JSON as a whole.
+/// Operations on complete JSON texts.
 package enum JSONText {
-    /// Whether the bytes are one JSON value (RFC 8259), nested no deeper than a message may be.
+    /// Returns whether the bytes are one JSON value (RFC 8259) within the nesting limit of messages.
     package static func isValue(_ bytes: [UInt8]) -> Bool {
         bytes.withUnsafeBytes { bytes in
             var cursor = JSONCursor(bytes)
@@ -13,7 +13,7 @@ package enum JSONText {
             }
         }
     }
-    /// The parts of an array, as they stand there; nil of what is none.
+    /// Returns the elements of an array as text; nil for other values.
     package static func elements(_ bytes: [UInt8]) -> [[UInt8]]? {
         guard isValue(bytes) else { return nil }
         return bytes.withUnsafeBytes { bytes in

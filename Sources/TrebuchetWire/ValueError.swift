@@ -1,11 +1,11 @@
-/// A value that is not what the type needs.
+/// An error: a value does not have the form that the type requires.
 package struct ValueError: Error, Sendable, CustomStringConvertible {
     package let description: String
-    /// Where in the value it is wrong, as far as that is known: names of members, from the outermost in.
+    /// The path to the error, as far as known: member names, from the outermost in.
     package let path: [String]
-    /// The member that the object at `path` should have and has not; nil when something else is wrong.
+    /// The required member that the object at `path` lacks; nil for other problems.
     package let missing: String?
-    /// Both as one, with the numbers of elements: `todos.0.title`. Empty for the value itself.
+    /// Path and missing member as one text, with element indices: `todos.0.title`. Empty for the value itself.
     package let member: String
 
     package init(_ description: String) {
@@ -15,7 +15,7 @@ package struct ValueError: Error, Sendable, CustomStringConvertible {
         member = ""
     }
 
-    /// Says which part of the value is wrong, and shows the beginning of the value.
+    /// Creates the error with the location of the problem and the beginning of the value.
     init(_ error: DecodingError, expected type: Any.Type, _ bytes: UnsafeRawBufferPointer) {
         let (context, problem): (DecodingError.Context, String?) =
             switch error {
@@ -35,7 +35,7 @@ package struct ValueError: Error, Sendable, CustomStringConvertible {
             + (path.isEmpty ? "" : " at \(path)")
     }
 
-    /// Names may look like numbers: `007` is a key of a dictionary.
+    /// Returns a step as text. Names may look like numbers: `007` is a key of a dictionary.
     private static func step(_ key: any CodingKey) -> String {
         guard let index = key.intValue, key.stringValue == "Index \(index)" else { return key.stringValue }
         return String(index)

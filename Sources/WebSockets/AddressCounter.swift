@@ -2,10 +2,11 @@ internal import Networking
 internal import Synchronization
 internal import Transports
 
-/// Counts the connections of each address.
+/// Counts the connections of each host and enforces their limit.
 final class AddressCounter: Sendable {
+    /// The outcome of counting a connection.
     enum Decision {
-        /// The entry counts as long as it lives; nil for an address that does not count.
+        /// Admitted. The entry counts as long as it is alive; nil for an address that does not count.
         case admitted(AddressEntry?)
         case refused
     }
@@ -44,10 +45,10 @@ final class AddressCounter: Sendable {
     }
 }
 
-/// One connection in the count of its address.
+/// The count of one connection for its host.
 class AddressEntry {
     let key: AddressKey
-    /// Nil for an address that does not count.
+    /// The counter, or nil for an address that does not count.
     private let counter: AddressCounter?
 
     fileprivate init(_ key: AddressKey, _ counter: AddressCounter?) {
@@ -57,11 +58,11 @@ class AddressEntry {
 
     deinit { counter?.leave(key) }
 
-    /// Who is behind the proxy that the connection comes from; nil when it comes from none.
+    /// The client behind the proxy that made the connection; nil without a proxy.
     var client: SocketAddress? { nil }
 }
 
-/// The same of a connection that a proxy made: a class of its own, so that others do not pay for the address.
+/// The count of a connection from a proxy, with the client's address. Direct connections do not need the memory for it.
 private final class ClientEntry: AddressEntry {
     private let address: IPAddress
 
@@ -70,6 +71,6 @@ private final class ClientEntry: AddressEntry {
         super.init(AddressKey(address), counter)
     }
 
-    /// The proxy says nothing of the port, or nothing that would help.
+    /// The client's address with port 0: proxies do not report a useful port.
     override var client: SocketAddress? { SocketAddress(literal: address.description, port: 0) }
 }

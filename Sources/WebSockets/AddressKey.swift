@@ -1,14 +1,14 @@
 internal import Networking
 package import Transports
 
-/// Who counts as one host: an IPv4 address, or a /64 network of IPv6.
+/// The identity of a host for limits: an IPv4 address or an IPv6 /64 network.
 package struct AddressKey: Hashable, Sendable {
     private let bits: UInt64
     private let isIPv6: Bool
-    /// This machine itself.
+    /// True for a loopback address.
     package let isLoopback: Bool
 
-    /// The same for the same host in every process.
+    /// A number for the host that is the same in every process.
     package var number: UInt64 { isIPv6 ? bits : bits &+ 1 << 32 }
 
     package init?(_ address: SocketAddress) {

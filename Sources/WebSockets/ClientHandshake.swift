@@ -1,7 +1,7 @@
 internal import Networking
 internal import Transports
 
-/// A client's side of the upgrade (RFC 6455 §4.1). Pure.
+/// The client side of the upgrade (RFC 6455 §4.1). It does no I/O.
 struct ClientHandshake {
     let url: WebSocketURL
     let subprotocols: [String]
@@ -9,7 +9,7 @@ struct ClientHandshake {
     let compression: WebSocketCompression?
     let key: String
 
-    /// What the server answered.
+    /// The parameters that the server chose.
     struct Agreement: Equatable {
         var subprotocol: String?
         var compression: CompressionAgreement?
@@ -26,7 +26,7 @@ struct ClientHandshake {
         self.key = key
     }
 
-    /// The bytes of the request. Throws when a header of the caller's is not one.
+    /// Returns the bytes of the request. Throws for an invalid header field from the caller.
     func request() throws(TransportError) -> [UInt8] {
         var text = "GET \(url.target) HTTP/1.1\r\nHost: \(url.authority)\r\nUpgrade: websocket\r\n"
         text += "Connection: Upgrade\r\nSec-WebSocket-Key: \(key)\r\nSec-WebSocket-Version: 13\r\n"
@@ -35,42 +35,42 @@ struct ClientHandshake {
         }
         if let compression { text += "Sec-WebSocket-Extensions: \(CompressionAgreement.offer(compression))\r\n" }
         guard subprotocols.allSatisfy({ HTTPHeadParser.isToken($0.utf8) }) else {
-            throw TransportError(.handshake, "subprotocols \(subprotocols) are not HTTP tokens")
+            throw TransportError(.handshake, "subprotocols \(subprotocols) must be HTTP tokens")
         }
         guard Set(subprotocols).count == subprotocols.count else {
-            throw TransportError(.handshake, "subprotocols \(subprotocols) name one twice")
+            throw TransportError(.handshake, "subprotocols \(subprotocols) contain a duplicate")
         }
         for field in headers.fields {
             guard HTTPHeadParser.isToken(field.name.utf8), field.value.utf8.allSatisfy(HTTPHeadParser.isFieldByte)
             else {
-                throw TransportError(.handshake, "header '\(field.name)' has characters that HTTP does not allow")
+                throw TransportError(.handshake, "header '\(field.name)' contains characters that are invalid in HTTP")
             }
             guard !Self.isOwn(field.name) else {
                 throw TransportError(
-                    .handshake, "header '\(field.name)' is part of the handshake, which writes it itself")
+                    .handshake, "header '\(field.name)' is reserved for the handshake")
             }
             text += "\(field.name): \(field.value)\r\n"
         }
         return Array((text + "\r\n").utf8)
     }
 
-    /// Whether a field is what makes the request one for a WebSocket.
+    /// Returns whether the handshake sets the field itself.
     private static func isOwn(_ name: String) -> Bool {
         let name = name.lowercased()
         return ["host", "upgrade", "connection"].contains(name) || name.hasPrefix("sec-websocket-")
     }
 
-    /// What an answer other than 101 means.
+    /// Returns the error for a response other than 101.
     ///
-    /// - Parameter body: as much of it as has come.
+    /// - Parameter body: the received part of the body.
     func refusal(_ response: HTTPResponseHead, body: UnsafeRawBufferPointer) -> TransportError {
-        var text = "\(url) answered \(response.status) instead of 101"
+        var text = "\(url) responded with \(response.status) instead of 101"
         if let location = response.headers["Location"] { text += " (to \(location); redirects are not followed)" }
         if let reason = RefusalReason.text(response.headers, body) { text += ": \(reason)" }
         return TransportError(.handshake, text, cause: UnexpectedStatus(response.status))
     }
 
-    /// Checks the answer; gives what the server chose.
+    /// Validates the response and returns the parameters that the server chose.
     func validate(_ response: HTTPResponseHead) throws(TransportError) -> Agreement {
         guard response.status == 101 else {
             throw refusal(response, body: UnsafeRawBufferPointer(start: nil, count: 0))
@@ -79,13 +79,16 @@ struct ClientHandshake {
             response.headers.list("Connection", contains: "upgrade")
         else { throw TransportError(.handshake, "\(url) did not upgrade to websocket") }
         guard response.headers.values("Sec-WebSocket-Accept") == [HandshakeKey.accept(for: key)] else {
-            throw TransportError(.handshake, "\(url) answered with a wrong Sec-WebSocket-Accept")
+            throw TransportError(.handshake, "\(url) responded with a wrong Sec-WebSocket-Accept")
         }
         var agreement = Agreement()
         if let chosen = response.headers.list("Sec-WebSocket-Extensions").first {
             guard let extensions = WebSocketExtension.list(response.headers), extensions.count == 1, let compression,
                 let agreed = CompressionAgreement(answer: extensions[0], to: compression)
-            else { throw TransportError(.handshake, "\(url) chose extensions that were not offered so: \(chosen)") }
+            else {
+                throw TransportError(
+                    .handshake, "\(url) chose extensions that were not offered in this form: \(chosen)")
+            }
             agreement.compression = agreed
         }
         let chosen = response.headers.values("Sec-WebSocket-Protocol")
@@ -97,18 +100,18 @@ struct ClientHandshake {
         return agreement
     }
 
-    // MARK: TLS on one side alone
+    // MARK: TLS mismatch
 
-    /// Whether an answer is an alert of TLS, from a server that did not expect plain text.
+    /// Returns whether the response is a TLS alert, from a server that did not expect plain text.
     func isTLS(_ answer: UnsafeRawBufferPointer) -> Bool { answer.count >= 2 && answer[0] == 0x15 && answer[1] == 0x03 }
 
     var needsTLS: TransportError {
-        TransportError(.handshake, "\(url) speaks TLS at that port: connect with TLS (wss:)")
+        TransportError(.handshake, "\(url) requires TLS at this port: connect with wss:")
     }
 
     var endedEarly: TransportError {
         let hint =
-            url.isSecure ? "" : "; if the server speaks TLS at that port, connect with TLS (wss:)"
-        return TransportError(.closed, "\(url) ended the connection before it answered the upgrade\(hint)")
+            url.isSecure ? "" : "; if the server requires TLS at this port, connect with wss:"
+        return TransportError(.closed, "\(url) closed the connection before its response to the upgrade\(hint)")
     }
 }

@@ -2,9 +2,9 @@ internal import Bytes
 internal import Networking
 internal import Transports
 
-/// A client's connection from the request to the server's answer.
+/// A client connection from the request to the server's response.
 ///
-/// `@unchecked Sendable`: its state is touched on its reactor alone.
+/// `@unchecked Sendable`: its state is accessed only on its reactor.
 final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
     private let channel: ByteChannel
     private let handshake: ClientHandshake
@@ -15,7 +15,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
     private var timer: LoopTimer?
     private var continuation: CheckedContinuation<WebSocket, any Error>?
     private var isFinished = false
-    /// An answer other than 101, whose reason is still coming, and how long its head is.
+    /// A response other than 101 whose body is still incomplete, and the length of its head.
     private var refused: (response: HTTPResponseHead, headLength: Int)?
 
     init(
@@ -29,7 +29,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
         scanner = HTTPHeadScanner(limits: limits)
     }
 
-    /// On the reactor.
+    /// Sends the request. Only on the reactor.
     func start(_ continuation: CheckedContinuation<WebSocket, any Error>) {
         guard !isFinished else {
             channel.close()
@@ -42,7 +42,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
             timer = channel.reactor.schedule(after: limits.handshakeTimeout, for: self) { upgrade in
                 upgrade.fail(
                     upgrade.refusal
-                        ?? TransportError(.timedOut, "\(upgrade.handshake.url) did not answer the upgrade in time"))
+                        ?? TransportError(.timedOut, "\(upgrade.handshake.url) did not respond to the upgrade in time"))
             }
             channel.write { $0.append(request) }
         } catch {
@@ -82,7 +82,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
         fail(refusal ?? error ?? handshake.endedEarly)
     }
 
-    /// What the server said when it refused, as far as it has come.
+    /// The error of a rejected upgrade, with the received part of the reason.
     private var refusal: TransportError? {
         refused.map {
             handshake.refusal($0.response, body: UnsafeRawBufferPointer(rebasing: buffer.bytes[$0.headLength...]))
@@ -96,7 +96,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
     }
 
     private func notHTTP(_ rejection: HTTPRejection) -> TransportError {
-        TransportError(.handshake, "\(handshake.url) does not answer in HTTP/1.1: \(rejection.reason)")
+        TransportError(.handshake, "\(handshake.url) did not send an HTTP/1.1 response: \(rejection.reason)")
     }
 
     private func open(_ agreement: ClientHandshake.Agreement, _ headers: HTTPHeaders, headLength: Int) {
@@ -118,7 +118,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
         continuation = nil
         socket.beatAlone()
         handler.webSocketDidOpen(socket)
-        // A server may speak at once: its first frames can lie behind its answer.
+        // The server's first frames can arrive together with its response.
         let rest = UnsafeMutableRawBufferPointer(rebasing: buffer.mutableBytes[headLength...])
         if !rest.isEmpty { socket.channel(channel, didRead: rest) }
     }

@@ -1,29 +1,31 @@
 internal import Networking
 
-/// The connections of a server on one reactor; touched there alone.
+/// The connections of a server on one reactor. Only on that reactor.
 ///
-/// `@unchecked Sendable`: confined to the reactor; other threads hold it to send closures there.
+/// `@unchecked Sendable`: confined to the reactor; other threads hold it only to send closures there.
 final class ConnectionTable: @unchecked Sendable {
     let reactor: Reactor
-    /// For all connections with which compression was agreed on.
+    /// The codecs for all connections with compression.
     let codecs = CompressionCodecs()
     private var sockets: [WebSocket] = []
     private var upgrades: [ObjectIdentifier: ServerUpgrade] = [:]
     private var lastNumber: UInt64 = 0
-    /// Connections that are ended as others take their places, and do not count any more.
+    /// The number of evicted connections that are not closed yet; they do not count.
     private var givingWay = 0
     private(set) var isDraining = false
     private var whenEmpty: CheckedContinuation<Void, Never>?
-    /// Who waits for the end of those that are no WebSockets.
+    /// The continuations that wait until no connection is in the handshake or receives a page.
     private var whenUpgraded: [CheckedContinuation<Void, Never>] = []
 
     private let beat: Duration
     private var isBeating = false
     private var part = 0
-    /// A beat comes to one part of the sockets at a time, so that many of them do not hold up the reactor.
+    /// The number of groups of sockets. A beat handles one group at a time, so that many sockets do not block the reactor.
     private static let parts = 16
 
-    /// - Parameter beat: how often each socket's keepalive gets a beat.
+    /// Creates a table.
+    ///
+    /// - Parameter beat: the interval of each socket's keepalive check.
     init(reactor: Reactor, beat: Duration) {
         self.reactor = reactor
         self.beat = beat
@@ -31,7 +33,7 @@ final class ConnectionTable: @unchecked Sendable {
 
     var count: Int { sockets.count + upgrades.count - givingWay }
 
-    /// Bytes that wait to be sent, all connections together.
+    /// The number of unsent output bytes of all connections.
     var pendingBytes: Int { sockets.reduce(0) { $0 + $1.pendingBytes } }
 
     func add(_ socket: WebSocket) {
@@ -41,7 +43,7 @@ final class ConnectionTable: @unchecked Sendable {
         if !isBeating { startBeating() }
     }
 
-    /// The last one takes the place of the one that goes.
+    /// Removes a socket; the last one moves to its index.
     func remove(_ socket: WebSocket) {
         let index = socket.tableIndex
         sockets.swapAt(index, sockets.count - 1)
@@ -59,7 +61,7 @@ final class ConnectionTable: @unchecked Sendable {
         isBeating = false
         guard !sockets.isEmpty else { return }
         part = (part + 1) % Self.parts
-        // Of the list as it is now: a beat may end a connection.
+        // A copy of the list, because a beat may close a connection.
         let sockets = sockets
         for index in stride(from: part, to: sockets.count, by: Self.parts) { sockets[index].beat() }
         startBeating()
@@ -67,14 +69,14 @@ final class ConnectionTable: @unchecked Sendable {
 
     func add(_ upgrade: ServerUpgrade) { upgrades[ObjectIdentifier(upgrade)] = upgrade }
 
-    /// Ends the connection that has been there longest without asking for anything, if there is one.
+    /// Evicts the connection that has been waiting longest without a request in progress, if there is one.
     func makeRoom() {
         guard let oldest = upgrades.values.lazy.filter(\.isSilent).min(by: { $0.number < $1.number }) else { return }
         givingWay += 1
         oldest.giveWay()
     }
 
-    /// For one that comes: they go up.
+    /// Returns the next number of a connection, in ascending order.
     func nextNumber() -> UInt64 {
         lastNumber += 1
         return lastNumber
@@ -87,13 +89,13 @@ final class ConnectionTable: @unchecked Sendable {
         reportIfEmpty()
     }
 
-    /// Ends the connections whose handshake is not done, those that get a page when they have it. Comes after the last connection has
-    /// been accepted.
+    /// Closes the connections in the handshake, and those that receive a page after its last byte. Called after the last
+    /// connection was accepted.
     func refuseUpgrades() async {
         await reactor.perform { for upgrade in Array(self.upgrades.values) { upgrade.endBehindAnswer() } }
     }
 
-    /// Returns when those of `refuseUpgrades` have ended, which they do after `limit` in any case.
+    /// Returns when the connections of `refuseUpgrades` have ended, at the latest after `limit`.
     func endUpgrades(within limit: Duration) async {
         await withCheckedContinuation { continuation in
             reactor.execute {
@@ -113,18 +115,18 @@ final class ConnectionTable: @unchecked Sendable {
         whenUpgraded = []
     }
 
-    /// Closes every connection and returns when the last has gone; the time limits of closing see to it that it does.
+    /// Closes every connection and returns when the last has ended, which the time limits of closing guarantee.
     func drain(code: WebSocketCloseCode) async {
         await withCheckedContinuation { continuation in
             reactor.execute {
                 if self.isDraining {
-                    // A second call does not wait for what the first one began.
+                    // A second call does not wait for the drain that the first one started.
                     return continuation.resume()
                 }
                 self.isDraining = true
                 self.whenEmpty = continuation
                 for upgrade in Array(self.upgrades.values) { upgrade.cancel() }
-                for socket in self.sockets { socket.close(code: code, reason: "server shuts down") }
+                for socket in self.sockets { socket.close(code: code, reason: "server is shutting down") }
                 self.reportIfEmpty()
             }
         }

@@ -1,14 +1,14 @@
 internal import COpenSSL
 internal import Networking
 
-/// The keys with which both sides prove that they speak WebSocket (RFC 6455 §1.3, §4).
+/// The keys with which both sides prove that they implement WebSocket (RFC 6455 §1.3, §4).
 package enum HandshakeKey {
     private static let suffix = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
-    /// 16 random bytes in base64, for a client.
+    /// Returns a client's key: 16 random bytes in base64.
     static func random() -> String { base64(RandomBytes.make(count: 16)) }
 
-    /// Whether a client's key is 16 bytes in base64: 22 letters, the last of which holds two bits, and `==`.
+    /// Returns whether a client's key is 16 bytes in base64: 22 letters, the last of which holds two bits, and `==`.
     package static func isValid(_ key: String) -> Bool {
         let bytes = Array(key.utf8)
         guard bytes.count == 24, bytes[22...] == [0x3D, 0x3D] else { return false }
@@ -22,7 +22,7 @@ package enum HandshakeKey {
         }
     }
 
-    /// What a server answers to a client's key.
+    /// Returns the server's response to a client's key.
     package static func accept(for key: String) -> String {
         precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
         let text = Array((key + suffix).utf8)

@@ -1,16 +1,16 @@
 internal import Bytes
 
-/// Bytes that were read from the network and wait because reading is paused. Exists while there are any.
+/// Input that waits because reading is paused. It exists only while there is such input.
 final class HeldInput {
     private var buffer = ByteBuffer()
-    /// How many of them have been handled.
+    /// The number of bytes that have been handled.
     var consumed = 0
 
     init(_ bytes: UnsafeMutableRawBufferPointer) { append(bytes) }
 
     func append(_ bytes: UnsafeMutableRawBufferPointer) { buffer.append(UnsafeRawBufferPointer(bytes)) }
 
-    /// Memory that it takes.
+    /// The memory of the buffer in bytes.
     var heldBytes: Int { buffer.capacity }
 
     var rest: UnsafeMutableRawBufferPointer {

@@ -1,16 +1,17 @@
 internal import Networking
 
-/// What is known of a connection's silence, counted in beats: a quarter of the ping interval. No clock is read for it,
-/// and a message costs two stores. Pure.
+/// The keepalive state of a connection, counted in beats: a quarter of the ping interval. It reads no clock, and a message costs
+/// two stores. It does no I/O.
 struct Keepalive {
+    /// The action that a beat requires.
     enum Action: Equatable {
         case nothing
         case ping
-        /// The peer is taken for dead.
+        /// Drops the connection because the peer is considered dead.
         case giveUp(String)
-        /// No message came for too long.
+        /// Closes the connection because no message arrived for too long.
         case closeIdle
-        /// A message was begun too long ago and is not whole.
+        /// Closes the connection because a message has been incomplete for too long.
         case closeUnfinished
     }
 
@@ -21,7 +22,7 @@ struct Keepalive {
         let beat: Duration
         let ping: UInt16
         let giveUp: UInt16
-        /// 0 for never.
+        /// The idle limit; 0 for never.
         let idle: UInt16
         let message: UInt16
         let controlFrames: UInt32
@@ -42,25 +43,25 @@ struct Keepalive {
         }
     }
 
-    /// Something has come since the last beat.
+    /// True if any input arrived since the last beat.
     var wasHeard = false
-    /// A message has.
+    /// True if a message arrived since the last beat.
     var hadMessage = false
     private var silence: UInt16 = 0
     private var unfinished: UInt16 = 0
     private var idle: UInt16 = 0
     private var controlFrames: UInt32 = 0
 
-    /// Notes a control frame; false when there have been too many since the last beat.
+    /// Counts a control frame. Returns false if there were too many since the last beat.
     mutating func countControlFrame(_ times: Times) -> Bool {
         controlFrames += 1
         return controlFrames <= times.controlFrames
     }
 
-    /// Whether it is time for a ping, or later.
+    /// Returns whether a ping is due or overdue.
     func isOverdue(_ times: Times) -> Bool { !wasHeard && silence + 1 >= times.ping }
 
-    /// What a beat asks for. `isUnfinished` when a message is not whole that was not at the beat before, either.
+    /// Returns the action of a beat. `isUnfinished` is true if a message is incomplete since before the last beat.
     mutating func beat(_ times: Times, isUnfinished: Bool = false) -> Action {
         controlFrames = 0
         unfinished = isUnfinished ? min(unfinished + 1, .max - 1) : 0
@@ -70,21 +71,23 @@ struct Keepalive {
         wasHeard = false
         if unfinished >= times.message { return .closeUnfinished }
         if times.idle > 0, idle >= times.idle { return .closeIdle }
-        if silence >= times.giveUp { return .giveUp("no sign of life from the peer") }
+        if silence >= times.giveUp { return .giveUp("the peer did not respond to a ping") }
         return silence == times.ping ? .ping : .nothing
     }
 }
 
-/// The times that all connections of a server keep, or a client's one.
+/// The time limits shared by all connections of a server, or those of a client.
 final class ConnectionTimes: Sendable {
     let close: Duration
     let message: Duration
     let keepalive: Keepalive.Times
     let channel: ChannelLimits
-    /// For connections over which pages are sent.
+    /// The limits of connections over which pages are sent.
     let pageChannel: ChannelLimits
 
-    /// - Parameter accounts: where a server counts what it holds.
+    /// Creates the limits.
+    ///
+    /// - Parameter accounts: the memory accounts of a server.
     init(_ limits: WebSocketLimits, accounts: (any MemoryAccounts)? = nil) {
         close = limits.closeTimeout
         message = limits.messageTimeout

@@ -1,12 +1,12 @@
 internal import Bytes
 
-/// Puts a message together from the pieces in which it arrives: fragments, and frames cut by the network
-/// (RFC 6455 §5.4). Checks the order of fragments, the limits, and text as it comes.
+/// Assembles a message from fragments and from frames that the network splits (RFC 6455 §5.4). It validates the order of
+/// fragments, the limits, and text as it arrives.
 ///
 /// It holds memory only while a message is in progress.
 struct MessageAssembler: ~Copyable {
-    /// What is taken for a frame before its bytes are there, at most: a peer that announces much and sends nothing
-    /// costs this.
+    /// The maximum memory reserved for a frame before its bytes arrive. This bounds the cost of a peer that announces a large
+    /// frame and sends nothing.
     private static let largestReservation = 64 << 10
 
     var maximumBytes: Int
@@ -16,7 +16,7 @@ struct MessageAssembler: ~Copyable {
     private var validator = UTF8Validator()
     private let compression: MessageCompression?
     private var isCompressed = false
-    /// `text` or `binary` while a message is in progress.
+    /// The type, `text` or `binary`, while a message is in progress.
     private(set) var opcode: WebSocketOpcode?
 
     init(maximumBytes: Int, maximumFragments: Int, compression: MessageCompression? = nil) {
@@ -25,10 +25,10 @@ struct MessageAssembler: ~Copyable {
         self.maximumFragments = maximumFragments
     }
 
-    /// No message is in progress.
+    /// True if no message is in progress.
     var isIdle: Bool { opcode == nil }
 
-    /// A data frame begins.
+    /// Starts a data frame.
     mutating func begin(_ header: FrameHeader) -> ProtocolViolation? {
         if header.opcode == .continuation {
             guard opcode != nil else { return .continuationOfNothing }
@@ -44,7 +44,7 @@ struct MessageAssembler: ~Copyable {
         return nil
     }
 
-    /// Bytes of the frame in progress, which are unmasked on their way when there is a key; `offset` of the frame's came before.
+    /// Appends bytes of the current frame, unmasked with the key if there is one; `offset` is the number of its earlier bytes.
     mutating func append(_ piece: UnsafeRawBufferPointer, maskingKey: UInt32?, offset: Int) -> ProtocolViolation? {
         let before = buffer.count
         var isASCII = false
@@ -63,13 +63,14 @@ struct MessageAssembler: ~Copyable {
         return nil
     }
 
-    /// The last frame has ended: the message may be taken, and `reset` follows.
+    /// Ends the last frame. The caller may then read the message and must call `reset`.
     mutating func finish() -> ProtocolViolation? {
         if isCompressed, let violation = inflate() { return violation }
         return validator.isComplete ? nil : .invalidUTF8
     }
 
-    /// Only now, when all of it is there: so all connections of a reactor can use one decompressor in turn.
+    /// Decompresses the message. This happens only when it is complete, so that all connections of a reactor can share one
+    /// decompressor.
     private mutating func inflate() -> ProtocolViolation? {
         guard let compression else { return .reservedBits }
         var message = ByteBuffer()
@@ -83,13 +84,13 @@ struct MessageAssembler: ~Copyable {
         return violation
     }
 
-    /// Memory that the message so far takes.
+    /// The memory of the partial message in bytes.
     var heldBytes: Int { buffer.capacity }
 
     /// The message so far; valid until the next call.
     var message: UnsafeMutableRawBufferPointer { buffer.mutableBytes }
 
-    /// Forgets the message and gives its memory back.
+    /// Discards the message and frees its memory.
     mutating func reset() {
         buffer.reset(keepingAtMost: 0)
         fragments = 0

@@ -1,29 +1,30 @@
 internal import Bytes
 
-/// Reads messages and control frames from the bytes of a connection. Pure: bytes in, events out.
+/// Reads messages and control frames from the bytes of a connection. It does no I/O: bytes in, events out.
 ///
-/// A frame that lies whole in the given bytes is unmasked there and handed out as a slice of them: no copy and no
-/// memory of its own. Only what the network cut, and fragments, are gathered.
+/// A frame that is complete in the given bytes is unmasked there and returned as a slice, without a copy. Only fragments and
+/// frames that the network splits are buffered.
 package struct MessageReader: ~Copyable {
-    /// Payloads lie in the bytes that were given or in the reader; they are valid until the next call.
+    /// An event. Payloads are in the given bytes or in the reader, and valid until the next call.
     package enum Event {
         /// All bytes are consumed.
         case needsMore
         case message(WebSocketOpcode, UnsafeMutableRawBufferPointer)
-        /// `ping`, `pong` or `close`.
+        /// A `ping`, `pong` or `close`.
         case control(WebSocketOpcode, UnsafeMutableRawBufferPointer)
-        /// Nothing that follows has a meaning.
+        /// A protocol violation. The bytes after it are meaningless.
         case violation(ProtocolViolation)
     }
 
+    /// The position of the reader within a frame.
     private enum Stage {
-        /// The next byte begins a frame.
+        /// The next byte starts a frame.
         case header
         /// The first bytes of a header are in `scratch`.
         case partOfHeader
-        /// The payload of `frame`, of which `received` bytes have come.
+        /// Within the payload of `frame`, of which `received` bytes have arrived.
         case payload
-        /// The last event's payload lies in our memory, to be freed now.
+        /// The payload of the last event is in the reader's memory, to be freed now.
         case handedOut
     }
 
@@ -34,7 +35,7 @@ package struct MessageReader: ~Copyable {
     /// A part of a header or of a control frame's payload.
     private var scratch = ByteBuffer()
     private var assembler: MessageAssembler
-    /// A beat has seen what is unfinished now.
+    /// True if a beat has seen the current incomplete message or frame.
     private var wasSeen = false
 
     init(role: WebSocketRole, limits: WebSocketLimits, compression: MessageCompression?) {
@@ -49,25 +50,25 @@ package struct MessageReader: ~Copyable {
         self.init(role: role, limits: limits, compression: nil)
     }
 
-    /// From the next frame on.
+    /// Sets the maximum size of messages and frames, from the next frame on.
     mutating func take(upTo bytes: Int) {
         decoder.maximumPayload = bytes
         assembler.maximumBytes = bytes
     }
 
-    /// Memory that what is not whole takes.
+    /// The memory of the incomplete message in bytes.
     var heldBytes: Int { assembler.heldBytes }
 
-    /// Whether something is not whole: a message, or a frame.
+    /// True if a message or a frame is incomplete.
     var isUnfinished: Bool { stage == .partOfHeader || stage == .payload || !assembler.isIdle && stage == .header }
 
-    /// To be asked at each beat: whether what is unfinished was so at the beat before.
+    /// Returns whether the incomplete message or frame was incomplete at the last beat. Called at each beat.
     mutating func isOlderThanLastBeat() -> Bool {
         defer { wasSeen = isUnfinished }
         return isUnfinished && wasSeen
     }
 
-    /// The next event in `bytes`, which are consumed from their start and changed in place.
+    /// Returns the next event in `bytes`, which are consumed from their start and changed in place.
     @inline(__always)
     package mutating func next(_ bytes: inout UnsafeMutableRawBufferPointer) -> Event {
         guard stage == .header, assembler.isIdle,
@@ -98,7 +99,7 @@ package struct MessageReader: ~Copyable {
                 stage = .header
                 guard assembler.isIdle else { continue }
                 wasSeen = false
-                // What follows a message that was cut lies whole in the bytes more often than not.
+                // The frame after a split message is usually complete in the bytes.
                 return next(&bytes)
             case .header, .partOfHeader:
                 switch readHeader(&bytes) {
@@ -141,7 +142,7 @@ package struct MessageReader: ~Copyable {
         return .incomplete
     }
 
-    /// Takes what has come of the payload; nil when the next frame follows at once.
+    /// Consumes the available part of the payload. Returns nil if the next frame can be read immediately.
     private mutating func readPayload(_ bytes: inout UnsafeMutableRawBufferPointer) -> Event? {
         let piece = take(min(bytes.count, frame.payloadLength - received), from: &bytes)
         let before = received

@@ -3,22 +3,23 @@ internal import Networking
 internal import Platform
 internal import Transports
 
-/// What a connection says and is told after it has asked for a page: answers that are larger than what is kept of them, and
-/// requests one after the other. It begins with the first page, so that those who come for a WebSocket have none of it.
+/// The HTTP exchange of a connection after its first page request: streamed responses and successive requests. It is created with
+/// the first page, so that WebSocket connections do not need it.
 ///
-/// While an answer is under way nothing is read, and what was read with the request is kept: requests are answered in their
-/// order, one at a time.
+/// While a response is in progress, the connection is not read, and input after the request is buffered. Requests are processed
+/// in order, one at a time.
 final class PlainConversation: InLine {
+    /// The state of the exchange.
     private enum Phase {
-        /// Waits for a request.
+        /// Waiting for a request.
         case idle
-        /// The answer is being looked up.
+        /// Computing the response.
         case finding
         case sending
         case ended
     }
 
-    /// So much is read at once of a peer that may send more requests than are answered.
+    /// The maximum number of bytes per read, because a peer may send requests faster than they are processed.
     private static let mostRead = 16 << 10
 
     private unowned let upgrade: ServerUpgrade
@@ -27,17 +28,17 @@ final class PlainConversation: InLine {
     private let limits: PageLimits
     private var phase = Phase.idle
     private var served = 0
-    /// What came behind the request that is being answered.
+    /// Input after the request that is being processed.
     private var kept = ByteBuffer()
     private var counted = 0
     private var isInLine = false
 
-    // Of the answer that is being sent.
+    // The state of the current response.
     private var isHead = false
     private var goesOn = false
     private var rest: PageReply.Rest?
     private var offset = 0
-    /// Whether a piece is being read.
+    /// True while a piece is being read.
     private var isReading = false
     private var patience: LoopTimer?
     private var acknowledged: UInt64 = 0
@@ -51,16 +52,16 @@ final class PlainConversation: InLine {
         channel.mostRead = Self.mostRead
     }
 
-    /// Whether the next request may come.
+    /// True if the next request may be processed.
     var isIdle: Bool { phase == .idle }
     var isAnswering: Bool { phase == .finding || phase == .sending }
 
-    /// The answer under way is the last.
+    /// Makes the current response the last one.
     func answerNoMore() { goesOn = false }
 
-    // MARK: Answering
+    // MARK: Responding
 
-    /// Answers a request; `rest` is what came behind it.
+    /// Responds to a request; `rest` is the input after it.
     func answer(
         _ answer: PlainAnswer, to request: HTTPRequestHead, mayGoOn: Bool, _ rest: UnsafeMutableRawBufferPointer
     ) throws(HTTPRejection) {
@@ -96,9 +97,9 @@ final class PlainConversation: InLine {
         }
     }
 
-    /// The way to a thread that reads files, and back to the reactor. It holds what the conversation is part of.
+    /// The objects that a lookup on another thread returns to the reactor. It retains the upgrade that owns the exchange.
     ///
-    /// `@unchecked Sendable`: both are used on their reactor alone.
+    /// `@unchecked Sendable`: both objects are used only on their reactor.
     private struct Pending: @unchecked Sendable {
         let upgrade: ServerUpgrade
         let conversation: PlainConversation
@@ -120,7 +121,7 @@ final class PlainConversation: InLine {
         stand()
     }
 
-    /// What is to be done next is done when what was written so far has been handed to the socket, and others had their turn.
+    /// Queues the next step until the written output has been passed to the socket and other connections had their turn.
     private func stand() {
         guard !isInLine else { return }
         isInLine = true
@@ -137,11 +138,11 @@ final class PlainConversation: InLine {
         }
     }
 
-    /// All that waited has been taken.
+    /// Continues when the output has been sent.
     func didBecomeWritable() { if phase == .sending { stand() } }
 
     private func sendMore() {
-        // The channel tells when it is less.
+        // The channel calls back when less output is pending.
         guard channel.pendingBytes == 0, !isReading else { return }
         guard let rest, offset < rest.count else { return finish() }
         let count = min(PageReply.pieceBytes, rest.count - offset)
@@ -163,8 +164,8 @@ final class PlainConversation: InLine {
 
     private func write(_ bytes: [UInt8]?) {
         guard let bytes, !bytes.isEmpty else {
-            // Its length was promised: the peer has to see that this is not all.
-            return end("a page became shorter while it was being sent")
+            // The response has announced its length: the peer must detect that it is truncated.
+            return end("a page was truncated while it was being sent")
         }
         offset += bytes.count
         channel.corked { channel.write { $0.append(bytes) } }
@@ -183,7 +184,7 @@ final class PlainConversation: InLine {
         if kept.isEmpty { channel.resumeReading() } else { stand() }
     }
 
-    // MARK: What came too early
+    // MARK: Early input
 
     private func keep(_ bytes: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
         guard !bytes.isEmpty else { return }
@@ -191,10 +192,10 @@ final class PlainConversation: InLine {
         try count()
     }
 
-    /// Bytes that came though nothing is read.
+    /// Buffers input that arrives while reading is paused.
     func keepMore(_ bytes: UnsafeMutableRawBufferPointer) {
         kept.append(UnsafeRawBufferPointer(bytes))
-        if (try? count()) == nil { end("more requests wait than there is room for") }
+        if (try? count()) == nil { end("too many pipelined requests") }
     }
 
     private func count() throws(HTTPRejection) {
@@ -209,20 +210,20 @@ final class PlainConversation: InLine {
         counted = held
     }
 
-    /// Gives what was kept to `body`, which may call `answer` with the rest of it.
+    /// Passes the buffered input to `body`, which may call `answer` with the rest of it.
     func takeKept(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
         var bytes = ByteBuffer()
         swap(&bytes, &kept)
         body(bytes.mutableBytes)
-        // Used behind the reading, so that their memory lives until then.
+        // This use after `body` keeps the memory alive until then.
         bytes.removeAll()
-        // What is less than before always has room.
+        // A decrease of the counted memory never fails.
         try? count()
     }
 
-    // MARK: Time, and the end
+    // MARK: Time limits and end
 
-    /// Looks now and then whether the peer takes what it asked for, and whether the disk gives it.
+    /// Checks periodically that the peer accepts the response and that the disk delivers it.
     private func watch() {
         patience = channel.reactor.schedule(after: limits.patience, for: self) { $0.look() }
     }
@@ -232,8 +233,8 @@ final class PlainConversation: InLine {
         let now = channel.acknowledgedBytes ?? 0
         guard now &- acknowledged >= UInt64(limits.leastBytes) else {
             return end(
-                "a page was not taken: \(now &- acknowledged) bytes in \(limits.patience); at least "
-                    + "\(limits.leastBytes) are expected (pages.leastBytes)")
+                "the client reads a page too slowly: \(now &- acknowledged) bytes in \(limits.patience); the minimum is "
+                    + "\(limits.leastBytes) bytes (pages.leastBytes)")
         }
         acknowledged = now
         watch()
@@ -244,7 +245,7 @@ final class PlainConversation: InLine {
         channel.reset(TransportError(.closed, reason))
     }
 
-    /// The connection has gone, or is not for pages any more.
+    /// Ends the exchange, because the connection closed or became a WebSocket.
     func leave() {
         phase = .ended
         patience?.cancel()
@@ -255,6 +256,6 @@ final class PlainConversation: InLine {
 }
 
 extension HTTPRequestHead {
-    /// Whether another request may follow over the same connection (RFC 9112 §9.3).
+    /// True if another request may follow on the connection (RFC 9112 §9.3).
     fileprivate var allowsMore: Bool { minorVersion >= 1 && !headers.list("Connection", contains: "close") }
 }

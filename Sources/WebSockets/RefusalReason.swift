@@ -1,24 +1,24 @@
 internal import Bytes
 internal import Transports
 
-/// The line in which a server says why it refuses a connection.
+/// The reason that a server states when it rejects a connection.
 enum RefusalReason {
-    /// The most of it that is shown, in bytes.
+    /// The maximum length of the displayed reason, in bytes.
     static let longest = 200
 
-    /// Whether all that counts of the body is there.
+    /// Returns whether the relevant part of the body has arrived.
     static func isWhole(_ headers: HTTPHeaders, _ body: UnsafeRawBufferPointer) -> Bool {
         guard isText(headers), body.count < longest, !body.contains(0x0A) else { return true }
         return headers["Content-Length"].flatMap { Int($0) }.map { body.count >= $0 } ?? false
     }
 
-    /// The first line of a body of plain text, without what would do something to a terminal; nil when there is none.
+    /// Returns the first line of a plain-text body, without terminal control characters; nil without one.
     static func text(_ headers: HTTPHeaders, _ body: UnsafeRawBufferPointer) -> String? {
         guard isText(headers) else { return nil }
         let line = String(decoding: body.prefix(longest).prefix { $0 != 0x0A }, as: UTF8.self)
         var text = ""
         for scalar in line.unicodeScalars {
-            // The last one may have been cut in two.
+            // The last scalar may be truncated.
             guard isPrintable(scalar) else { continue }
             text.unicodeScalars.append(scalar)
         }
@@ -34,7 +34,7 @@ enum RefusalReason {
         }
     }
 
-    /// A page of a proxy says nothing in its first line.
+    /// Returns whether the body is plain text; the first line of a proxy's HTML page has no reason.
     private static func isText(_ headers: HTTPHeaders) -> Bool {
         headers["Content-Type"].map { $0.lowercased().hasPrefix("text/plain") } ?? true
     }

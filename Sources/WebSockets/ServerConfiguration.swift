@@ -2,7 +2,7 @@ internal import Bytes
 internal import Networking
 internal import Transports
 
-/// What every connection of a server shares.
+/// The configuration that all connections of a server share.
 final class ServerConfiguration: Sendable {
     let limits: WebSocketLimits
     let times: ConnectionTimes
@@ -12,14 +12,15 @@ final class ServerConfiguration: Sendable {
     let subprotocols: [String]
     let compression: WebSocketCompression?
     let connectionsPerReactor: Int
-    /// Connections beyond these are ended at once: so many more are told that there are too many.
+    /// The number of connections above which new ones are closed without a response. Between the limit and this number they get a
+    /// 503 response.
     var mostPerReactor: Int { connectionsPerReactor + max(64, connectionsPerReactor / 4) }
     let check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?
     let admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
     let plain: @Sendable (PlainRequest) -> PlainAnswer?
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     let refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?
-    /// Whether requests with POST get to `plain` too; those with a body never do.
+    /// Whether POST requests reach `plain` too; requests with a body never do.
     let takesPost: Bool
 
     init(

@@ -1,20 +1,20 @@
 internal import Transports
 
-/// A server's side of the upgrade (RFC 6455 §4.2). Pure: a request in, an answer out.
+/// The server side of the upgrade (RFC 6455 §4.2). It does no I/O: a request in, a response out.
 package enum ServerHandshake {
-    /// What a client gets that speaks HTTP without TLS to a server with it.
+    /// The response to a client that sends plain HTTP to a TLS server.
     static let needsTLS = HTTPResponse(
-        status: 400, text: "this port speaks TLS: connect with TLS (wss: or https:)"
+        status: 400, text: "this port requires TLS: connect with wss: or https:"
     ).encoded()
 
-    /// What a valid upgrade comes to.
+    /// The result of a valid upgrade request.
     package struct Agreement: Equatable, Sendable {
         package let acceptKey: String
-        /// The first of the server's subprotocols that the client offers; nil when it offers none of them.
+        /// The first of the server's subprotocols that the client offers; nil if it offers none of them.
         package let subprotocol: String?
         package let compression: CompressionAgreement?
 
-        /// The answer that begins the WebSocket.
+        /// The response that starts the WebSocket.
         package var response: HTTPResponse {
             var headers: HTTPHeaders = [
                 "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": acceptKey,
@@ -25,21 +25,21 @@ package enum ServerHandshake {
         }
     }
 
-    /// Checks the upgrade. `subprotocols` are the server's in its order of preference.
+    /// Validates the upgrade request. `subprotocols` are the server's, in its order of preference.
     package static func agree(
         _ request: HTTPRequestHead, subprotocols: [String], compression: WebSocketCompression? = nil
     ) throws(HTTPRejection) -> Agreement {
         guard request.method == "GET" else {
-            throw HTTPRejection(405, "a WebSocket begins with GET", headers: ["Allow": "GET"])
+            throw HTTPRejection(405, "a WebSocket upgrade requires GET", headers: ["Allow": "GET"])
         }
         let headers = request.headers
         guard headers.list("Upgrade", contains: "websocket") else { throw upgradeRequired }
-        guard request.minorVersion >= 1 else { throw HTTPRejection(400, "an upgrade needs HTTP/1.1") }
+        guard request.minorVersion >= 1 else { throw HTTPRejection(400, "an upgrade requires HTTP/1.1") }
         guard headers.list("Connection", contains: "upgrade") else {
-            throw HTTPRejection(400, "Connection does not name Upgrade")
+            throw HTTPRejection(400, "Connection does not contain Upgrade")
         }
         let versions = headers.values("Sec-WebSocket-Version")
-        guard versions.count == 1 else { throw HTTPRejection(400, "Sec-WebSocket-Version is not given once") }
+        guard versions.count == 1 else { throw HTTPRejection(400, "Sec-WebSocket-Version must be given exactly once") }
         guard versions[0] == "13" else { throw upgradeRequired }
         let keys = headers.values("Sec-WebSocket-Key")
         guard keys.count == 1, HandshakeKey.isValid(keys[0]) else {
@@ -57,7 +57,7 @@ package enum ServerHandshake {
             compression: compression.flatMap { CompressionAgreement.answer(extensions, $0) })
     }
 
-    /// For a plain request, and for a version that we do not speak (§4.2.2).
+    /// The rejection of a plain request, or of an unsupported protocol version (§4.2.2).
     package static var upgradeRequired: HTTPRejection {
         HTTPRejection(
             426, "this is a WebSocket endpoint, version 13",

@@ -3,18 +3,19 @@ internal import Networking
 internal import Synchronization
 internal import Transports
 
-/// What a server holds for its peers, in all and by address.
+/// The buffered memory of a server, in total and by address.
 final class ServerMemory: MemoryAccounts, Sendable {
+    /// The memory of one address.
     private struct Address {
         let budget: MemoryBudget
-        /// Accounts that count for it.
+        /// The number of accounts that share the budget.
         var accounts: Int
     }
 
     private let server: MemoryBudget
     private let bytesPerAddress: Int
     private let bytesPerConnection: Int
-    /// Those that hold something.
+    /// The addresses with buffered memory.
     private let addresses = Mutex<[AddressKey: Address]>([:])
 
     init(_ limits: WebSocketLimits, shared: MemoryBudget?) {
@@ -46,7 +47,7 @@ final class ServerMemory: MemoryAccounts, Sendable {
         }
     }
 
-    /// Why nobody may come in from there now.
+    /// Returns the reason to reject a new connection from an address, or nil.
     func refusal(of address: SocketAddress?) -> MemoryExcess? {
         if server.isExhausted { return MemoryExcess(.server, server.limit) }
         guard let address, let key = AddressKey(address) else { return nil }

@@ -2,32 +2,32 @@ internal import Bytes
 internal import Networking
 internal import Transports
 
-/// A connection to a server from its first byte to the answer of the handshake, or for as long as pages are asked for over it. It
-/// is gone, with the head and all memory for it, when the WebSocket begins.
+/// A server connection from its first byte to the handshake response, or as long as it requests pages. The object, with the head
+/// and all memory for it, is freed when the WebSocket starts.
 final class ServerUpgrade: ByteChannelDelegate {
-    /// What is still read of a request after its answer: a client that is sending sees the answer, one that never stops
-    /// costs no more.
+    /// The maximum input that is read after the response. A client that is still sending can read the response, and a client that
+    /// never stops costs no more.
     private static let mostThrownAway = 64 << 10
 
     private let channel: ByteChannel
     private let configuration: ServerConfiguration
     private let table: ConnectionTable
     private var scanner: HTTPHeadScanner
-    // Here, where there is room between: all that ask for a WebSocket have one of these for a while.
+    // Placed here to use padding: every WebSocket connection has one of these objects for a while.
     private var isAnswered = false
     private var isTimedOut = false
-    /// It is ended, as another one takes its place.
+    /// True after the eviction of the connection.
     private(set) var givesWay = false
-    /// The last answer is on its way, and the connection ends behind it.
+    /// True once the last response is queued; the connection ends after it.
     private var isEnding = false
-    /// Which of its reactor's connections it is, in the order in which they came.
+    /// The number of the connection on its reactor, in the order of arrival.
     let number: UInt64
-    /// Whether the peer may speak for others.
+    /// True if the peer is a trusted proxy.
     private let isProxy: Bool
     private var buffer = ByteBuffer()
     private var timer: LoopTimer?
     private var addressEntry: AddressEntry?
-    /// Set when the first page was asked for.
+    /// The HTTP exchange, created for the first page request.
     private var conversation: PlainConversation?
 
     init(
@@ -64,7 +64,7 @@ final class ServerUpgrade: ByteChannelDelegate {
 
     func cancel() { channel.close() }
 
-    /// Whether nothing that it asked for is being answered.
+    /// True if no request of the connection is being processed.
     var isSilent: Bool { !givesWay && !isAnswered && conversation?.isAnswering != true }
 
     func giveWay() {
@@ -72,7 +72,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         cancel()
     }
 
-    /// Ends it, behind the answer that is under way.
+    /// Ends the connection after the response in progress.
     func endBehindAnswer() {
         if let conversation, conversation.isAnswering {
             conversation.answerNoMore()
@@ -85,16 +85,16 @@ final class ServerUpgrade: ByteChannelDelegate {
         guard !isAnswered else { return }
         if let conversation {
             guard conversation.isIdle else { return conversation.keepMore(bytes) }
-            // A request has begun, and has as long as the first.
+            // A new request has the same time limit as the first.
             if buffer.isEmpty { limitHead() }
         }
-        // Nearly every head comes in one piece and is read where it lies.
+        // Nearly every head arrives in one piece and is parsed in place.
         if buffer.isEmpty { return read(bytes) }
-        // What is read is nobody else's meanwhile: whoever keeps or forgets something does so in `buffer`.
+        // The bytes are not in `buffer` while they are parsed, because the called code may change `buffer`.
         var whole = ByteBuffer()
         swap(&whole, &buffer)
         whole.append(UnsafeRawBufferPointer(bytes))
-        // Used behind the reading in any case, so that its memory lives until then.
+        // `whole` is used afterwards on both paths, so that its memory stays alive until then.
         if readHead(whole.mutableBytes) { whole.removeAll() } else { swap(&whole, &buffer) }
     }
 
@@ -108,12 +108,12 @@ final class ServerUpgrade: ByteChannelDelegate {
         table.remove(self)
     }
 
-    /// Reads all bytes so far, which lie elsewhere than in `buffer`, and keeps them if they are not yet a head.
+    /// Parses all bytes so far, which are not in `buffer`, and buffers an incomplete head.
     private func read(_ bytes: UnsafeMutableRawBufferPointer) {
         if !readHead(bytes) { buffer.append(UnsafeRawBufferPointer(bytes)) }
     }
 
-    /// Reads a head and does what it asks for, or answers that it can be none. False when it is not whole. The bytes must not lie in
+    /// Parses a head and processes the request, or rejects it. Returns false for an incomplete head. The bytes must not be in
     /// `buffer`.
     private func readHead(_ bytes: UnsafeMutableRawBufferPointer) -> Bool {
         switch scanner.scan(UnsafeRawBufferPointer(bytes)) {
@@ -132,16 +132,16 @@ final class ServerUpgrade: ByteChannelDelegate {
 
     private func handle(_ request: HTTPRequestHead, rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
         if isProxy { try findClient(request) }
-        // Before anything else, so that nothing is done for a page that may not use the server.
+        // Runs first, so that a page of a rejected origin causes no work.
         if let check = configuration.check, let refusal = check(request, channel.localAddress) {
             return answer(refusal, headOnly: request.method == "HEAD")
         }
         guard request.wantsWebSocket else { return try handlePlain(request, rest) }
         let agreement = try ServerHandshake.agree(
             request, subprotocols: configuration.subprotocols, compression: configuration.compression)
-        guard !table.isDraining else { throw HTTPRejection(503, "the server shuts down") }
+        guard !table.isDraining else { throw HTTPRejection(503, "the server is shutting down") }
         guard table.count <= configuration.connectionsPerReactor else {
-            throw HTTPRejection(503, "the server has as many connections as it takes")
+            throw HTTPRejection(503, "the server's connection limit is reached")
         }
         let remoteAddress = channel.remoteAddress
         if let excess = configuration.memory.refusal(of: remoteAddress) { throw HTTPRejection(503, excess.reason) }
@@ -149,7 +149,7 @@ final class ServerUpgrade: ByteChannelDelegate {
             request: request, subprotocol: agreement.subprotocol, remoteAddress: remoteAddress,
             isSecure: channel.isSecure, clientCertificateSubject: channel.peerSubject, reactor: channel.reactor)
         guard let admit = configuration.admit else { return decide(upgrade, agreement, rest) }
-        // A peer that sends before it is answered waits, or is kept up to the size of a buffer.
+        // Input before the response waits in the kernel, or is buffered up to the size of a read buffer.
         channel.pauseReading()
         buffer.reset(keepingAtMost: 0)
         buffer.append(UnsafeRawBufferPointer(rest))
@@ -162,7 +162,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         }
     }
 
-    /// From here on the connection is its client's, as if that had come without the proxy.
+    /// Assigns the connection to the proxy's client, as if it had connected directly.
     private func findClient(_ request: HTTPRequestHead) throws(HTTPRejection) {
         let decision: AddressCounter.Decision
         if let client = try configuration.proxies.client(in: request.headers) {
@@ -173,13 +173,13 @@ final class ServerUpgrade: ByteChannelDelegate {
         switch decision {
         case .admitted(let entry): addressEntry = entry
         case .refused:
-            throw HTTPRejection(429, "as many connections come from this address as may (connectionsPerAddress)")
+            throw HTTPRejection(429, "too many connections from this address (connectionsPerAddress)")
         }
     }
 
-    /// The way back from a task to the reactor.
+    /// The upgrade, to be returned from a task to the reactor.
     ///
-    /// `@unchecked Sendable`: the upgrade is used on its reactor alone.
+    /// `@unchecked Sendable`: the upgrade is used only on its reactor.
     private struct Pending: @unchecked Sendable { let upgrade: ServerUpgrade }
 
     private func admitted(
@@ -187,7 +187,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     ) {
         guard !isTimedOut, channel.isOpen else { return }
         guard !table.isDraining else {
-            return answer(HTTPResponse(status: 503, text: "the server shuts down"))
+            return answer(HTTPResponse(status: 503, text: "the server is shutting down"))
         }
         switch admission {
         case .rejected(let response): answer(response)
@@ -214,47 +214,47 @@ final class ServerUpgrade: ByteChannelDelegate {
     private func handlePlain(_ request: HTTPRequestHead, _ rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
         guard ["GET", "HEAD"].contains(request.method) || configuration.takesPost && request.method == "POST" else {
             throw HTTPRejection(
-                405, configuration.takesPost ? "only GET and POST are served here" : "only GET is served here",
+                405, configuration.takesPost ? "only GET and POST are supported" : "only GET is supported",
                 headers: ["Allow": configuration.takesPost ? "GET, HEAD, POST" : "GET, HEAD"])
         }
         let client = channel.remoteAddress
         let plain = PlainRequest(head: request, remoteAddress: client, isFromProxy: isProxy)
         guard let answer = configuration.plain(plain) else { throw ServerHandshake.upgradeRequired }
         if case .last(let response) = answer { return self.answer(response, headOnly: request.method == "HEAD") }
-        guard !table.isDraining else { throw HTTPRejection(503, "the server shuts down") }
+        guard !table.isDraining else { throw HTTPRejection(503, "the server is shutting down") }
         guard table.count <= configuration.connectionsPerReactor else {
-            throw HTTPRejection(503, "the server has as many connections as it takes")
+            throw HTTPRejection(503, "the server's connection limit is reached")
         }
         if let excess = configuration.memory.refusal(of: client) { throw HTTPRejection(503, excess.reason) }
         timer?.cancel()
         buffer.reset(keepingAtMost: 0)
         let conversation = conversation ?? PlainConversation(self, channel, configuration)
         self.conversation = conversation
-        // Behind a proxy each request may be another client's, and what is held counts for one.
+        // Behind a proxy each request may come from another client, while memory is counted for only one.
         try conversation.answer(answer, to: request, mayGoOn: !isProxy, rest)
     }
 
-    /// The answer was the last.
+    /// Ends the connection after the last response.
     func endAfterAnswer() {
         isAnswered = true
         isEnding = true
         channel.closeAfterFlush(throwingAwayAtMost: Self.mostThrownAway)
     }
 
-    /// The answer has been sent, and there may be another request.
+    /// Waits for another request after a complete response.
     func awaitNext() {
         scanner = HTTPHeadScanner(limits: configuration.limits)
         timer = channel.reactor.schedule(after: configuration.limits.pages.idleTime, for: self) { $0.endAfterAnswer() }
     }
 
-    /// Goes on with what came before it was asked for.
+    /// Continues with buffered input.
     func readKept() {
         guard !isAnswered, let conversation else { return }
         limitHead()
         channel.corked {
             conversation.takeKept { read($0) }
         }
-        // Not when it was whole: then it is being answered, or the WebSocket has begun.
+        // A complete request is being processed already, or the WebSocket has started.
         if !isAnswered, conversation.isIdle { channel.resumeReading() }
     }
 

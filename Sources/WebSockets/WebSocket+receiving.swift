@@ -3,14 +3,14 @@ public import Networking
 package import Transports
 
 extension WebSocket: ByteChannelDelegate, InLine {
-    /// Nanoseconds and messages that a connection may take of a turn of its reactor, while others wait.
+    /// The time slice in nanoseconds and the number of messages per turn of the reactor, while other work waits.
     private static let shareOfTurn: UInt64 = 100_000
     private static let messagesPerTurn = 256
-    /// The least that is read at once of a connection that has more to say than its share.
+    /// The minimum read size for a connection that sends more than its share.
     private static let leastRead = 4 << 10
 
     package func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
-        // After the end, what still comes is thrown away.
+        // Input after the end is discarded.
         guard let handler, machine.phase != .closed else { return }
         keepalive.wasHeard = true
         if isPaused || isInLine {
@@ -20,7 +20,7 @@ extension WebSocket: ByteChannelDelegate, InLine {
             var rest = bytes
             read(&rest, handler)
             if !rest.isEmpty {
-                // What is left is kept, once: from now on no more is read at a time than was handled in this.
+                // The rest is buffered once: later reads are limited to the amount that was handled in this one.
                 if isInLine { channel.mostRead = max(Self.leastRead, bytes.count - rest.count) }
                 hold(rest)
             } else if channel.mostRead < Reactor.readBufferSize {
@@ -41,27 +41,27 @@ extension WebSocket: ByteChannelDelegate, InLine {
 
     package func channelDidClose(_ channel: ByteChannel, error: TransportError?) { transportDidClose(error) }
 
-    /// Stops reading; messages that are here already come after `resumeReading`.
+    /// Pauses reading. Messages that have arrived already are delivered after `resumeReading`.
     public func pauseReading() {
         guard !isPausedByUser else { return }
         isPausedByUser = true
         if !isReading { channel.pauseReading() }
     }
 
-    /// Reads again, unless too much waits to be sent.
+    /// Resumes reading, unless too much output is unsent.
     public func resumeReading() {
         guard isPausedByUser else { return }
         isPausedByUser = false
-        // The handler of this socket is not called from inside its own call.
+        // The handler of this socket must not be called from within its own call.
         if !isReading { reactor.execute { self.continueReading() } }
     }
 
-    /// A server does not read from who does not take its answers. A client that did so too would wait for a server that
-    /// waits for it.
+    /// True if input is paused. A server does not read from a peer that does not accept output. A client that did the same could
+    /// deadlock with its server.
     var isPaused: Bool { isPausedByUser || !channel.isWritable && machine.role == .server }
 
-    /// Handles what lies in `bytes` until they are used up, reading pauses or the connection's share of the turn is used up;
-    /// `bytes` is what is left. `afterReading` follows, when that is in its place.
+    /// Handles `bytes` until they are consumed, reading pauses or the connection's time slice is used up; `bytes` is then the
+    /// rest. The caller calls `afterReading` at a suitable place.
     private func read(_ bytes: inout UnsafeMutableRawBufferPointer, _ handler: any WebSocketHandler) {
         isReading = true
         var slice = TimeSlice(budget: Self.shareOfTurn, stride: stride)
@@ -86,7 +86,7 @@ extension WebSocket: ByteChannelDelegate, InLine {
         }
     }
 
-    /// Stands in line when it is.
+    /// Returns whether the time slice is used up; then the connection is queued for a later turn.
     @inline(never)
     private func isShareUsedUp(_ slice: inout TimeSlice, isMoreThere: Bool) -> Bool {
         guard isMoreThere else { return false }
@@ -98,7 +98,7 @@ extension WebSocket: ByteChannelDelegate, InLine {
         return true
     }
 
-    /// The reactor's call: it is this connection's turn again.
+    /// Continues reading; called by the reactor in a later turn.
     package func goOn() {
         isInLine = false
         continueReading()
@@ -120,7 +120,7 @@ extension WebSocket: ByteChannelDelegate, InLine {
         }
     }
 
-    /// Tells the handler what had to wait for its return.
+    /// Delivers the notifications that waited for the handler's return.
     @inline(__always)
     private func afterReading() {
         isReading = false
@@ -128,7 +128,7 @@ extension WebSocket: ByteChannelDelegate, InLine {
         if untold != nil { tellEnd() }
     }
 
-    /// Keeps what cannot be handled yet, and stops the network.
+    /// Buffers input that cannot be handled yet, and pauses the channel.
     @inline(never)
     private func hold(_ bytes: UnsafeMutableRawBufferPointer) {
         guard machine.phase != .closed else { return }
@@ -140,7 +140,7 @@ extension WebSocket: ByteChannelDelegate, InLine {
         channel.pauseReading()
     }
 
-    /// Handles what was held, then lets the network bring more.
+    /// Handles buffered input, then resumes the channel.
     private func continueReading() {
         guard !isReading, !isPaused, !isInLine, machine.phase != .closed else { return }
         if let held, let handler {

@@ -2,10 +2,10 @@ package import Bytes
 internal import Networking
 
 extension WebSocket {
-    /// Sends a message whose payload `body` appends to the connection's own output: written once, copied never.
+    /// Sends a message whose payload `body` appends directly to the connection's output, without a copy.
     ///
-    /// `expecting` is about how many bytes that will be; a guess in the wrong class (up to 125, up to 65,535, more)
-    /// costs a move. Nothing is sent when `body` throws, and `body` is not called when the socket is not open.
+    /// `expecting` is the approximate payload size; an estimate in the wrong length class (up to 125, up to 65,535, more) costs a
+    /// move. It sends nothing if `body` throws, and does not call `body` if the socket is not open.
     @inline(__always)
     package func send(
         _ opcode: WebSocketOpcode, expecting: Int = 0, _ body: (inout ByteBuffer) throws -> Void
@@ -30,7 +30,7 @@ extension WebSocket {
         }
     }
 
-    /// Ends a message that is to be compressed or to leave in fragments.
+    /// Ends a message that is compressed or fragmented.
     @inline(never)
     package func closeSpecially(
         _ opening: FrameEncoder.Opening, in buffer: inout ByteBuffer, _ opcode: WebSocketOpcode
@@ -47,13 +47,13 @@ extension WebSocket {
         }
     }
 
-    /// Sends a message: `text` must be UTF-8. On the reactor.
+    /// Sends a message; `text` must be UTF-8. Only on the reactor.
     public func send(_ opcode: WebSocketOpcode, _ bytes: UnsafeRawBufferPointer) {
         send(opcode, expecting: bytes.count) { $0.append(bytes) }
     }
 
-    /// Sends bytes of the message that the handler is being given, changed or not: `text` must be UTF-8. On the reactor, before the
-    /// handler returns; nobody may change them any more then. Large ones leave from where they lie, without a copy, where that can be.
+    /// Sends bytes of the message that the handler is processing, changed or not; `text` must be UTF-8. Only on the reactor,
+    /// before the handler returns. The bytes must not change afterwards. Large messages are sent without a copy if possible.
     public func send(_ opcode: WebSocketOpcode, received bytes: UnsafeMutableRawBufferPointer) {
         let bytes = UnsafeRawBufferPointer(bytes)
         guard bytes.count >= ByteChannel.smallestLent, maskingKeys == nil, fragmentBytes == 0, compression == nil else {
@@ -67,20 +67,20 @@ extension WebSocket {
         channel.write(read: bytes)
     }
 
-    /// Sends a text message; may be called from anywhere. Does nothing when the connection is closing.
+    /// Sends a text message. Callable from any thread. Does nothing when the connection is closing.
     public func send(text: String) {
         guard reactor.isCurrent else { return reactor.execute { self.send(text: text) } }
         send(.text, expecting: text.utf8.count) { $0.append(utf8: text) }
     }
 
-    /// Sends a binary message; may be called from anywhere. Does nothing when the connection is closing.
+    /// Sends a binary message. Callable from any thread. Does nothing when the connection is closing.
     public func send(binary bytes: [UInt8]) {
         guard reactor.isCurrent else { return reactor.execute { self.send(binary: bytes) } }
         send(.binary, expecting: bytes.count) { $0.append(bytes) }
     }
 
-    /// Sends one message made of what `head` appends and, behind it, bytes that many connections share. A server does
-    /// not copy large ones; a client must, to mask them.
+    /// Sends one message that consists of the bytes that `head` appends, followed by bytes that many connections share. A server
+    /// does not copy large ones; a client must, to mask them.
     package func sendShared(
         _ opcode: WebSocketOpcode, headCount: Int, head: (inout ByteBuffer) -> Void, shared: SharedBytes
     ) {
@@ -110,7 +110,7 @@ extension WebSocket {
         channel.write(shared: shared)
     }
 
-    /// Sends a head as a block that is not compressed, and behind it the compressed blocks that many connections share.
+    /// Sends a head as a stored block, followed by compressed blocks that many connections share.
     private func sendDeflated(
         _ opcode: WebSocketOpcode, headCount: Int, head: (inout ByteBuffer) -> Void, deflated: SharedBytes
     ) {
@@ -122,7 +122,7 @@ extension WebSocket {
             buffer.append(count: storedHead) { _ in }
             head(&buffer)
             let count = buffer.count - block - storedHead
-            precondition(count <= MessageCompression.largestStored, "a head of \(count) bytes is none")
+            precondition(count <= MessageCompression.largestStored, "invalid frame head of \(count) bytes")
             MessageCompression.putStoredHead(count: count, at: buffer.mutableBytes.baseAddress! + block)
             FrameEncoder.close(
                 opening, in: &buffer, opcode: opcode, isCompressed: true, following: deflated.count)
@@ -130,24 +130,25 @@ extension WebSocket {
         channel.write(shared: deflated)
     }
 
-    /// Sends all that `body` sends on this socket in one system call. On the reactor.
+    /// Sends all output of `body` on this socket in one system call. Only on the reactor.
     package func inOneWrite(_ body: () -> Void) { channel.corked(body) }
 
-    /// The same, and shows `look` the frames before they are sent, for other sockets to send them too; not always.
+    /// Works like `inOneWrite(_:)`, and passes the frames to `look` before they are sent, so that other sockets can send them
+    /// too. The call of `look` is not guaranteed.
     package func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) {
         channel.corked(body, showing: look)
     }
 
-    /// Whether messages are framed here as they are at others of which this is so.
+    /// True if frames of this socket are identical to those of all other sockets with a true value.
     package var framesAlike: Bool { maskingKeys == nil && fragmentBytes == 0 && compression == nil }
 
-    /// Sends frames that were shown of another socket. Does nothing when the connection is closing.
+    /// Sends frames that were passed to `look` for another socket. Does nothing when the connection is closing.
     package func sendAgain(_ frames: UnsafeRawBufferPointer) {
         guard machine.phase == .open else { return }
         channel.writeAgain(frames)
     }
 
-    /// Sends a ping of at most 125 bytes; may be called from anywhere. The answer is `didReceivePong`.
+    /// Sends a ping of at most 125 bytes. Callable from any thread. The response is delivered to `didReceivePong`.
     public func ping(_ payload: [UInt8] = []) {
         precondition(payload.count <= FrameHeader.shortPayload, "a ping carries at most 125 bytes")
         guard reactor.isCurrent else { return reactor.execute { self.ping(payload) } }

@@ -4,55 +4,56 @@ public import Transports
 
 /// An open WebSocket connection, of either role.
 ///
-/// It is confined to its reactor: the handler is called there, and what is not marked otherwise is called there. While
-/// more than the high watermark waits to be sent, a server reads nothing from its peer: who does not take answers cannot
-/// make more of them. A connection has a share of each turn of its reactor, about 100 µs and at most 256 messages; when it
-/// is used up, what is left of its input is handled in a later turn, after that of others.
+/// It is confined to its reactor, which calls the handler; methods must be called there unless they state otherwise. While unsent
+/// output exceeds the high watermark, a server does not read from the peer: a peer that does not accept responses cannot cause
+/// more. A connection has a share of each turn of its reactor, about 100 µs and at most 256 messages. When it is used up, the
+/// rest of the input is handled in a later turn, after that of other connections.
 ///
-/// `@unchecked Sendable`: apart from `let`s its state is touched on the reactor's thread alone; the methods that may be
-/// called from anywhere go there first.
+/// `@unchecked Sendable`: except for constants its state is accessed only on the reactor's thread; methods that are callable from
+/// any thread switch to it first.
 public final class WebSocket: @unchecked Sendable {
-    /// The loop that the connection lives on: its handler is called there.
+    /// The event loop of the connection, which calls its handler.
     public let reactor: Reactor
-    /// What both sides agreed on in the handshake; nil when they did not.
+    /// The negotiated subprotocol, or nil.
     public let subprotocol: String?
-    /// Fields of the server's answer in the handshake; none at a server. They are set before the handler is made and do not change.
+    /// The header fields of the server's handshake response; empty at a server. They are set before the handler is created and
+    /// then constant.
     public internal(set) var responseHeaders: HTTPHeaders = [:]
     let channel: ByteChannel
-    /// Nil once it was told of the end.
+    /// The handler, or nil after it was notified of the end.
     var handler: (any WebSocketHandler)?
-    /// What every message touches. Behind a pointer, so that messages cost no exclusivity checks (9 % of an echo):
-    /// `reader` is used by `read` alone, which `isReading` keeps from being entered twice; the rest is plain values that
-    /// nobody holds on to. Freed in `deinit`.
+    /// The state that every message accesses. It is behind a pointer, so that messages cost no exclusivity checks (9 % of an
+    /// echo). Only `read` uses `reader`, and `isReading` prevents its reentrancy; the rest is plain values without references to
+    /// them. Freed in `deinit`.
     private let hot: UnsafeMutablePointer<HotState>
-    /// Bytes that came while reading was paused.
+    /// Input that arrived while reading was paused.
     var held: HeldInput?
-    /// Nil when it was not agreed on.
+    /// The compression state, or nil if it was not negotiated.
     let compression: MessageCompression?
-    /// A client masks what it sends; a server has no keys.
+    /// The generator of masking keys at a client; nil at a server.
     let maskingKeys: MaskingKeys?
 
-    /// Events are being read: what the handler is to be told waits until it has returned.
+    /// True while events are read: notifications for the handler wait until it has returned.
     var isReading = false
     var isPausedByUser = false
-    /// It has used up its share of a turn; what is left of its input is handled in a later one.
+    /// True after its share of a turn was used up; the rest of its input is handled in a later turn.
     var isInLine = false
-    /// What the peer did wrong, when this side has ended the connection for it.
+    /// The peer's protocol violation for which this side has closed the connection.
     package internal(set) var violation: ProtocolViolation?
-    /// Why this side ends it.
+    /// The reason for which this side closes the connection.
     var endings: Endings?
-    /// How it ended, until the handler has been told.
+    /// The code and reason of the end, until the handler is notified.
     var untold: (code: WebSocketCloseCode, reason: String)?
 
     let times: ConnectionTimes
     private var closeTimer: LoopTimer?
     private var beatTimer: LoopTimer?
-    /// The server's list that this is in, and where.
+    /// The server's table that contains the socket, and its index there.
     var table: ConnectionTable?
     var tableIndex = 0
-    /// Counts for its address as long as the socket is there.
+    /// The count of the connection for its address, as long as the socket exists.
     var addressEntry: AddressEntry?
-    /// The host at the other end; nil for this machine itself, and at a client.
+    /// The host of the peer; nil for this machine, and at a client.
     package var addressKey: AddressKey? { addressEntry.flatMap { $0.key.isLoopback ? nil : $0.key } }
     package var representedAddress: SocketAddress? { addressEntry?.client }
 
@@ -80,14 +81,15 @@ public final class WebSocket: @unchecked Sendable {
         hot.deallocate()
     }
 
+    /// The frequently accessed state of a socket.
     private struct HotState: ~Copyable {
         var reader: MessageReader
         var machine: WebSocketStateMachine
         var fragmentBytes = 0
         var keepalive = Keepalive()
-        /// What was counted of the memory for input.
+        /// The counted memory for input.
         var heldBytes = 0
-        /// Of a connection of which nothing is known yet, the first pieces may be long ones.
+        /// The stride of the time slice. It starts at 1, because the first messages of a connection may be expensive.
         var stride: UInt8 = 1
     }
 
@@ -96,7 +98,7 @@ public final class WebSocket: @unchecked Sendable {
         @inline(__always) _modify { yield &hot.pointee.keepalive }
     }
 
-    /// Messages between two looks at the clock: fewer for a connection whose messages cost more.
+    /// The number of messages between two clock readings: lower for a connection with expensive messages.
     var stride: Int {
         get { Int(hot.pointee.stride) }
         set { hot.pointee.stride = UInt8(truncatingIfNeeded: newValue) }
@@ -107,17 +109,17 @@ public final class WebSocket: @unchecked Sendable {
         @inline(__always) _modify { yield &hot.pointee.machine }
     }
 
-    /// Messages of more bytes leave in several frames; 0 for never. For peers and proxies with small buffers.
+    /// The size above which messages are fragmented; 0 for never. For peers and proxies with small buffers.
     package var fragmentBytes: Int {
         get { hot.pointee.fragmentBytes }
         set { hot.pointee.fragmentBytes = newValue }
     }
 
-    /// What is held for this connection, to count with, and to share with its principal; made at the first call. Nil at a client,
-    /// and when the connection is gone.
+    /// The memory account of this connection, also shared with its principal, created at first use. Nil at a client and after the
+    /// end.
     package var memoryAccount: MemoryAccount? { channel.account }
 
-    /// Counts the memory for input that is not handled, when it has changed. Costs two comparisons when it has not.
+    /// Updates the counted memory for unhandled input if it has changed. It costs two comparisons if it has not.
     @inline(__always)
     func noteHeldInput() {
         let bytes = hot.pointee.reader.heldBytes &+ (held?.heldBytes ?? 0)
@@ -137,7 +139,7 @@ public final class WebSocket: @unchecked Sendable {
         close(code: excess.holder == .connection ? .policyViolation : .tryAgainLater, reason: excess.reason)
     }
 
-    /// Whether the message that was not whole at the last beat still is not.
+    /// Returns whether the message that was incomplete at the last beat is still incomplete.
     private func isMessageOld() -> Bool { hot.pointee.reader.isOlderThanLastBeat() }
 
     @inline(__always)
@@ -145,39 +147,40 @@ public final class WebSocket: @unchecked Sendable {
         hot.pointee.reader.next(&bytes)
     }
 
-    /// Messages and their frames may have so many bytes from the next frame on. On the connection's reactor.
+    /// Sets the maximum size of messages and their frames, from the next frame on. Only on the connection's reactor.
     package func takeMessages(upTo bytes: Int) { hot.pointee.reader.take(upTo: bytes) }
 
     /// Whether messages may be compressed in both directions.
     public var isCompressionAgreed: Bool { compression != nil }
     package var isResumed: Bool { channel.isResumed }
-    /// Who the peer is; behind a trusted proxy the client that it names. Nil when the system does not know it any more.
+    /// The address of the peer; behind a trusted proxy the address of the client that it names. Nil if the system no longer knows
+    /// it.
     public var remoteAddress: SocketAddress? { channel.remoteAddress }
-    /// Whether messages may be sent: neither side has begun to close.
+    /// Whether messages can be sent: neither side has started to close.
     public var isOpen: Bool { machine.phase == .open }
-    /// Bytes that wait for the network.
+    /// The number of unsent bytes.
     public var pendingBytes: Int { channel.pendingBytes }
-    /// Whether less than the high watermark waits. More may be sent all the same, and is kept in memory.
+    /// True while fewer bytes than the high watermark are unsent. More can be sent nevertheless, and is buffered.
     public var isWritable: Bool { channel.isWritable }
 
     // MARK: Closing
 
-    /// Begins the close handshake; may be called from anywhere. What was sent before arrives before it. A reason over
-    /// 123 bytes is cut. Does nothing when the connection is closing already.
+    /// Starts the close handshake. Callable from any thread. Earlier messages are sent before it. A reason over 123 bytes is
+    /// truncated. Does nothing when the connection is closing already.
     public func close(code: WebSocketCloseCode = .normal, reason: String = "") {
         guard reactor.isCurrent else { return reactor.execute { self.close(code: code, reason: reason) } }
         willEnd(code, reason)
         perform(machine.close(ClosePayload(code: code, reason: reason)))
     }
 
-    /// A beat of the connection's keepalive: of the server's table, or of a client's own timer.
+    /// Runs a beat of the keepalive, from the server's table or a client's timer.
     func beat() {
         guard machine.phase == .open else { return }
-        // Who has stopped reading hears nothing; that is not the peer's fault.
+        // A paused connection receives nothing, for which the peer is not responsible.
         if isPausedByUser { keepalive.wasHeard = true }
-        // A ping goes behind what waits for a peer that reads slowly, and so does its answer.
+        // A ping is queued behind the output to a slow peer, and so is its pong.
         if keepalive.isOverdue(times.keepalive), channel.isPeerTaking() { keepalive.wasHeard = true }
-        // What is not read is not the peer's fault either; a client takes what its server sends, however slow the way.
+        // Unread input is not the peer's fault either; a client accepts its server's messages at any speed.
         let isUnfinished = machine.role == .server && !isPaused && !isInLine && isMessageOld()
         switch keepalive.beat(times.keepalive, isUnfinished: isUnfinished) {
         case .nothing: break
@@ -185,13 +188,13 @@ public final class WebSocket: @unchecked Sendable {
         case .giveUp(let reason):
             willGiveUp(reason)
             perform(machine.abort(reason))
-        case .closeIdle: close(code: .goingAway, reason: "no message came for too long")
+        case .closeIdle: close(code: .goingAway, reason: "no message was received in time")
         case .closeUnfinished:
-            close(code: .policyViolation, reason: "a message was not whole after \(times.message) (messageTimeout)")
+            close(code: .policyViolation, reason: "a message was incomplete after \(times.message) (messageTimeout)")
         }
     }
 
-    /// A client has no table whose timer beats for it.
+    /// Starts a client's beat timer. A client has no table with a timer.
     func beatAlone() {
         beatTimer = reactor.schedule(after: times.keepalive.beat, for: self) { socket in
             guard socket.machine.phase == .open else { return }
@@ -200,14 +203,14 @@ public final class WebSocket: @unchecked Sendable {
         }
     }
 
-    /// Ends the connection at once, without a close handshake: the handler hears code 1006. May be called from anywhere.
+    /// Closes the connection immediately, without a close handshake: the handler receives code 1006. Callable from any thread.
     public func abort() {
         guard reactor.isCurrent else { return reactor.execute { self.abort() } }
         willEnd(.abnormal, "aborted by this side")
         perform(machine.abort("aborted by this side"))
     }
 
-    /// Does what the state machine says, messages and pongs aside.
+    /// Performs an action of the state machine, except for messages and pongs.
     func perform(_ action: WebSocketStateMachine.Action) {
         switch action {
         case .nothing, .deliver, .sendPong: break
@@ -230,11 +233,11 @@ public final class WebSocket: @unchecked Sendable {
             channel.resumeReading()
             limitClosing { $0.channel.close() }
         }
-        // The caller may be the handler, in the middle of something: it hears of the end when it has returned.
+        // The caller may be the handler; it is notified of the end after it has returned.
         if !isReading { reactor.execute { self.tellEnd() } }
     }
 
-    /// What happens when the peer takes too long to end the connection.
+    /// Sets the action for a peer that takes too long to end the connection.
     private func limitClosing(_ end: @escaping (WebSocket) -> Void) {
         closeTimer?.cancel()
         closeTimer = reactor.schedule(after: times.close, for: self, end)
@@ -254,12 +257,12 @@ public final class WebSocket: @unchecked Sendable {
         handler.webSocketDidClose(self, code: code, reason: reason)
     }
 
-    /// The TCP connection is gone. Every channel that ends comes here, after all that was begun on it.
+    /// Handles the end of the TCP connection. Every closed channel calls it, after all operations on it.
     func transportDidClose(_ error: TransportError?) {
         stopTimers()
         if let error { willEnd(with: error) }
         perform(machine.abort(error?.message ?? "the peer ended the connection without a close frame"))
-        // After the handler has been told, so that a server's shutdown ends with nothing left to tell.
+        // After the notification of the handler, so that no notification is pending when a server's shutdown completes.
         guard let table else { return }
         self.table = nil
         reactor.execute { table.remove(self) }

@@ -11,17 +11,17 @@ public import Transports
 
 /// Opens WebSockets to servers.
 public enum WebSocketClient {
-    /// Connects to `ws://host:port/path` or `wss://host:port/path` and shakes hands. `makeHandler` is called on the reactor of the new socket,
-    /// before anything is read from it.
+    /// Connects to `ws://host:port/path` or `wss://host:port/path` and performs the handshake. `makeHandler` is called on the
+    /// reactor of the new socket, before any input is read.
     ///
     /// - Parameters:
-    ///   - subprotocols: what the server may choose from, in the order of preference.
-    ///   - headers: sent beside those of the handshake, for instance `Authorization`.
-    ///   - tls: whom to trust with `wss:`.
-    ///   - compression: offers the server to compress messages; nil, the default, for never.
-    ///   - reactors: the socket lives on one of them; the process's reactor for clients unless given.
+    ///   - subprotocols: the subprotocols that the server can choose from, in order of preference.
+    ///   - headers: fields sent in addition to those of the handshake, such as `Authorization`.
+    ///   - tls: the trust settings for `wss:`.
+    ///   - compression: the compression to offer to the server; nil, the default, for none.
+    ///   - reactors: the socket runs on one of them; by default on the process's reactor for clients.
     /// - Throws: `TransportError`: `.addressInvalid`, `.refused`, `.timedOut`, `.closed`, `.tls`, and `.handshake` for every
-    ///   answer but a valid 101, redirects among them (the cause is an `UnexpectedStatus` then); `CancellationError`.
+    ///   response but a valid 101, including redirects (then the cause is an `UnexpectedStatus`); `CancellationError`.
     public static func connect(
         to url: String, subprotocols: [String] = [], headers: HTTPHeaders = [:],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSClientSettings = TLSClientSettings(),
@@ -30,10 +30,10 @@ public enum WebSocketClient {
     ) async throws -> WebSocket {
         let parsed = try WebSocketURL(url)
         guard let reactor = try (reactors ?? ReactorGroup.clients()).reactors.randomElement() else {
-            throw TransportError(.system, "the group has no reactors")
+            throw TransportError(.system, "the reactor group is empty")
         }
-        // On the reactor: between the connection and the request nobody waits for a thread of the pool, which others may
-        // hold while the server's time for the handshake runs out.
+        // Runs on the reactor: between connection and request nothing waits for a thread of the concurrency pool. All of its
+        // threads could be busy while the server's time limit for the handshake expires.
         return try await withTaskExecutorPreference(reactor.tasks) {
             let channel = try await Connector.connect(
                 host: parsed.host, port: parsed.port, on: reactor, timeout: limits.handshakeTimeout)

@@ -1,30 +1,31 @@
 internal import Transports
 
-/// Why a connection has ended, for who looks after a server.
+/// The reason of a connection's end, for logs and metrics.
 package struct WebSocketEnd: Sendable, Equatable {
+    /// The category of the reason.
     package enum Cause: Sendable {
-        /// The peer has closed it.
+        /// The peer closed the connection.
         case peer
-        /// It broke, or the peer went away without a word.
+        /// The connection broke, or the peer disconnected without a close frame.
         case lost
-        /// The peer gave no sign of life, or took nothing, for too long.
+        /// The peer gave no sign of life, or accepted no output, for too long.
         case silent
-        /// What the peer sent was no WebSocket.
+        /// The peer sent invalid WebSocket data.
         case violation
-        /// The peer has passed a limit.
+        /// The peer exceeded a limit.
         case limit
-        /// This side has closed it.
+        /// The local side closed the connection.
         case here
     }
 
     package let cause: Cause
-    /// 1006 where there was no close frame.
+    /// The close code; 1006 without a close frame.
     package let code: WebSocketCloseCode
     package let reason: String
 }
 
 extension WebSocket {
-    /// What the handler is told of the end says what the peer has answered; this is why it came to it.
+    /// Returns the original reason of the end. The handler receives the code and reason of the peer's close frame instead.
     package func end(_ code: WebSocketCloseCode, _ reason: String) -> WebSocketEnd {
         if let violation { return Self.violated(violation) }
         return given ?? WebSocketEnd(cause: code == .abnormal ? .lost : .peer, code: code, reason: reason)
@@ -35,20 +36,20 @@ extension WebSocket {
         return WebSocketEnd(cause: isLimit ? .limit : .violation, code: violation.code, reason: violation.reason)
     }
 
-    /// This side closes it.
+    /// Records that the local side closes the connection.
     func willEnd(_ code: WebSocketCloseCode, _ reason: String) {
         let isLimit = [.messageTooBig, .policyViolation, .tryAgainLater].contains(code)
         note(WebSocketEnd(cause: isLimit ? .limit : .here, code: code, reason: reason))
     }
 
-    /// The peer is given up.
+    /// Records that the peer is considered dead.
     func willGiveUp(_ reason: String) {
         let waiting = pendingBytes
-        let more = waiting > 0 ? ": it took nothing, and \(waiting) bytes wait for it" : ""
+        let more = waiting > 0 ? ": it reads nothing; \(waiting) bytes are queued" : ""
         note(WebSocketEnd(cause: .silent, code: .abnormal, reason: reason + more))
     }
 
-    /// The TCP connection has ended.
+    /// Records the end of the TCP connection.
     func willEnd(with error: TransportError) {
         switch error.code {
         case .timedOut: note(WebSocketEnd(cause: .silent, code: .abnormal, reason: error.message))
@@ -58,14 +59,14 @@ extension WebSocket {
     }
 
     private func note(_ end: WebSocketEnd) {
-        // What came first is why.
+        // The first recorded reason counts.
         guard machine.phase == .open, given == nil else { return }
         endings = Endings(end)
     }
 
     private var given: WebSocketEnd? { endings?.end }
 
-    /// Made for a connection that ends, so that all others have room for a pointer alone.
+    /// A box that is allocated for a closing connection, so that other connections need only a pointer.
     final class Endings {
         let end: WebSocketEnd
 

@@ -1,16 +1,15 @@
-/// What a user writes to take part in a connection; all calls come on the socket's reactor, none from inside a call
-/// into the socket.
+/// The user's handler of a connection. All calls are made on the socket's reactor, never from within a call into the socket.
 public protocol WebSocketHandler: AnyObject {
-    /// The upgrade is done; the first call.
+    /// Called first, when the upgrade is complete.
     func webSocketDidOpen(_ socket: WebSocket)
-    /// A whole message: `text`, which is valid UTF-8, or `binary`. Its bytes may be changed in place and are gone after
-    /// the call.
+    /// Called for a complete message: `text`, which is valid UTF-8, or `binary`. Its bytes can be changed in place and are valid
+    /// only during the call.
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
-    /// The peer answers a ping, or sends a pong of its own accord; at most 125 bytes, gone after the call.
+    /// Called for a pong, solicited or not; at most 125 bytes, valid only during the call.
     func webSocket(_ socket: WebSocket, didReceivePong payload: UnsafeMutableRawBufferPointer)
-    /// What waits to be sent fell below the low watermark after having been above the high one.
+    /// Called when the unsent output falls below the low watermark after it was above the high watermark.
     func webSocketDidBecomeWritable(_ socket: WebSocket)
-    /// The connection has ended; the last call, and exactly one. Code 1006 when it was lost without a close frame.
+    /// Called last and exactly once, when the connection has ended. The code is 1006 if it was lost without a close frame.
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String)
 }
 

@@ -2,26 +2,28 @@ package import Bytes
 public import Networking
 public import Transports
 
-/// A server of WebSockets (RFC 6455), with an answer for plain HTTP requests beside them.
+/// A WebSocket server (RFC 6455) that can also respond to plain HTTP requests.
 public final class WebSocketServer: Sendable {
     private let listener: Listener
     private let identity: TLSServerIdentity?
-    /// One for each reactor.
+    /// The connection tables, one for each reactor.
     let tables: [ConnectionTable]
 
-    /// Listens from now on. Port 0 takes a free one: see `address`.
+    /// Creates a server that listens immediately. Port 0 takes a free one: see `address`.
     ///
     /// - Parameters:
-    ///   - reactors: where connections live; as many reactors as the machine has cores unless given.
-    ///   - subprotocols: in the order of preference.
-    ///   - tls: makes it a server of `wss:`, and of nothing else.
-    ///   - compression: makes it compress messages with clients that offer it; nil, the default, for never.
-    ///   - check: looks at the head of every request first, plain ones too, with the address that it came to; what it
-    ///     returns is the answer, nil lets the request go on. Called on a reactor, must not block.
-    ///   - admit: decides who may come in; may take as long as the handshake may. Runs in a task on the connection's reactor.
-    ///   - http: answers a plain GET or HEAD, such as `/healthz`; nil gives 426. Called on a reactor, must not block.
+    ///   - reactors: the reactors of the connections; by default as many as the machine has cores.
+    ///   - subprotocols: the supported subprotocols, in order of preference.
+    ///   - tls: makes it a server only for `wss:`.
+    ///   - compression: the message compression with clients that offer it; nil, the default, for none.
+    ///   - check: called first with the head of every request, including plain ones, and the local address. It returns a
+    ///     response, or
+    ///     nil to continue. Called on a reactor, must not block.
+    ///   - admit: decides on the admission of a client; may take as long as the handshake. Runs in a task on the connection's
+    ///     reactor.
+    ///   - http: responds to a plain GET or HEAD, such as `/healthz`; nil gives 426. Called on a reactor, must not block.
     ///   - accept: decides on each upgrade; called on the reactor of the connection, must not block.
-    /// - Throws: `TransportError`: `.addressInUse`, `.addressInvalid`, `.tls`, `.system`. Looking up a host name blocks.
+    /// - Throws: `TransportError`: `.addressInUse`, `.addressInvalid`, `.tls`, `.system`. Resolving a host name blocks.
     public convenience init(
         host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
@@ -37,12 +39,16 @@ public final class WebSocketServer: Sendable {
             plain: { http($0.head).map { .last($0) } }, accept: accept)
     }
 
-    /// The same, which counts what it holds in a budget that it shares with others; nil for `limits.heldBytes` of its own.
-    /// Connections that come from `proxies` count for those on whose behalf they come. `plain` answers what asks for no
-    /// WebSocket, with pages too; also what comes with POST and without a body, where it `takesPost`. Of the process's descriptors it
-    /// leaves `keptBack` to others, and `onScarcity` is told each time that connections wait for some. `refused` is told what peers are
-    /// answered with a status from 400 on, or would be if they were answered. Where it `makesRoom` a connection that comes when there are as many as
-    /// may takes the place of the one that has been there longest without asking for anything: nobody keeps others out by silence.
+    /// Creates a server with further options:
+    ///
+    /// - `memory`: a shared budget for buffered memory; nil for a budget of `limits.heldBytes`.
+    /// - `proxies`: connections from them count for the clients that they name.
+    /// - `plain`: responds to requests other than upgrades, including pages; with `takesPost` also to POST without a body.
+    /// - `keptBack`: the number of descriptors to leave free; `onScarcity` is called each time that connections start to wait for
+    ///   some.
+    /// - `refused`: called for each response with a status of at least 400, and for connections closed without one.
+    /// - `makesRoom`: at the connection limit, a new connection evicts the one that has waited longest without a request in
+    ///   progress, so that silent connections cannot exhaust the limit.
     package init(
         host: String = "127.0.0.1", port: Int, reactors: ReactorGroup? = nil, subprotocols: [String] = [],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSServerSettings? = nil,
@@ -74,14 +80,14 @@ public final class WebSocketServer: Sendable {
                 refused?(HTTPResponse(status: 503, text: "too many connections"), channel.remoteAddress)
                 return
             }
-            // For whom a proxy comes is known with the head of its request.
+            // The client of a proxy is known only after the head of its request.
             let isProxy = configuration.proxies.contains(channel.remoteAddress)
             var entry: AddressEntry?
             if !isProxy {
                 switch configuration.addresses.enter(channel.remoteAddress) {
                 case .admitted(let admitted): entry = admitted
                 case .refused:
-                    let text = "as many connections come from this address as may (connectionsPerAddress)"
+                    let text = "too many connections from this address (connectionsPerAddress)"
                     refused?(HTTPResponse(status: 429, text: text), channel.remoteAddress)
                     return
                 }
@@ -97,30 +103,30 @@ public final class WebSocketServer: Sendable {
         }
     }
 
-    /// Where it listens, with the real port.
+    /// The address that it listens on, with the actual port.
     public var address: SocketAddress { listener.address }
 
-    /// Reads the certificates again, for connections from now on; those that exist go on. Throws `TransportError` of code
-    /// `.tls`, and goes on with the old ones, when the files are no good. Does nothing without TLS.
+    /// Reloads the certificates, for future connections; existing ones continue. If the files are invalid, it throws
+    /// `TransportError` of code `.tls` and keeps the current certificates. Does nothing without TLS.
     public func reloadCertificates() throws(TransportError) { try identity?.reload() }
 
-    /// Accepts no more connections; those that exist go on.
+    /// Stops accepting connections; existing ones continue.
     public func stopAccepting() async { await listener.close() }
 
-    /// Ends the connections whose handshake is not done, and those that get a page as soon as they have it; the others go on.
+    /// Closes the connections in the handshake, and those that receive a page after its last byte; the others continue.
     package func refuseUpgrades() async {
         for table in tables { await table.refuseUpgrades() }
     }
 
-    /// Returns when all that `refuseUpgrades` was to end has ended; after `limit` pages are cut.
+    /// Returns when all connections affected by `refuseUpgrades` have ended; after `limit` pages are aborted.
     package func endPages(within limit: Duration) async {
         await withTaskGroup { group in
             for table in tables { group.addTask { await table.endUpgrades(within: limit) } }
         }
     }
 
-    /// Accepts no more connections, sends each that exists a close frame, and returns when the last has gone: at most
-    /// twice the close time limit later.
+    /// Stops accepting connections, sends a close frame to each existing one, and returns when the last has ended: after at most
+    /// twice the close time limit.
     public func shutdown(code: WebSocketCloseCode = .goingAway) async {
         await listener.close()
         await withTaskGroup { group in

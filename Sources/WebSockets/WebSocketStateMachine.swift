@@ -1,44 +1,47 @@
-/// The life of a connection after the upgrade (RFC 6455 §5.5, §7): what arrives goes in, what to do comes out.
+/// The state machine of a connection after the upgrade (RFC 6455 §5.5, §7). It maps input to actions.
 ///
-/// Both roles. The one difference is who ends the TCP connection: the server, a client waits for it (§7.1.1).
+/// It covers both roles. Their only difference is that the server ends the TCP connection, and a client waits for that (§7.1.1).
 package struct WebSocketStateMachine: Sendable {
+    /// The phase of a connection.
     package enum Phase: UInt8, Sendable {
-        /// Messages go both ways.
+        /// Messages are sent and received.
         case open
-        /// Our close frame is out; the peer's is awaited, and its messages are thrown away.
+        /// The local close frame is sent; messages are discarded until the peer's close frame arrives.
         case closing
-        /// Nothing is sent or delivered any more.
+        /// No messages are sent or delivered.
         case closed
     }
 
-    /// How the connection ended, for its handler.
+    /// The end of a connection, for its handler.
     package struct Ending: Equatable, Sendable {
         package var code: WebSocketCloseCode
         package var reason: String
         /// The close frame that is still to be sent.
         package var reply: ClosePayload?
-        /// What becomes of the TCP connection.
+        /// The handling of the TCP connection.
         package var transport: Transport
 
+        /// The ways to end the TCP connection.
         package enum Transport: Sendable {
-            /// End it when everything is sent.
+            /// End it when all output is sent.
             case end
-            /// The server ends it; we do when it takes too long.
+            /// Wait for the server to end it, with a time limit.
             case awaitPeer
-            /// End it at once.
+            /// End it immediately.
             case drop
         }
     }
 
+    /// An action to be performed.
     package enum Action: Equatable, Sendable {
         case nothing
-        /// Give the message to the handler.
+        /// Deliver the message to the handler.
         case deliver
-        /// Answer with the same payload.
+        /// Send a pong with the same payload.
         case sendPong
-        /// Send the close frame and give the peer a limited time for its own.
+        /// Send the close frame, and wait for the peer's with a time limit.
         case sendClose(ClosePayload)
-        /// Tell the handler; the phase is closed.
+        /// Notify the handler; the phase is closed.
         case finish(Ending)
     }
 
@@ -72,7 +75,7 @@ package struct WebSocketStateMachine: Sendable {
         }
     }
 
-    /// The peer broke the protocol: the connection is failed (§7.1.7).
+    /// Fails the connection after a protocol violation by the peer (§7.1.7).
     package mutating func received(_ violation: ProtocolViolation) -> Action {
         guard phase != .closed else { return .nothing }
         let payload = ClosePayload(code: violation.code, reason: violation.reason)
@@ -81,17 +84,17 @@ package struct WebSocketStateMachine: Sendable {
         return .finish(Ending(code: payload.code, reason: payload.reason, reply: reply, transport: .end))
     }
 
-    /// We want to end it.
+    /// Starts to close the connection.
     package mutating func close(_ payload: ClosePayload) -> Action {
         guard phase == .open else { return .nothing }
         phase = .closing
         return .sendClose(payload)
     }
 
-    /// The peer's close frame did not come in time.
-    package mutating func closeTimedOut() -> Action { abort("no close frame came in time") }
+    /// Handles a missing close frame of the peer.
+    package mutating func closeTimedOut() -> Action { abort("no close frame was received in time") }
 
-    /// The connection is to end without a close handshake.
+    /// Ends the connection without a close handshake.
     package mutating func abort(_ reason: String) -> Action {
         guard phase != .closed else { return .nothing }
         phase = .closed

@@ -1,7 +1,7 @@
 internal import Networking
 package import Transports
 
-/// A `ws:` or `wss:` URL (RFC 6455 §3). `http:` and `https:` stand for them, as in browsers.
+/// A `ws:` or `wss:` URL (RFC 6455 §3). `http:` and `https:` are accepted as aliases, as in browsers.
 package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {
     package let isSecure: Bool
     package let host: String
@@ -13,7 +13,7 @@ package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {
     package init(_ text: String) throws(TransportError) {
         description = text
         func invalid(_ why: String) -> TransportError {
-            // A name and a password stand before it.
+            // Hides a user name and password.
             let shown = text.lastIndex(of: "@").map { "…\(text[$0...])" } ?? text
             return TransportError(.addressInvalid, "'\(shown)' is not a WebSocket URL (ws://host:port/path): \(why)")
         }
@@ -22,7 +22,7 @@ package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {
         switch scheme {
         case "ws", "http": isSecure = false
         case "wss", "https": isSecure = true
-        default: throw invalid("the scheme is none of ws, wss, http and https")
+        default: throw invalid("the scheme must be ws, wss, http or https")
         }
 
         let rest = text[colon.upperBound...]
@@ -31,7 +31,7 @@ package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {
         let path = rest[end...]
         target = path.hasPrefix("/") ? String(path) : "/" + path
         guard target.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw invalid("percent-encode what is not ASCII")
+            throw invalid("non-ASCII characters must be percent-encoded")
         }
 
         let authority = rest[..<end]
@@ -42,7 +42,7 @@ package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {
             guard let bracket = authority.firstIndex(of: "]") else { throw invalid("no closing bracket") }
             name = authority[authority.index(after: authority.startIndex)..<bracket]
             let after = authority[authority.index(after: bracket)...]
-            guard after.isEmpty || after.hasPrefix(":") else { throw invalid("something between host and port") }
+            guard after.isEmpty || after.hasPrefix(":") else { throw invalid("unexpected text between host and port") }
             digits = after.isEmpty ? nil : after.dropFirst()
         } else if let colon = authority.lastIndex(of: ":") {
             name = authority[..<colon]
@@ -50,7 +50,7 @@ package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {
         }
         guard !name.isEmpty, name.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw invalid("no host") }
         if let digits {
-            guard let number = Int(digits), (1...65535).contains(number) else { throw invalid("no such port") }
+            guard let number = Int(digits), (1...65535).contains(number) else { throw invalid("invalid port") }
             port = number
         } else {
             port = isSecure ? 443 : 80
@@ -58,7 +58,7 @@ package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {
         host = String(name)
     }
 
-    /// Host and port as the `Host` field wants them (RFC 9110 §7.2).
+    /// Host and port in the form of the `Host` field (RFC 9110 §7.2).
     package var authority: String {
         let name = host.contains(":") ? "[\(host)]" : host
         return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"

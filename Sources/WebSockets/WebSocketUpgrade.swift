@@ -1,39 +1,39 @@
 public import Networking
 public import Transports
 
-/// A client that asks for a WebSocket, while the server decides.
+/// An upgrade request that awaits the server's decision.
 public struct WebSocketUpgrade: Sendable {
-    /// What the client asked for, before anything was answered.
+    /// The client's request.
     public let request: HTTPRequestHead
-    /// The first of the server's subprotocols that the client offers; nil when it offers none of them.
+    /// The first of the server's subprotocols that the client offers; nil if it offers none of them.
     public let subprotocol: String?
-    /// Who asks; behind a trusted proxy the client that it names. Nil when the system does not know it any more.
+    /// The address of the client; behind a trusted proxy the address that the proxy names. Nil if the system no longer knows it.
     public let remoteAddress: SocketAddress?
-    /// Whether it came over TLS.
+    /// Whether the connection uses TLS.
     public let isSecure: Bool
-    /// The subject of the client's certificate, as `CN=ada, O=Example`, checked against the server's authorities; nil when
-    /// it showed none.
+    /// The subject of the client's certificate, as `CN=ada, O=Example`, verified against the server's authorities; nil without
+    /// one.
     public let clientCertificateSubject: String?
-    /// The reactor on which the connection lives and the handler is called.
+    /// The reactor that runs the connection and calls the handler.
     public let reactor: Reactor
 
-    /// What `admit` has found out about the client; nil without one.
+    /// The value from `admit` about the client; nil without `admit`.
     public internal(set) var admission: (any Sendable)?
 
-    /// Whether the client may come in at all; decided before `accept`, and perhaps slowly.
+    /// The decision on a client's admission; made before `accept`, possibly after some time.
     public enum Admission: Sendable {
-        /// With what `accept` is to know of it.
+        /// Admits the client, with a value for `accept`.
         case admitted((any Sendable)?)
-        /// The answer, for instance with status 401.
+        /// Rejects the client with a response, for example of status 401.
         case rejected(HTTPResponse)
     }
 
-    /// What becomes of it.
+    /// The decision on an upgrade.
     public enum Decision {
-        /// The headers are sent beside those of the handshake. With `messageBytes`, messages and frames of this connection may have
-        /// so many bytes, whatever the server's limits say of them.
+        /// Accepts the upgrade. The headers are sent in addition to those of the handshake. `messageBytes` overrides the server's
+        /// limits on messages and frames for this connection.
         case accept(any WebSocketHandler, headers: HTTPHeaders = [:], messageBytes: Int? = nil)
-        /// The answer, for instance with status 404 for a path that is not served.
+        /// Rejects the upgrade with a response, for example of status 404 for an unknown path.
         case reject(HTTPResponse)
     }
 }

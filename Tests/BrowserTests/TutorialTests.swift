@@ -2,17 +2,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Docs/WebTutorial.md: its files are those of the examples, and its commands do what it says, in an empty folder and in its order.
+/// Docs/Guides/WebTutorial.md: its files equal those of the examples, and its commands run in order in an empty folder.
 @Suite(.timeLimit(.minutes(5))) struct TutorialTests {
     private struct Block {
         let language: Substring
         let text: String
-        /// The path before it, if it is a file.
+        /// The path in the line before the block, if the block is a file.
         let file: String?
     }
 
     private static func blocks() throws -> [Block] {
-        let page = try String(contentsOf: Example.root.appending(path: "Docs/WebTutorial.md"), encoding: .utf8)
+        let page = try String(contentsOf: Example.root.appending(path: "Docs/Guides/WebTutorial.md"), encoding: .utf8)
         let parts = page.components(separatedBy: "\n```")
         // Text, a block, text, a block …
         return stride(from: 1, to: parts.count, by: 2).map { index in
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// What stands in the example, as a reader's folder has it.
+    /// A file of the example, with the paths of the reader's folder.
     private static func example(_ file: String) throws -> String {
         let name = String(file.prefix { $0 != "/" })
         let example = name == "todos" ? Example.todos : Example.chat
@@ -33,7 +33,7 @@ import Testing
             .replacing(#""\#(name)-web""#, with: #""\#(name)""#)
     }
 
-    /// A shell that has the reader's folder; programs that `swift run` would build stand beside these tests.
+    /// A shell script in the reader's folder. `swift run` runs the programs that were built with these tests.
     private static func script(_ lines: String, in folder: URL, port: String) -> String {
         """
         set -e; cd '\(folder.path)'
@@ -57,14 +57,18 @@ import Testing
         return outcome.output
     }
 
-    @Test("the page's files are the examples'")
+    @Test("the files of the page equal those of the examples")
     func files() throws {
         let files = try Self.blocks().filter { $0.file != nil }
-        #expect(files.count == 11)
+        #expect(files.count == 5)
         for block in files { #expect(try block.text == Self.example(block.file!), "\(block.file!)") }
+        let excerpts = try Self.blocks().filter { $0.language == "tsx" }
+        #expect(excerpts.count == 3)
+        let app = try Self.example("chat/web/app.tsx")
+        for block in excerpts { #expect(app.contains(block.text), "\(block.text)") }
     }
 
-    @Test("the page's commands serve what it says")
+    @Test("the commands of the page serve the list and the chat")
     func commands() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -79,7 +83,8 @@ import Testing
                 try Data(block.text.utf8).write(to: folder.appending(path: file))
                 continue
             }
-            // The program stands beside these tests already.
+            guard block.language == "sh" else { continue }
+            // The program was built with these tests.
             if block.text.hasPrefix("swift build") { continue }
             guard block.text.contains(/trebuchet serve|swift run/) else {
                 let output = try await Self.run(block.text, in: folder, port: port)
@@ -109,7 +114,7 @@ import Testing
         #expect(served == ["To do", "To do", "Chat"])
         server?.signal(SIGTERM)
         #expect(await server?.finish().status == 0)
-        // What the generator wrote is what the example has.
+        // The generated file equals that of the example.
         let written = try String(contentsOf: folder.appending(path: "chat/web/chat.ts"), encoding: .utf8)
         #expect(try written == String(contentsOf: Example.chat.file("web/chat.ts"), encoding: .utf8))
     }

@@ -4,11 +4,11 @@ import Testing
 import Trebuchet
 import TrebuchetServices
 
-/// Docs/ServicesProtocol.md, and a client in Python that was written from it.
+/// Docs/Reference/ServicesProtocol.md, and a Python client that was written from it.
 @Suite(.timeLimit(.minutes(5))) struct ServicesPageTests {
     private static let page = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Docs/ServicesProtocol.md")
+        .appendingPathComponent("Docs/Reference/ServicesProtocol.md")
 
     @Test("each message that the page shows is taken, or sent, by the server as it stands there")
     func exchanges() async throws {
@@ -55,9 +55,9 @@ import TrebuchetServices
 
     @Test("the tables of errors have each case once, in the JSON that is sent")
     func errors() throws {
-        try check(AuthError.self, "AuthError", in: "Auth", heading: "### What sign-in refuses")
-        try check(RoomError.self, "RoomError", in: "Rooms", heading: "### What rooms refuse")
-        try check(CollectionError.self, "CollectionError", in: "Collections", heading: "### What collections refuse")
+        try check(AuthError.self, "AuthError", in: "Auth", heading: "### Errors of sign-in")
+        try check(RoomError.self, "RoomError", in: "Rooms", heading: "### Errors of rooms")
+        try check(CollectionError.self, "CollectionError", in: "Collections", heading: "### Errors of collections")
     }
 
     private func check<Failure: Error & Codable & Hashable>(
@@ -75,9 +75,10 @@ import TrebuchetServices
             shown.append(String(match.2))
         }
         #expect(Set(shown).count == shown.count)
-        let sentence = try #require(section.split(separator: "\n").last { $0.hasSuffix("are never sent.") })
-        let unsent = sentence.matches(of: /`(\w+)`/).map { String($0.1) }
-        let source = Self.page.deletingLastPathComponent().deletingLastPathComponent()
+        let paragraphs = section.components(separatedBy: "\n\n").map { $0.trimmingCharacters(in: .newlines) }
+        let paragraph = try #require(paragraphs.last { $0.hasSuffix("are never sent.") })
+        let unsent = paragraph.matches(of: /`(\w+)`/).map { String($0.1) }
+        let source = Self.page.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("Sources/TrebuchetServices/\(folder)/\(name).swift")
         let cases = try String(contentsOf: source, encoding: .utf8).matches(of: /\n    case (\w+)/).map { String($0.1) }
         #expect(cases.count > 5)

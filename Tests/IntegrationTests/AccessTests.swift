@@ -71,7 +71,7 @@ distributed actor Mirror {
         } catch {
             // With the words around it: an address may have the same digits in it.
             let text = "\(error)"
-            return ([401, 403, 503] as [Int]).first { text.contains("answered \($0) instead of 101") } ?? 0
+            return ([401, 403, 503] as [Int]).first { text.contains("responded with \($0) instead of 101") } ?? 0
         }
     }
 
@@ -80,9 +80,10 @@ distributed actor Mirror {
         try await withServer(AccessPolicy(authenticate: Self.keys)) { address in
             let error = await #expect(throws: TransportError.self) { _ = try await connect(address, token: token) }
             #expect(error?.code == .handshake)
-            let reason = token == nil ? "an API key is needed" : "the API key is not known"
+            let reason = token == nil ? "an API key is required" : "unknown API key"
             #expect(
-                error?.message.hasSuffix("answered 401 instead of 101: \(reason)") == true, "\(error?.message ?? "")")
+                error?.message.hasSuffix("responded with 401 instead of 101: \(reason)") == true,
+                "\(error?.message ?? "")")
         }
     }
 
@@ -96,7 +97,8 @@ distributed actor Mirror {
         try await withServer(policy) { address in
             let error = await #expect(throws: TransportError.self) { _ = try await connect(address, token: nil) }
             #expect(
-                error?.message.hasSuffix("answered 403 instead of 101: \(shown)") == true, "\(error?.message ?? "")")
+                error?.message.hasSuffix("responded with 403 instead of 101: \(shown)") == true,
+                "\(error?.message ?? "")")
         }
     }
 
@@ -168,7 +170,7 @@ distributed actor Mirror {
         let address = try await server.start()
         let expected = [
             ("who", 401, "sign in first"), ("banned", 403, "banned for a week"), ("busy", 503, "too many"),
-            ("away", 503, "the directory is away"), ("x", 503, "who you are cannot be found out now"),
+            ("away", 503, "the directory is away"), ("x", 503, "authentication is temporarily unavailable"),
         ]
         for (token, status, reason) in expected {
             var options = TrebuchetClient.Options()

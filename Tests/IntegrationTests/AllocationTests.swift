@@ -3,7 +3,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// How often the server's thread asks for memory for a call. The numbers only go down; Docs/Performance.md has them.
+/// How often the server's thread asks for memory for a call. The numbers only go down; Docs/Internals/Performance.md has them.
 @Suite(.enabled(if: allocations_are_counted() != 0), .timeLimit(.minutes(5)), .serialized) struct AllocationTests {
     /// Allocations per call on the server's reactor, once everything is warm.
     ///

@@ -6,7 +6,7 @@ import TrebuchetTesting
 private distributed actor Notes {
     private var notes: [String] = []
     private var waiting = 0
-    /// None ever comes.
+    /// Never yields.
     private let confirmations = AsyncStream<Void> { _ in }
 
     @Idempotent
@@ -14,7 +14,7 @@ private distributed actor Notes {
     @Idempotent
     distributed func all() -> [String] { notes }
 
-    /// Waits for somebody who does not come.
+    /// Waits for a confirmation that never arrives.
     distributed func confirm() async throws {
         waiting += 1
         for await _ in confirmations {}
@@ -23,9 +23,9 @@ private distributed actor Notes {
     distributed func unconfirmed() -> Int { waiting }
 }
 
-/// The examples of the guide to an app's tests.
+/// The examples of Docs/Guides/TestingYourApp.md.
 @Suite(.timeLimit(.minutes(5))) struct AppTestExamples {
-    @Test("what was acknowledged is there once, whatever the network does")
+    @Test("acknowledged notes are stored exactly once under network faults")
     func badNetwork() async throws {
         try await withTestServer { server in
             await server.expose(Notes(actorSystem: server.actorSystem), as: "notes")
@@ -47,7 +47,7 @@ private distributed actor Notes {
         }
     }
 
-    @Test("the helpers take the arguments that the guide names, in its order")
+    @Test("the helpers take the arguments that the guide lists, in its order")
     func arguments() async throws {
         let clock = TestTime(reactors: 2)
         var options = TrebuchetClient.Options()
@@ -86,7 +86,7 @@ private distributed actor Notes {
         for cut in [.reset, .inOrder, .halfOpen(.milliseconds(1)), .late(.milliseconds(1))] as [FaultyLink.Cut] {
             try await client.connect()
             try await client.resolve(Notes.self, id: "notes").add("a")
-            // It cannot connect again before its loss was seen.
+            // The client cannot reconnect before the test has seen the loss.
             try await link.refuseConnections {
                 await link.cutAll(cut)
                 for await state in client.connectionState.stream where state != .connected { break }
@@ -102,7 +102,7 @@ private distributed actor Notes {
         await own.end()
     }
 
-    @Test("a note that nobody confirms within an hour is given up")
+    @Test("an unconfirmed note times out after an hour")
     func patience() async throws {
         let clock = TestTime()
         try await withTestServer(clock: clock) { server in

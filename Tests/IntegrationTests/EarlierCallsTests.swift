@@ -85,7 +85,7 @@ import TrebuchetTesting
             let session = peer.session
             try await withServer(left) { (second, _) async throws in
                 second.call("1", "purse", "addInTwoSteps(_:)", "[2]", of: session)
-                #expect(try await answer(second).contains("had begun"))
+                #expect(try await answer(second).contains("had started"))
                 #expect(try await coins(second).contains(#""result":2"#))
             }
             peer.invoke("g", "purse", "goOn()")

@@ -218,7 +218,7 @@ private distributed actor Gauge {
                     Issue.record("the stream ended in order")
                     continue
                 }
-                #expect(error.code == .invalidArguments && error.message.contains("'players' is no JSON Pointer"))
+                #expect(error.code == .invalidArguments && error.message.contains("'players' is not a JSON Pointer"))
             }
         }
     }
@@ -244,7 +244,7 @@ private distributed actor Gauge {
                     == .failed(
                         TrebuchetError(
                             .rateLimited,
-                            "this connection has 100 of the 1600 different filters of this state already "
+                            "quota exceeded: this connection has 100 of the 1600 filters of this state "
                                 + "(ServerLimits.filtersPerState)")))
             // One that is there already is still to be had.
             var last = await arena.observeState(filter: .path("/players/99/score"), as: Int?.self).makeAsyncIterator()
@@ -260,8 +260,8 @@ private distributed actor Gauge {
             let reader = Task { for await _ in stream { Issue.record("a number as text") } }
             #expect(await eventually { stream.decodingError != nil })
             let error = stream.decodingError?.message ?? ""
-            #expect(error.contains("the part '/round' of state 'observeState' of actor"), "\(error)")
-            #expect(error.contains("does not decode as String"), "\(error)")
+            #expect(error.contains("value '/round' of state 'observeState' of actor"), "\(error)")
+            #expect(error.contains("cannot be decoded as String"), "\(error)")
             #expect(stream.outcome == nil)
             reader.cancel()
         }

@@ -87,7 +87,9 @@ import TrebuchetTesting
             #expect(await eventually { await scene.server.connectionCount == 1 })
             let outcome = try await scene.host.tell("a")
             #expect(outcome.first == "timeout")
-            #expect(outcome.last?.contains("ServerLimits.clientCallTimeout): the client is away") == true, "\(outcome)")
+            #expect(
+                outcome.last?.contains("ServerLimits.clientCallTimeout): the client is disconnected") == true,
+                "\(outcome)")
         }
         #expect(scene.server.callsToClientsCount == 0)
         #expect(scene.heard.entries == [])

@@ -99,7 +99,7 @@ import TrebuchetTesting
         try await connecting.value
         let error = await #expect(throws: TrebuchetError.self) { _ = try await large.value }
         #expect(error?.code == .invalidArguments)
-        #expect(error?.message.contains("has closed the connection") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("closed the connection") == true, "\(error?.message ?? "")")
         #expect(error?.message.contains("ServerLimits.messageSize") == true, "\(error?.message ?? "")")
         await scene.journal.wait(for: "bystander began")
         try await scene.expectUnharmed(bystander, connections: 2)
@@ -121,7 +121,7 @@ import TrebuchetTesting
                 _ = try await isIdempotent ? scene.hoard.takeOnce(text) : scene.hoard.take(text)
             }
             #expect(error?.code == .invalidArguments)
-            #expect(error?.message.contains("the server takes 65536") == true, "\(error?.message ?? "")")
+            #expect(error?.message.contains("the server's limit is 65536") == true, "\(error?.message ?? "")")
         }
         let stream = try await scene.client.resolve(Hoard.self, id: text).observePile()
         for await _ in stream {}
@@ -150,7 +150,7 @@ import TrebuchetTesting
                 }
                 #expect(error?.code == .invalidArguments)
                 let message = error?.message ?? ""
-                #expect(message.contains("this client sends at most 65536"), "\(message)")
+                #expect(message.contains("this client's limit is 65536"), "\(message)")
                 #expect(message.contains("TrebuchetClient.Options.serverMessageSize"), "\(message)")
                 #expect(!message.contains("the server takes"), "\(message)")
             }

@@ -104,7 +104,7 @@ extension TrebuchetServer: Service {}
         }
         for (result, status) in [(term, 143), (int, 130)] {
             let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-            #expect(text.contains("ending at once with \(status); calls under way are not answered"), "\(text)")
+            #expect(text.contains("exiting immediately with \(status); in-flight calls get no response"), "\(text)")
         }
     }
 
@@ -117,7 +117,7 @@ extension TrebuchetServer: Service {}
             let running = Task { try await server.run() }
             #expect(await eventually { server.address != nil && !SignalState.isDefault(SIGHUP) })
             kill(getpid(), SIGHUP)
-            await lines.wait { $0.contains { $0.contains("SIGHUP: there are no certificates") } }
+            await lines.wait { $0.contains { $0.contains("SIGHUP: no certificates") } }
             #expect(server.status == .serving)
             kill(getpid(), SIGTERM)
             try await running.value

@@ -82,12 +82,12 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
         try await withServer { _, address in
             let plain = TrebuchetClient(transport: .webSocket(host: "localhost", port: address.port))
             let told = await #expect(throws: TransportError.self) { try await plain.connect() }
-            #expect(told?.message.contains("this port speaks TLS: connect with TLS (wss: or https:)") == true)
+            #expect(told?.message.contains("this port requires TLS: connect with wss: or https:") == true)
             let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
             let other = try await server.start()
             let error = await #expect(throws: TransportError.self) { _ = try await add(other, trusting) }
             #expect(error?.code == .tls)
-            #expect(error?.message.contains("the server does not speak TLS at that port; connect without it") == true)
+            #expect(error?.message.contains("the server does not use TLS at this port; connect with ws:") == true)
             await server.shutdown(drain: .zero)
             #expect(try await add(address, trusting) == 1)
         }

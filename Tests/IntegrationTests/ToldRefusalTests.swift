@@ -58,12 +58,12 @@ import TrebuchetTesting
         "requests for what is not there, by methods that are none here, without an upgrade, and with a head that does not come",
         arguments: [
             ("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", true, "404 there is no such page"),
-            ("DELETE / HTTP/1.1\r\nHost: localhost\r\n\r\n", true, "405 only GET is served here"),
+            ("DELETE / HTTP/1.1\r\nHost: localhost\r\n\r\n", true, "405 only GET is supported"),
             ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", false, "426 this is a WebSocket endpoint, version 13"),
             ("GET / HT", true, "408 the handshake took too long"),
             (
                 "GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n", true,
-                "403 pages of origin 'null' are not let in, only those of 'localhost' itself; what has no origin, as a page from a file, is let in with all others: AccessPolicy.origins = [\"*\"], or serve --origins '*'"
+                "403 origin 'null' is not allowed, only the server's own origin 'localhost'; pages without an origin, such as local files, require all origins: AccessPolicy.origins = [\"*\"], or serve --origins '*'"
             ),
         ])
     func requests(text: String, hasPages: Bool, wanted: String) async throws {

@@ -72,7 +72,8 @@ import WebSockets
         try await withServer(trusting: ["127.0.0.1"]) { address, _ in
             let reason = await refusal(address, "203.0.113.7, unknown")
             #expect(
-                reason?.contains("answered 400 instead of 101: X-Forwarded-For has 'unknown', which is no address")
+                reason?.contains(
+                    "responded with 400 instead of 101: X-Forwarded-For contains 'unknown', which is not an address")
                     == true,
                 "\(reason ?? "let in")")
         }
@@ -87,7 +88,7 @@ import WebSockets
             let first = try await RawPeer.connect(address, headers: ada)
             let second = try await RawPeer.connect(address, headers: ada)
             let reason = await refusal(address, "203.0.113.7")
-            #expect(reason?.contains("answered 429 instead of 101") == true, "\(reason ?? "let in")")
+            #expect(reason?.contains("responded with 429 instead of 101") == true, "\(reason ?? "let in")")
             #expect(reason?.contains("connectionsPerAddress") == true)
             #expect(await refusal(address, "203.0.113.8") == nil)
             first.abort()

@@ -99,9 +99,9 @@ distributed actor OldGame {
             #expect(report.kind == .event && report.actor == "game" && report.stream == "observeMoves")
             #expect(report.bookmark == EventBookmark(epoch: before.epoch, number: 2) && report.count == 1)
             let text = report.error.message
-            #expect(text.hasPrefix("event 2 of 'observeMoves' of actor 'game' does not decode as OldMove"), "\(text)")
+            #expect(text.hasPrefix("event 2 of 'observeMoves' of actor 'game' cannot be decoded as OldMove"), "\(text)")
             #expect(text.contains(#""jump""#) && !text.contains("state"), "\(text)")
-            #expect("\(report)".hasSuffix("; left out, 1 of this stream so far"), "\(report)")
+            #expect("\(report)".hasSuffix("; skipped, 1 of this stream so far"), "\(report)")
 
             // A program that is started again goes on, from before the event and from behind it.
             let again = await game.observeMoves(since: before)
@@ -165,7 +165,7 @@ distributed actor OldGame {
         #expect(try await moves.next() == .left)
         #expect(try await moves.next() == .right)
         await log.wait {
-            $0.contains { $0.hasPrefix("event 2 of 'observeMoves' of actor '\(old.id.id)' does not decode") }
+            $0.contains { $0.hasPrefix("event 2 of 'observeMoves' of actor '\(old.id.id)' cannot be decoded") }
         }
         await second.shutdown(drain: .zero)
     }
@@ -190,7 +190,7 @@ distributed actor OldGame {
             }
             #expect(await eventually { stream.decodingError != nil })
             let text = stream.decodingError?.message ?? ""
-            #expect(text.hasPrefix("state 'observeLots' of actor 'game' does not decode as Array<OldLot>"), "\(text)")
+            #expect(text.hasPrefix("state 'observeLots' of actor 'game' cannot be decoded as Array<OldLot>"), "\(text)")
             #expect(text.contains("at 1.last") && text.contains("jump"), "\(text)")
             #expect(stream.outcome == nil)
             try await game.setLots(["right"])

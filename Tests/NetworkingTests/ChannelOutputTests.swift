@@ -54,7 +54,7 @@ struct ChannelOutputTests {
         await rig.on { rig.write(1) }
         #expect(await rig.on { !channel.isOpen && channel.pendingBytes == 0 && channel.delegate == nil })
         let ends = await rig.on { ears.ends }
-        #expect(ends == [TransportError(.closed, "the peer does not read: 2001 bytes wait to be sent")])
+        #expect(ends == [TransportError(.closed, "the peer reads too slowly: 2001 bytes are queued")])
     }
 
     @Test("what is written within a corked call leaves when it ends, or when it is more than 128 KiB")
@@ -255,7 +255,8 @@ struct ChannelOutputTests {
         await rig.turn(by: .seconds(2))
         let message = await rig.on { ears.ends.first??.message }
         #expect(
-            message == "the peer does not read: 38000 bytes of old versions wait for it, and it took 0 in 10.0 seconds;"
+            message
+                == "the peer reads too slowly: 38000 bytes of old versions are queued, and it read 0 bytes in 10.0 seconds;"
                 + " the limit is 20000 (sharedBytesUnsent)")
         #expect(await rig.on { channel.reactor.liveTimerCount } == 0)
     }

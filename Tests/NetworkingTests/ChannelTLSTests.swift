@@ -153,7 +153,7 @@ struct ChannelTLSTests {
         words.send(Array("GET / HTTP/1.1\r\n\r\n".utf8))
         await words.settle()
         #expect(
-            await words.on { words.ears.ends.first ?? nil }?.message == "TLS with peer: the client does not speak TLS")
+            await words.on { words.ears.ends.first ?? nil }?.message == "TLS with peer: the client does not use TLS")
         #expect(words.take() == Array("speak TLS".utf8))
     }
 

@@ -225,9 +225,9 @@ struct ReactorWorkTests {
     @Test(
         "the watchdog tells in which part of a turn a reactor is held",
         arguments: [
-            ("sockets", "reading from connections"), ("line", "going on with connections that have much to say"),
+            ("sockets", "reading from connections"), ("line", "resuming connections with more input"),
             ("work", "tasks, actors and work sent from other threads"), ("timers", "timers"),
-            ("jobs", "tasks, actors and work sent from other threads"), ("end", "sending at the end of a turn"),
+            ("jobs", "tasks, actors and work sent from other threads"), ("end", "sending output at the end of a turn"),
         ])
     func heldIn(part: String, activity: String) async throws {
         let rig = try await ChannelRig()
@@ -261,9 +261,9 @@ struct ReactorWorkTests {
     @Test("what the watchdog tells is a sentence")
     func sentences() {
         let stall = ReactorStall(reactor: "reactor-1", activity: "timers", milliseconds: 130, isOver: false)
-        #expect(stall.description == "reactor-1 is held, for 130 ms so far: timers")
+        #expect(stall.description == "reactor-1 is blocked, for 130 ms so far: timers")
         let over = ReactorStall(reactor: "reactor-1", activity: "timers", milliseconds: 240, isOver: true)
-        #expect(over.description == "reactor-1 was held for 240 ms: timers")
+        #expect(over.description == "reactor-1 was blocked for 240 ms: timers")
     }
 
     // MARK: Connecting
@@ -291,7 +291,7 @@ struct ReactorWorkTests {
         await listener.close()
     }
 
-    @Test("who does not answer in time is named, and the attempt leaves nothing behind")
+    @Test("who does not respond in time is named, and the attempt leaves nothing behind")
     func timedOut() async throws {
         // Its own, on which no other timer is or was.
         let reactor = try Reactor(name: "test-timed-out")
@@ -315,7 +315,7 @@ struct ReactorWorkTests {
         reactor.advance(by: 30_000_000_000)
         let error = await #expect(throws: TransportError.self) { _ = try await attempt.value }
         #expect(error?.code == .timedOut)
-        #expect(error?.message == "connecting to 127.0.0.1:\(full.port): no answer within 30.0 seconds")
+        #expect(error?.message == "connecting to 127.0.0.1:\(full.port): no response within 30.0 seconds")
         #expect(await reactor.perform { reactor.liveTimerCount } == 0)
     }
 

@@ -239,7 +239,7 @@ struct TLSConnectionTests {
         defer { pair.close() }
         _ = Array(text.utf8).withUnsafeBytes { pair.there.send($0) }
         #expect(pair.receive(pair.server).count == -Int(EPROTO))
-        #expect(pair.server.failure == TransportError(.tls, "TLS with the client: the client does not speak TLS"))
+        #expect(pair.server.failure == TransportError(.tls, "TLS with the client: the client does not use TLS"))
         var answer = [UInt8](repeating: 0, count: 100)
         let count = answer.withUnsafeMutableBytes { pair.there.receive(into: $0) }
         #expect(answer.prefix(max(0, count)) == Array("speak TLS".utf8)[...])
@@ -249,13 +249,13 @@ struct TLSConnectionTests {
         #expect(answer.withUnsafeMutableBytes { pair.there.receive(into: $0) } == -Int(EAGAIN))
     }
 
-    @Test("a client says that the server does not speak TLS, and sends nothing")
+    @Test("a client says that the server does not use TLS, and sends nothing")
     func plainTextToClient() throws {
         let pair = try TLSPair()
         defer { pair.close() }
         _ = Array("HTTP/1.1 400".utf8).withUnsafeBytes { pair.here.send($0) }
         #expect(pair.receive(pair.client).count == -Int(EPROTO))
-        #expect(pair.client.failure?.message.contains("the server does not speak TLS at that port") == true)
+        #expect(pair.client.failure?.message.contains("the server does not use TLS at this port") == true)
         var answer = [UInt8](repeating: 0, count: 100)
         #expect(answer.withUnsafeMutableBytes { pair.here.receive(into: $0) } == -Int(EAGAIN))
     }
@@ -269,7 +269,7 @@ struct TLSConnectionTests {
         _ = bytes.withUnsafeBytes { pair.there.send($0) }
         #expect(pair.receive(pair.server).count == -Int(EPROTO))
         let failure = try #require(pair.server.failure)
-        #expect(failure.message.hasPrefix("TLS with the client: ") && !failure.message.contains("not speak TLS"))
+        #expect(failure.message.hasPrefix("TLS with the client: ") && !failure.message.contains("not use TLS"))
         #expect(!failure.message.contains("were not read"))
         // The first reason stays.
         _ = bytes.withUnsafeBytes { pair.there.send($0) }
@@ -284,7 +284,7 @@ struct TLSConnectionTests {
         pair.begin()
         _ = Array("GET / HTTP/1.1".utf8).withUnsafeBytes { pair.there.send($0) }
         #expect(pair.receive(pair.server).count == -Int(EPROTO))
-        #expect(pair.server.failure?.message.contains("does not speak TLS") == false)
+        #expect(pair.server.failure?.message.contains("does not use TLS") == false)
     }
 
     @Test("a certificate for another host is refused by name, unless nobody is to be checked")
@@ -292,7 +292,7 @@ struct TLSConnectionTests {
         let pair = try TLSPair(host: "example.org")
         defer { pair.close() }
         pair.begin()
-        #expect(pair.client.failure?.message.contains("the certificate was not accepted: ") == true)
+        #expect(pair.client.failure?.message.contains("the certificate was rejected: ") == true)
         #expect(!pair.client.isEstablished)
 
         let trusting = try TLSPair(nil, TLSPair.client { $0.trust = .insecure }, host: "example.org")
@@ -308,7 +308,7 @@ struct TLSConnectionTests {
         let literal = try TLSPair(host: "192.0.2.1")
         defer { literal.close() }
         literal.begin()
-        #expect(literal.client.failure?.message.contains("the certificate was not accepted: ") == true)
+        #expect(literal.client.failure?.message.contains("the certificate was rejected: ") == true)
     }
 
     @Test("the subject of a peer is known when it shows a certificate")

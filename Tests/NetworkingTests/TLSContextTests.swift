@@ -165,12 +165,12 @@ struct TLSContextTests {
             return error?.message
         }
         let text = problem(good, key)
-        #expect(text?.hasPrefix("private key file '\(key)' has a passphrase, which cannot be typed here; ") == true)
+        #expect(text?.hasPrefix("private key file '\(key)' has a passphrase, which is not supported; ") == true)
         #expect(text?.contains("openssl pkey -in '\(key)' -out NEWFILE") == true)
-        #expect(problem(fifo, goodKey) == "certificate file '\(fifo)' is no regular file")
-        #expect(problem(good, fifo) == "private key file '\(fifo)' is no regular file")
-        #expect(problem(good, folder) == "private key file '\(folder)' is no regular file")
-        #expect(problem(good, goodKey, authority: fifo) == "certificate authority file '\(fifo)' is no regular file")
+        #expect(problem(fifo, goodKey) == "certificate file '\(fifo)' is not a regular file")
+        #expect(problem(good, fifo) == "private key file '\(fifo)' is not a regular file")
+        #expect(problem(good, folder) == "private key file '\(folder)' is not a regular file")
+        #expect(problem(good, goodKey, authority: fifo) == "certificate authority file '\(fifo)' is not a regular file")
         let missing = folder + "/missing"
         #expect(problem(missing, goodKey) == "certificate file '\(missing)': No such file or directory")
         let other = TestCertificate.path("other.key")

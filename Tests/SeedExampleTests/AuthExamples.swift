@@ -101,7 +101,7 @@ struct AuthExamples {
         screen.signOut()
         await screen.wait(for: "Sign In as Guest")
         screen.signOut()
-        await screen.wait(for: "Error: nobody is signed in")
+        await screen.wait(for: "Error: not signed in")
         screen.dismiss()
         #expect(screen.body == ["Sign In as Guest"])
         screen.signInButton()

@@ -30,7 +30,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
     }
 
     func run(_ lines: AsyncStream<String>) async throws {
-        for await value in $auth.updates where value.state != .loading { break }  // the session of before, if any
+        for await value in $auth.updates where value.state != .loading { break }  // until a stored session is restored
         if !auth.isSignedIn { try await $auth.signInAsGuest() }
         print("\(presence.user.name) is \(auth.user?.email ?? "a guest")")
         let screens = [
@@ -46,7 +46,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
                 case ("/emoji", 2): $emojis.publish(Emoji(name: words[1]), onError: { print("error: \($0)") })
                 case ("/mail", 2): try await $auth.sendMagicCode(to: words[1])
                 case ("/code", 3): try await $auth.verifyMagicCode(email: words[1], code: words[2])
-                default:  // shown at once, and sent when there is a connection
+                default:  // visible at once; sent when the client is connected
                     let message = Message(from: presence.user.name, text: line)
                     $messages.create(message, onError: { print("error: \($0)") })
                 }
@@ -54,7 +54,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
         }
     }
 
-    /// Prints what was not printed before.
+    /// Prints each line once.
     func show() {
         for peer in presence.peers { show("\(peer.data.name) is here", peer.id) }
         for event in emojis.events { show("*\(event.data.name)*", event.id.uuidString) }
@@ -87,7 +87,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
 @MainActor private func print(_ line: String) { Terminal.current?.print(line) }
 
 @Suite(.timeLimit(.minutes(5))) @MainActor struct ChatExample {
-    @Test("two of the chats that Docs/Services.md shows see each other, publish, write and sign in")
+    @Test("two of the chats that Docs/Guides/Services.md shows see each other, publish, write and sign in")
     func chats() async throws {
         let codes = AsyncStream<String>.makeStream()
         let accounts = try await Accounts(mailer: ClosureMailer { code, _ in codes.continuation.yield(code) })
@@ -112,7 +112,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
             adaTypes.yield("/code ada@example.org \(code)")
             break
         }
-        await ada.wait(for: "error: there is no code for this address any more; ask for another")
+        await ada.wait(for: "error: no valid code for this address; request another code")
         adaTypes.finish()
         bobTypes.finish()
         try await adaRuns.value
@@ -158,7 +158,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
     func page() throws {
         let file = URL(filePath: #filePath)
         let root = file.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let page = try String(contentsOf: root.appending(path: "Docs/Services.md"), encoding: .utf8)
+        let page = try String(contentsOf: root.appending(path: "Docs/Guides/Services.md"), encoding: .utf8)
         let source = try String(contentsOf: file, encoding: .utf8)
         let chat = try #require(source.firstMatch(of: /(?ms)^@MainActor final class Chat \{.*?^\}/)).output
         #expect(page.contains(chat))

@@ -13,8 +13,8 @@ distributed actor ChatMember {
         self.actorSystem = actorSystem
     }
 
-    /// Called by the room. What it returns, the room gets.
-    distributed func hear(_ text: String, from sender: String) -> Bool {
+    /// Called by the room, which receives the result.
+    distributed func receive(_ text: String, from sender: String) -> Bool {
         show("\(sender): \(text)")
         return true
     }
@@ -24,7 +24,7 @@ distributed actor ChatMember {
 distributed actor ChatRoom {
     private var members: [String: ChatMember] = [:]
 
-    /// Who comes again under the same name takes the place of the one before.
+    /// A member that joins again under the same name replaces the earlier one.
     distributed func join(_ member: ChatMember, as name: String) -> [String] {
         members[name] = member
         return members.keys.sorted()
@@ -32,30 +32,30 @@ distributed actor ChatRoom {
 
     distributed func leave(_ name: String) { members[name] = nil }
 
-    /// Tells all members at once, and returns how many have heard it.
+    /// Sends the text to all members in parallel, and returns how many received it.
     distributed func say(_ text: String, from sender: String) async -> Int {
-        await withTaskGroup(of: (name: String, member: ChatMember, heard: Bool?).self) { group in
+        await withTaskGroup(of: (name: String, member: ChatMember, received: Bool?).self) { group in
             for (name, member) in members {
-                group.addTask { (name, member, await Self.tell(member, text, from: sender)) }
+                group.addTask { (name, member, await Self.send(text, from: sender, to: member)) }
             }
             var count = 0
-            for await (name, member, heard) in group {
-                if heard == true { count += 1 }
-                // Unless it has come again meanwhile.
-                if heard == nil, members[name] == member { members[name] = nil }
+            for await (name, member, received) in group {
+                if received == true { count += 1 }
+                // Unless the member has joined again in the meantime.
+                if received == nil, members[name] == member { members[name] = nil }
             }
             return count
         }
     }
 
-    /// Whether the member has heard it; nil when it is not there any more.
-    private static func tell(_ member: ChatMember, _ text: String, from sender: String) async -> Bool? {
+    /// Whether the member received the text; nil if its client is gone.
+    private static func send(_ text: String, from sender: String, to member: ChatMember) async -> Bool? {
         do {
-            return try await withDeadline(.seconds(5)) { try await member.hear(text, from: sender) }
+            return try await withDeadline(.seconds(5)) { try await member.receive(text, from: sender) }
         } catch let error as TrebuchetError where [.unavailable, .actorNotFound].contains(error.code) {
             return nil
         } catch {
-            // Too slow, or its connection broke: it may hear what comes next.
+            // Too slow, or the connection was lost: the member may receive the next text.
             return false
         }
     }
@@ -66,8 +66,7 @@ struct ChatMemberApp {
     let room: ChatRoom
     let member: ChatMember
 
-    /// Joins, and joins again whenever the client has a new connection: after a long absence, or at a server that was started
-    /// anew, the room knows nothing of the member.
+    /// Joins, and joins again over each new connection: a room that was restarted has lost the member.
     static func join(
         _ name: String, over transport: TrebuchetTransport, show: @escaping @Sendable (String) -> Void
     ) async throws -> ChatMemberApp {
@@ -88,22 +87,22 @@ struct ChatMemberApp {
 
 @Suite(.timeLimit(.minutes(5))) struct ClientActorExample {
     @Test(
-        "the members of the chat that Docs/ClientActors.md shows hear what is said, and one who has gone is forgotten")
+        "members of the chat of Docs/Guides/Client.md receive what is said; the room removes a member that is gone")
     func chat() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         await server.expose(ChatRoom(actorSystem: server.actorSystem), as: "room")
         let address = try await server.start()
         let transport = TrebuchetTransport.webSocket(host: address.host, port: address.port)
-        let (heardByAda, ada) = AsyncStream<String>.makeStream()
-        let (heardByBob, bob) = AsyncStream<String>.makeStream()
+        let (receivedByAda, ada) = AsyncStream<String>.makeStream()
+        let (receivedByBob, bob) = AsyncStream<String>.makeStream()
         let first = try await ChatMemberApp.join("Ada", over: transport) { ada.yield($0) }
         let second = try await ChatMemberApp.join("Bob", over: transport) { bob.yield($0) }
         #expect(try await first.room.say("Hello", from: "Ada") == 2)
-        for await text in heardByAda {
+        for await text in receivedByAda {
             #expect(text == "Ada: Hello")
             break
         }
-        for await text in heardByBob {
+        for await text in receivedByBob {
             #expect(text == "Ada: Hello")
             break
         }
@@ -114,14 +113,17 @@ struct ChatMemberApp {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("the page shows the chat that is tested here")
+    @Test("the page shows the member of the chat that is tested here, and the lines that use it")
     func page() throws {
         let file = URL(filePath: #filePath)
         let root = file.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let page = try String(contentsOf: root.appending(path: "Docs/ClientActors.md"), encoding: .utf8)
+        let page = try String(contentsOf: root.appending(path: "Docs/Guides/Client.md"), encoding: .utf8)
         let source = try String(contentsOf: file, encoding: .utf8)
-        let parts = source.matches(of: /(?ms)^(?:@Trebuchet\ndistributed actor|struct ChatMemberApp) .*?^\}/)
-        #expect(parts.count == 3)
-        for part in parts { #expect(page.contains(part.output)) }
+        let member = try #require(source.firstMatch(of: /(?ms)^@Trebuchet\ndistributed actor ChatMember .*?^\}/))
+        #expect(page.contains(member.output))
+        let section = try #require(page.components(separatedBy: "## Actors in the client").last)
+        let lines = section.matches(of: /\n    (\S.*)/).map(\.output.1).filter { source.contains($0) }
+        #expect(lines.filter { $0.contains("member") }.count == 3)
+        #expect(page.contains("(../../Tests/SeedExampleTests/ClientActorExample.swift)"))
     }
 }

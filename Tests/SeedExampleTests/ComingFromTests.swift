@@ -5,7 +5,7 @@ import StateMachines
 import Synchronization
 import Testing
 
-/// What the table "Coming from elsewhere" of `Docs/StateFamily.md` says is there, as one writes it who comes from there.
+/// What the table "Coming from elsewhere" of `Docs/Guides/StateFamily.md` says is there, as one writes it who comes from there.
 @MainActor
 @Suite(.timeLimit(.minutes(5))) struct ComingFromTests {
     @Test("from Combine: subjects, sinks, operators, and where closures run")

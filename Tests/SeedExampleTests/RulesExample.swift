@@ -3,14 +3,14 @@ import Testing
 import Trebuchet
 import TrebuchetServices
 
-/// The rules of `Docs/Rules.md` that are written in Swift.
+/// The Swift rules of `Docs/Reference/Rules.md`.
 struct RulesExample {
     private static var rules: ClosureRules {
         let rules = ClosureRules { principal, change, collection throws(CollectionError) in
             guard let principal else { throw change.forbidden("sign in first") }
-            // Nobody hands a document to somebody else.
+            // The owner of a document is always its writer.
             guard change.after?.fields["owner"] == .string(principal.id) || change.after == nil else {
-                throw change.forbidden("the owner is who writes it")
+                throw change.forbidden("the owner must be the writer")
             }
         } read: { principal, document, collection in
             document.fields["isPublic"] == .bool(true) || document.creator == principal?.id
@@ -18,7 +18,7 @@ struct RulesExample {
         return rules
     }
 
-    @Test("the rules of the page let nobody hand a document to somebody else, and show what is public")
+    @Test("the rules of the page refuse a change of owner, and show public documents to every client")
     func closures() throws {
         let (ada, eve) = (Principal(id: "ada"), Principal(id: "eve"))
         let own = Document(id: "1", fields: ["id": .string("1"), "owner": .string("ada")], creator: "ada")
@@ -27,7 +27,7 @@ struct RulesExample {
             try Self.rules.check(nil, DocumentChangeRequest(creating: own), in: "todos")
         }
         try Self.rules.check(ada, DocumentChangeRequest(creating: own), in: "todos")
-        #expect(throws: CollectionError.forbidden(.update, id: "1", reason: "the owner is who writes it")) {
+        #expect(throws: CollectionError.forbidden(.update, id: "1", reason: "the owner must be the writer")) {
             try Self.rules.check(ada, DocumentChangeRequest(updating: own, to: given), in: "todos")
         }
         #expect(Self.rules.may(ada, .read, own, in: "todos") && !Self.rules.may(eve, .read, own, in: "todos"))
@@ -42,7 +42,7 @@ struct RulesExample {
         func lines(_ text: String) -> String {
             text.split(separator: "\n").map { String($0.drop { $0 == " " }) }.joined(separator: "\n")
         }
-        let page = lines(try String(contentsOf: root.appending(path: "Docs/Rules.md"), encoding: .utf8))
+        let page = lines(try String(contentsOf: root.appending(path: "Docs/Reference/Rules.md"), encoding: .utf8))
         let source = lines(try String(contentsOf: file, encoding: .utf8))
         let rules = try #require(source.firstMatch(of: /(?s)let rules = ClosureRules .*?\n}\nreturn/)).output
         #expect(page.contains(rules.dropLast("\nreturn".count)))

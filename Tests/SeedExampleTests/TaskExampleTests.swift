@@ -2,16 +2,16 @@ import Foundation
 import Testing
 import Trebuchet
 
-/// What Docs/Tasks.md shows does what the page says.
+/// The code of Docs/Guides/HowTo.md behaves as the page says.
 @Suite(.timeLimit(.minutes(5))) struct TaskExampleTests {
     private static let secret = Array("0123456789abcdef0123456789abcdef".utf8)
-    /// As on the page, until 2100.
+    /// The token of the page, valid until 2100.
     private static let token = [
         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9",
         "eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUiLCJhdWQiOiJ0b2RvcyIsInN1YiI6ImFkYSIsInJvbGVzIjpbImVkaXRvciJdLCJleHAiOjQxMDI0NDQ4MDAsInRlYW0iOiJyZWQifQ",
         "_WCN6sGv7BE_aj7GzTtzS0sLkWe-YYkj_QN1aoV-oyY",
     ].joined(separator: ".")
-    /// The same for another audience.
+    /// The same token for another audience.
     private static let foreignToken = [
         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9",
         "eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUiLCJhdWQiOiJvdGhlcnMiLCJzdWIiOiJhZGEiLCJyb2xlcyI6WyJlZGl0b3IiXSwiZXhwIjo0MTAyNDQ0ODAwLCJ0ZWFtIjoicmVkIn0",
@@ -22,7 +22,7 @@ import Trebuchet
     func page() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let root = folder.deletingLastPathComponent().deletingLastPathComponent()
-        let page = try String(contentsOf: root.appending(path: "Docs/Tasks.md"), encoding: .utf8)
+        let page = try String(contentsOf: root.appending(path: "Docs/Guides/HowTo.md"), encoding: .utf8)
         let source = try ["TaskExamples.swift", "TaskRightsExamples.swift"].map {
             try String(contentsOf: folder.appending(path: $0), encoding: .utf8)
         }.joined()
@@ -31,7 +31,7 @@ import Trebuchet
         for block in blocks { #expect(source.contains(block), "in none of them:\n\(block)") }
     }
 
-    @Test("a client that has the protocol alone calls and observes")
+    @Test("a client with the protocol only calls and observes")
     func resolvable() async throws {
         let server = try await serveTodos(port: 0)
         let client = TrebuchetClient(
@@ -42,7 +42,7 @@ import Trebuchet
         await server.shutdown(drain: .zero)
     }
 
-    @Test("the vault opens for a key of a keeper alone, and anybody who was let in may observe")
+    @Test("only the key of a keeper opens the vault; every authenticated client may observe it")
     func keys() async throws {
         let server = try await serveWithKeys([
             "k-ada": Principal(id: "ada", roles: ["keeper"]), "k-bob": Principal(id: "bob"),
@@ -62,13 +62,13 @@ import Trebuchet
             break
         }
         let refused = await #expect(throws: TransportError.self) { _ = try await connect(to: port, key: "k-eve") }
-        #expect(refused?.message.contains("answered 401") == true)
-        #expect(refused?.message.hasSuffix(": the API key is not known") == true)
+        #expect(refused?.message.contains("responded with 401") == true)
+        #expect(refused?.message.hasSuffix(": unknown API key") == true)
         for client in [ada, bob] { await client.close() }
         await server.shutdown(drain: .zero)
     }
 
-    @Test("rights that are changed count from then on, and a refusal until they are")
+    @Test("changed authorization data applies to the next call")
     func rights() async throws {
         let rights = Rights()
         let keys = AccessPolicy.apiKeys(["k-ada": Principal(id: "ada", roles: ["keeper"])])
@@ -84,7 +84,7 @@ import Trebuchet
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a vault whose server asks nobody stays shut, and its own code opens it")
+    @Test("without an access policy no client opens the vault; server code does")
     func nobody() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let vault = Vault(actorSystem: server.actorSystem)
@@ -100,7 +100,7 @@ import Trebuchet
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a token of the page tells who calls, and one for others is refused")
+    @Test("the token of the page identifies the caller; a token for another audience is rejected")
     func tokens() async throws {
         let verifier = try JSONWebTokenVerifier(
             key: .hs256(Self.secret), audience: "todos", issuer: "https://id.example")
@@ -118,11 +118,11 @@ import Trebuchet
         await server.shutdown(drain: .zero)
     }
 
-    @Test("the sixth call in a row is refused with the time to wait, and a patient client gets it done")
+    @Test("the sixth call in a row is rejected with a retry time; a client that waits succeeds")
     func limits() async throws {
         var limits = rates()
         #expect(limits.callsPerMethod["add(title:)"] == RateLimit(callsPerSecond: 2, burst: 5))
-        // The same, but that the test does not wait for long.
+        // The same limit with a higher rate, so that the test waits only briefly.
         limits.callsPerMethod["add(title:)"] = RateLimit(callsPerSecond: 20, burst: 5)
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), limits: limits)
         await server.expose(TodoKeeper(actorSystem: server.actorSystem), as: "todos")
@@ -141,7 +141,7 @@ import Trebuchet
         await server.shutdown(drain: .zero)
     }
 
-    @Test("who watches a player hears of that player alone")
+    @Test("a subscriber of one player receives changes of that player only")
     func filters() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         await server.expose(Arena(actorSystem: server.actorSystem), as: "arena")

@@ -1,4 +1,4 @@
-// What Docs/Tasks.md shows, as a newcomer's package has it: nothing but the public interface.
+// The code of Docs/Guides/HowTo.md. It uses the public interface only, as an app's package does.
 
 public import Distributed
 public import Trebuchet
@@ -44,13 +44,13 @@ func addMilk(_ client: TrebuchetClient) async throws -> [String] {
 
 @Trebuchet
 distributed actor Vault {
-    /// Goes to everybody who observes it, whole: put nothing in it that somebody may not see.
+    /// Sent to every subscriber as a whole: put no secrets in it.
     @StreamedState var visits: Int = 0
     /// Never leaves the server.
     private let secret = "swordfish"
 
     distributed func open(guess: String) throws -> Bool {
-        // Arguments come from the client, who the caller is does not.
+        // The client chooses the arguments. The server's access policy determines the principal.
         guard Caller.current?.principal?.roles.contains("keeper") == true else {
             throw TrebuchetError(.unauthorized, "only keepers open the vault")
         }
@@ -58,7 +58,7 @@ distributed actor Vault {
         return isRight(guess)
     }
 
-    /// Not distributed: code of the server calls it, clients cannot.
+    /// Not distributed: server code can call it, clients cannot.
     func isRight(_ guess: String) -> Bool { guess == secret }
 }
 
@@ -75,9 +75,9 @@ func serveWithKeys(_ keys: [String: Principal]) async throws -> TrebuchetServer 
 
 func connect(to port: Int, key: String) async throws -> TrebuchetClient {
     var options = TrebuchetClient.Options()
-    options.token = { key }  // asked again for each connection that is made
+    options.token = { key }  // called for each new connection
     let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: port), options: options)
-    try await client.connect()  // TransportError.handshake: "… answered 401 …: the API key is not known"
+    try await client.connect()  // TransportError.handshake: "… responded with 401 …: unknown API key"
     return client
 }
 
@@ -111,7 +111,7 @@ func addPatiently(_ title: String, to todos: some TodoService) async throws -> I
         do {
             return try await todos.add(title: title)
         } catch let error as TrebuchetError where error.code == .rateLimited {
-            guard let wait = error.retryAfter else { throw error }  // nil: no rate, waiting alone does not help
+            guard let wait = error.retryAfter else { throw error }  // nil: not a rate limit, waiting does not help
             try await clock.sleep(for: wait)
         }
     }

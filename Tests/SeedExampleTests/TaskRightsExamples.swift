@@ -1,4 +1,4 @@
-// What Docs/Tasks.md shows of rules that change.
+// The code of Docs/Guides/HowTo.md for authorization data that changes.
 
 import Synchronization
 import Trebuchet
@@ -13,7 +13,7 @@ func serveWithRights(_ access: AccessPolicy, _ rights: Rights) async throws -> T
     return server
 }
 
-/// Who may do what; changed while the server runs.
+/// Authorization data that changes while the server runs.
 final class Rights: Sendable {
     private let keepers = Mutex<Set<String>>([])
 

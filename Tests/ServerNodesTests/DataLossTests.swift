@@ -26,14 +26,14 @@ import TrebuchetCluster
         await #expect(throws: TrebuchetError.self) { try await tally.add(10) }
         let error = await #expect(throws: ClusterEngineError.self) { try await running.value }
         #expect(error?.code == .dataLoss && node.server.status == .stopped)
-        #expect(await problem(node.server)?.contains("the engine has lost what it kept") == true)
+        #expect(await problem(node.server)?.contains("the coordination store has lost data") == true)
         // Metrics throw while other tests of this process hold a reactor.
         #expect(await eventually { (try? await node.server.metricList().now.isReady) == false })
         #expect(try await engine.holder(of: ClusterSlot(of: "tallies/x")) == nil)
         await node.end()
     }
 
-    @Test("a node that is to continue begins a new generation, keeps its connections, and says so in the log")
+    @Test("a node that is to continue starts a new generation, keeps its connections, and says so in the log")
     func continues() async throws {
         let engine = MemoryEngine()
         let lines = Journal()
@@ -53,8 +53,8 @@ import TrebuchetCluster
         #expect(try await tally.add(10) == 10)
         #expect(await eventually { await problem(node.server) == nil })
         #expect(await node.server.connectionCount == 1 && node.server.status == .serving)
-        #expect(lines.entries.contains { $0.contains("has lost what it kept") })
-        #expect(lines.entries.contains { $0.contains("begins a new generation") })
+        #expect(lines.entries.contains { $0.contains("has lost data") })
+        #expect(lines.entries.contains { $0.contains("starts a new generation") })
         await node.server.shutdown(drain: .zero)
         try await running.value
         await node.end()

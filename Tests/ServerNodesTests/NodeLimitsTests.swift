@@ -25,7 +25,7 @@ import TrebuchetCluster
             }
             for callID in 0..<24 {
                 let answer = try #require(await peer.answer(callID))
-                #expect(answer.contains("at most 256 bytes") && answer.utf8.count < 1_000)
+                #expect(answer.contains("must not exceed 256 bytes") && answer.utf8.count < 1_000)
             }
             for node in nodes { #expect(node.membership.store.partitionCount == 0) }
             peer.abort()
@@ -157,7 +157,7 @@ import TrebuchetCluster
             small.callOnce(1, there, "hold(_:)", #"["claims"]"#)
             #expect(await eventually { Payments.shared.count("claims") == 1 })
             large.call(1, there, "length(_:)", #"["abc"]"#)
-            #expect(try #require(await large.answer(1)).contains("roles and claims of more than 262144 bytes"))
+            #expect(try #require(await large.answer(1)).contains("roles and claims exceed 262144 bytes"))
             large.call(2, here, "length(_:)", #"["abc"]"#)
             #expect(try #require(await large.answer(2)).contains(#""result":3"#))
             Payments.shared.letGo("claims")

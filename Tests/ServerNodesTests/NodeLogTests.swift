@@ -17,7 +17,7 @@ import TrebuchetCluster
     func nodes() {
         var log = NodeLog(one)
         #expect(
-            log.lines(living: [one], slots: 10, trouble: nil, at: 0) == [.init(.notice, "one is there; 1 nodes live")])
+            log.lines(living: [one], slots: 10, trouble: nil, at: 0) == [.init(.notice, "one is there; 1 live nodes")])
         #expect(log.lines(living: [one], slots: 1_024, trouble: nil, at: seconds(1)) == [])
         #expect(
             log.lines(living: [one], slots: 1_024, trouble: nil, at: seconds(3))
@@ -25,7 +25,7 @@ import TrebuchetCluster
         #expect(log.lines(living: [one], slots: 1_024, trouble: nil, at: seconds(4)) == [])
         #expect(
             log.lines(living: [two], slots: 1_024, trouble: nil, at: seconds(5))
-                == [.init(.notice, "one is gone, two is there; 1 nodes live")])
+                == [.init(.notice, "one is gone, two is there; 1 live nodes")])
     }
 
     @Test("an engine that is away for more than a moment is told of, and when it is back")
@@ -36,11 +36,11 @@ import TrebuchetCluster
         #expect(log.lines(living: [], slots: 0, trouble: away, at: seconds(2)) == [])
         #expect(
             log.lines(living: [], slots: 0, trouble: away, at: seconds(4))
-                == [.init(.error, "the engine does not answer as it should: connection refused")])
+                == [.init(.error, "the coordination store is failing: connection refused")])
         #expect(log.lines(living: [], slots: 0, trouble: away, at: seconds(5)) == [])
         #expect(
             log.lines(living: [], slots: 0, trouble: nil, at: seconds(6)) == [
-                .init(.notice, "the engine answers again")
+                .init(.notice, "the coordination store responds again")
             ])
     }
 
@@ -53,7 +53,7 @@ import TrebuchetCluster
             #expect(log.lines(living: [one, other], slots: 0, trouble: nil, at: seconds(Double(time))) == [])
         }
         let lines = log.lines(living: [one, other], slots: 0, trouble: nil, at: seconds(15))
-        #expect(lines == [.init(.warning, "another node is called one too: give each a name of its own")])
+        #expect(lines == [.init(.warning, "another node is also named one: give each node a unique name")])
         #expect(log.lines(living: [one, other], slots: 0, trouble: nil, at: seconds(16)) == [])
     }
 
@@ -76,6 +76,6 @@ import TrebuchetCluster
         #expect(log.lines(living: [], slots: 0, trouble: nil, at: seconds(2)) == [])
         let lines = log.lines(living: [], slots: 0, trouble: nil, at: seconds(22))
         #expect(lines.map(\.level) == [.warning])
-        #expect(lines.first?.text.hasPrefix("cluster: this process stood still for 20 s") == true)
+        #expect(lines.first?.text.hasPrefix("cluster: this process was suspended for 20 s") == true)
     }
 }

@@ -127,7 +127,7 @@ import TrebuchetCluster
         faulty.set { $0.refusesAppends = true }
         let error = await #expect(throws: TrebuchetError.self) { try await tally.add(1) }
         #expect(error?.code == .unknownOutcome)
-        #expect(error?.message.contains("the engine of the cluster has failed") == true)
+        #expect(error?.message.contains("the coordination store failed") == true)
         #expect(error?.message.contains("10.1.2.3") == false)
         faulty.set { $0.refusesAppends = false }
         #expect(try await tally.add(0) == 2)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Trebuchet
 
-/// A client that was written from Docs/Protocol.md, and streams whose actors go to another node.
+/// A client that was written from Docs/Reference/Protocol.md, and streams whose actors go to another node.
 @Suite(.timeLimit(.minutes(5))) struct PythonStreamTests {
     @Test(
         "a client in Python follows a stream to the next owner of its actor, under its new name",

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A client of the services in Python, written from Docs/ServicesProtocol.md, and what runs it.
+/// A client of the services in Python, written from Docs/Reference/ServicesProtocol.md, and what runs it.
 package enum ServicesPython {
     /// The Python that scripts/test has prepared; it has the package `websockets`.
     package static var interpreter: String {

@@ -16,7 +16,7 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let first = try FolderLock(folder + "/a")
         let error = #expect(throws: FolderLock.Failure.self) { _ = try FolderLock(folder + "/a") }
-        #expect(error?.reason == "is in use by process \(getpid()); give each its own folder")
+        #expect(error?.reason == "is in use by process \(getpid()); use a separate folder for each process")
         _ = try FolderLock(folder + "/b")
         var status = stat()
         #expect(stat(folder + "/a", &status) == 0 && status.st_mode & 0o777 == 0o700)

@@ -14,7 +14,7 @@ import Testing
         for wrapper in ["Shared", "SharedReader"] {
             let errors = try await errors(in: "func f() { @\(wrapper)(.inMemory(\"n\")) var n: Int }")
             #expect(errors.count == 1, "\(errors)")
-            let advice = "give it a value to begin with: '@\(wrapper)(…) var name = value', or make it optional"
+            let advice = "add an initial value: '@\(wrapper)(…) var name = value', or make it optional"
             #expect(errors.first?.contains(advice) == true, "\(errors)")
         }
         #expect(try await errors(in: "func f() { @Shared(.inMemory(\"n\")) var n: Int? }") == [])

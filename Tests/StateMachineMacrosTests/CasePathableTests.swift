@@ -64,7 +64,7 @@ struct CasePathableTests {
         #expect(expansion.findings.count == 1)
         #expect(
             finding.message
-                == "'@CasePathable' cannot tell two cases named 'a' apart: give one of them another name")
+                == "'@CasePathable' found two cases named 'a': rename one of them")
         #expect(finding.line == 3)
         #expect(finding.notes == ["the other 'a' is here"])
         #expect(!expansion.text.contains("extension"))

@@ -42,7 +42,7 @@ struct ComposableEffectTests {
         #expect(expansion.findings.count == 1)
         #expect(
             finding.message == "'@ComposableEffect' adds a case '\(name)' that runs several effects: "
-                + "give this one another name")
+                + "rename this case")
         #expect(finding.token == name)
         #expect(finding.fixes.map(\.source) == [source.replacing("\(name)(", with: "\(name)Effects(")])
         #expect(!expansion.text.contains("asComposableEffect"))

@@ -122,7 +122,7 @@ struct ComposableStateMachineTests {
         arguments: [
             (
                 "@NestedState var child: Other", "case a",
-                "'@NestedState' needs the type of the child's state, as 'Child.State': write 'var child: Child.State' "
+                "'@NestedState' requires the type of the child's state, such as 'Child.State': write 'var child: Child.State' "
                     + "or 'var child = Child.State()'"
             ),
             (
@@ -131,12 +131,12 @@ struct ComposableStateMachineTests {
             ),
             (
                 "@NestedState var child: Child.State", "@Forward(Child.Output.a) case a",
-                "it forwards to a case 'Child.Input.name' or 'Child.IOResult.name', or to all, 'Child.Input.self', and "
+                "'@Forward' takes a case 'Child.Input.name' or 'Child.IOResult.name', or all cases, 'Child.Input.self', and "
                     + "not to 'Child.Output.a'"
             ),
             (
                 "@NestedState var child: Child.State", "@Forward(Child.Input.self) case a",
-                "'a' forwards all of 'Child.Input', so its one payload has to be of that type"
+                "'a' forwards all cases of 'Child.Input', so its single payload must have that type"
             ),
             (
                 "@NestedState var child: Child.State", "@ForwardValue(Child.Input.a) case a(Int)",
@@ -144,12 +144,12 @@ struct ComposableStateMachineTests {
             ),
             (
                 "@NestedState var child: Child.State", "case a",
-                "nothing reaches this child: mark a case of 'Input' '@Forward(Child.Input.…)'"
+                "no action is forwarded to this child: mark a case of 'Input' with '@Forward(Child.Input.…)'"
             ),
             (
                 "@NestedState var a: Child.State\n@NestedState var b: Child.State", "@Forward(Child.Input.a) case a",
-                "'@Forward' cannot tell two children of the type 'Child' apart: run the second with 'Scope' or "
-                    + "'NestedStateMachine' in a 'body' of your own"
+                "'@Forward' cannot distinguish two children of the type 'Child': run the second with 'Scope' or "
+                    + "'NestedStateMachine' in a custom 'body'"
             ),
         ])
     func diagnostics(state: String, input: String, message: String) {

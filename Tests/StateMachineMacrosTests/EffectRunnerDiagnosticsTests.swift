@@ -25,7 +25,8 @@ struct EffectRunnerDiagnosticsTests {
         let finding = try finding(source(argument))
         #expect(
             finding.message
-                == "'isBodyComposable' must be 'true' or 'false', since it is read when the code is compiled")
+                == "'isBodyComposable' must be the literal 'true' or 'false', because it is read when the code is compiled"
+        )
         #expect(finding.fixes.map(\.title) == ["use 'true'", "use 'false'"])
         #expect(finding.fixes.map(\.source) == [source("true"), source("false")])
     }
@@ -41,7 +42,7 @@ struct EffectRunnerDiagnosticsTests {
     @Test("a machine without effects to run")
     func noEffects() throws {
         let finding = try finding("@ComposableEffectRunner struct A {\n    var b = 1\n}")
-        #expect(finding.message == "'@ComposableEffectRunner' needs an enum 'IOEffect' inside of 'A'")
+        #expect(finding.message == "'@ComposableEffectRunner' requires an enum 'IOEffect' inside 'A'")
         #expect(finding.token == "A")
         #expect(
             finding.fixes.map(\.source) == [
@@ -54,14 +55,14 @@ struct EffectRunnerDiagnosticsTests {
         let finding = try finding("@ComposableEffectRunner struct A { typealias IOEffect = Other }")
         #expect(
             finding.message == "'@ComposableEffectRunner' cannot see the cases of 'Other': declare 'IOEffect' as an "
-                + "enum inside of 'A', or as 'Never'")
+                + "enum inside 'A', or as 'Never'")
         #expect(finding.token == "Other")
     }
 
     @Test("an enum without cases")
     func empty() throws {
         let finding = try finding("@ComposableEffectRunner struct A {\n    enum IOEffect {}\n}")
-        #expect(finding.message == "'IOEffect' has no cases: a machine without effects has 'Never'")
+        #expect(finding.message == "'IOEffect' has no cases: use 'Never' for a machine without effects")
         #expect(
             finding.fixes.map(\.source) == ["@ComposableEffectRunner struct A {\n    typealias IOEffect = Never\n}"])
     }
@@ -81,8 +82,8 @@ struct EffectRunnerDiagnosticsTests {
         }
         let finding = try finding(source("fetch"))
         #expect(
-            finding.message == "'@ComposableEffectRunner' cannot tell two cases named 'fetch' apart: "
-                + "give one of them another name")
+            finding.message == "'@ComposableEffectRunner' found two cases named 'fetch': "
+                + "rename one of them")
         #expect(finding.token == "fetch")
         #expect(finding.line == 4)
         #expect(finding.notes == ["the other 'fetch' is here"])
@@ -92,7 +93,7 @@ struct EffectRunnerDiagnosticsTests {
     @Test("two cases that one method would run")
     func collision() throws {
         let finding = try finding("@ComposableEffectRunner struct A {\n    enum IOEffect { case load, Load }\n}")
-        #expect(finding.message == "the cases 'load' and 'Load' would both be run by 'runLoad': rename one of them")
+        #expect(finding.message == "the cases 'load' and 'Load' are both run by 'runLoad': rename one of them")
         #expect(finding.token == "Load")
         #expect(finding.notes == ["'load' is here"])
     }
@@ -103,7 +104,7 @@ struct EffectRunnerDiagnosticsTests {
             " struct A {\n    enum IOEffect { case a }\n    var nestedBody: some Reducer<State, Action> { B() }\n}"
         let finding = try finding("@ComposableEffectRunner" + rest)
         #expect(!finding.isError)
-        #expect(finding.message == "'nestedBody' runs only with 'isBodyComposable: true'")
+        #expect(finding.message == "'nestedBody' is used only with 'isBodyComposable: true'")
         #expect(
             finding.fixes.map(\.source) == ["@ComposableEffectRunner(isBodyComposable: true)" + rest])
     }

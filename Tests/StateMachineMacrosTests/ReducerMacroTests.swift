@@ -44,8 +44,8 @@ struct ReducerMacroTests {
             "@Reducer\nstruct Feature {\n    \(other)\n    var body: some Reducer<State, Action> { EmptyReducer() }\n}")
         #expect(
             expansion.findings.map(\.message) == [
-                "'@Reducer' needs a type '\(kind)' inside of 'Feature', since 'body' is a reducer of it; "
-                    + "where it stands in an extension, write 'Feature.\(kind)' in the type of 'body'"
+                "'@Reducer' requires a type '\(kind)' inside 'Feature', because 'body' is a reducer of it; "
+                    + "if it is declared in an extension, write 'Feature.\(kind)' in the type of 'body'"
             ])
         #expect(!expansion.text.contains("extension Feature: StateMachines.Reducer"))
         #expect(expansion.findings.first?.fixes.first?.source.contains("\(kind) {\n    }") == true)

@@ -114,9 +114,11 @@ struct ReducerNamesTests {
         }
         #expect(reports.count == 2)
         #expect(
-            reports.first?.hasPrefix("An \"ifCaseLet\" received an action for a child whose state is not there: .open(")
+            reports.first?.hasPrefix(
+                "An \"ifCaseLet\" received an action for a child whose state does not exist: .open(")
                 == true)
-        #expect(reports.last?.hasPrefix("A \"Scope\" received an action for a child whose state is not there") == true)
+        #expect(
+            reports.last?.hasPrefix("A \"Scope\" received an action for a child whose state does not exist") == true)
     }
 
     @Test("a scope over a case of the state runs the child in it")
@@ -293,8 +295,8 @@ struct TestStoreNamesTests {
         }
         #expect(
             reports == [
-                "Effects of a sent action still run after 0.01 seconds. Let them end, cancel them, or give 'finish' more "
-                    + "time."
+                "Effects of a sent action still run after 0.01 seconds. Let them end, cancel them, or pass a longer "
+                    + "timeout to 'finish'."
             ])
     }
 

@@ -133,7 +133,7 @@ struct ReducerTests {
         await store.receive(\.rows.element) { $0.rows[id: 1]?.count = 1 }
         let reports = await issues { await store.send(.rows(.element(id: 3, action: .add))) }
         #expect(reports.count == 1)
-        #expect(reports.first?.contains("an element that is not there") == true)
+        #expect(reports.first?.contains("an element that does not exist") == true)
     }
 
     @Test("end the effects of an element that is removed, and none of its siblings'")

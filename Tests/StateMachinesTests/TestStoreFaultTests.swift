@@ -195,7 +195,7 @@ struct TestStoreFaultTests {
             await eventually("it was sent") { left.entries == ["ended", "sent"] }
             await store.receive(.add) { $0.count = 1 }
         }
-        #expect(reports.count { $0.hasPrefix("An action was sent from an effect that has ended: .add.") } == 1)
+        #expect(reports.count { $0.hasPrefix("An effect sent an action after it had ended: .add.") } == 1)
     }
 
     @Test("never runs an effect that is cancelled before it starts")

@@ -178,9 +178,9 @@ struct TestStoreTests {
         }
         #expect(
             reports == [
-                "Expected to receive \\.add, but no effect runs that could send it. Send the action before whose effect does, or "
-                    + "leave the 'receive' out.",
-                "Expected to receive \\.loaded.items, but effects run, but none sent it in time: .wait. Advance the clock or end "
+                "Expected to receive \\.add, but no running effect could send it. First send the action whose effect sends it, or "
+                    + "remove the 'receive'.",
+                "Expected to receive \\.loaded.items, but no running effect sent it in time: .wait. Advance the clock or end "
                     + "the work that they wait for, or give 'receive' a longer 'timeout'.",
             ])
     }
@@ -238,8 +238,8 @@ struct TestStoreTests {
         }
         #expect(
             reports == [
-                "There were no received actions to skip. Leave the call out, or give it 'strict: false'.",
-                "There were no effects to skip. Leave the call out, or give it 'strict: false'.",
+                "There were no received actions to skip. Remove the call, or pass 'strict: false'.",
+                "There were no effects to skip. Remove the call, or pass 'strict: false'.",
             ])
     }
 

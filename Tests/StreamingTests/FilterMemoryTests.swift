@@ -54,8 +54,8 @@ import TrebuchetWire
                 for _ in 0..<4 { brought += [bring(connection, "ann")].compactMap { try? $0.get() } }
             }
             #expect(brought.count == 16)
-            #expect(refusal(bring(1, nil))?.hasPrefix("this connection has 4 of the 64") == true)
-            #expect(refusal(bring(5, "ann"))?.hasPrefix("'ann' has 16 of the 64") == true)
+            #expect(refusal(bring(1, nil))?.hasPrefix("quota exceeded: this connection has 4 of the 64") == true)
+            #expect(refusal(bring(5, "ann"))?.hasPrefix("quota exceeded: 'ann' has 16 of the 64") == true)
             // What is there already is nobody's.
             let terms = FilterTerms(limits, Parties(connection: 1, principal: "ann", host: nil))
             let again = try? state.source.filtered(.path("/1"), clock: reactor, terms: terms)
@@ -65,7 +65,7 @@ import TrebuchetWire
                 for _ in 0..<4 { brought += [bring(connection, nil)].compactMap { try? $0.get() } }
             }
             #expect(brought.count == 64)
-            #expect(refusal(bring(18, nil))?.hasPrefix("64 different filters look at this state already") == true)
+            #expect(refusal(bring(18, nil))?.hasPrefix("limit reached: at most 64 different filters per state") == true)
             brought.removeFirst().endIfUnused()
             #expect(refusal(bring(5, "ann")) == nil)
         }

@@ -59,7 +59,7 @@ struct ScannerTests {
             (#"{"type":"cancel"}"#, "the message has no 'payload'"),
             (#"{"type":"cancel","payload":{}}"#, "cancel: missing callID"),
             (#"{"type":"huh","payload":{}}"#, "unknown type 'huh'"),
-            (#"{"type":"cancel","payload":{"callID":"a","callID":"a"}}"#, "member 'callID' comes twice"),
+            (#"{"type":"cancel","payload":{"callID":"a","callID":"a"}}"#, "duplicate member 'callID'"),
             (
                 #"{"type":"cancel","payload":{"callID":"é"}}"#,
                 "cancel: callID must be 1 to 64 printable ASCII characters"

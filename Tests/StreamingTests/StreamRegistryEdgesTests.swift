@@ -115,7 +115,7 @@ import TrebuchetWire
         #expect(!gap)
         #expect(
             stream.relay.currentValue.outcome
-                == .failed(TrebuchetError(.overflow, "the events 7 to 8 did not come")))
+                == .failed(TrebuchetError(.overflow, "the events 7 to 8 were not received")))
         #expect(registry.count == 0)
     }
 
@@ -136,7 +136,7 @@ import TrebuchetWire
         #expect(
             stream.relay.currentValue.outcome
                 == .failed(
-                    TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")))
+                    TrebuchetError(.overflow, "events were missed: their actor was activated again")))
     }
 
     @Test("events may begin behind one that was seen elsewhere, and go on from there over each connection")

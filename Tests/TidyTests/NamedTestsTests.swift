@@ -8,9 +8,9 @@ import Testing
             .deletingLastPathComponent().appending(path: "Docs")
         let files = try Repository.current.get().files
         var counts: [String: Int] = [:]
-        for page in try FileManager.default.contentsOfDirectory(atPath: folder.path) where page.hasSuffix(".md") {
+        for page in try FileManager.default.subpathsOfDirectory(atPath: folder.path) where page.hasSuffix(".md") {
             let text = try String(contentsOf: folder.appending(path: page), encoding: .utf8)
-            counts[page] = NamedTests.names(in: text).count
+            counts[(page as NSString).lastPathComponent] = NamedTests.names(in: text).count
             for finding in NamedTests.findings(in: "Docs/\(page)", text, files: files) { Issue.record("\(finding)") }
         }
         for page in ["Conformance", "Persistence", "Services", "SharedState", "Streaming", "ThreatModel"] {

@@ -1,4 +1,4 @@
-/// What is to compile where there is neither epoll nor Glibc: a client and the state family (Docs/Platforms.md).
+/// What is to compile where there is neither epoll nor Glibc: a client and the state family (Docs/Reference/Platforms.md).
 enum PortableRules {
     /// The modules that Package.swift keeps elsewhere than on Linux.
     static func modules(inManifest text: String) -> Set<String> {

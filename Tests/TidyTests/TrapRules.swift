@@ -1,7 +1,7 @@
 /// Places where the process ends, in modules that what comes from outside can reach: from clients and servers, an engine, a file.
 ///
 /// Each is in ``groups``, with the reason why no data leads there, or has a comment `unreachable from data:` with that reason on
-/// the line or within the three lines above. Docs/ThreatModel.md names the tests.
+/// the line or within the three lines above. Docs/Reference/ThreatModel.md names the tests.
 enum TrapRules {
     struct Group {
         let reason: String

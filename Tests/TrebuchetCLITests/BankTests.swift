@@ -118,16 +118,14 @@ import TrebuchetTesting
         try await ChildProcess(ServeProcess.tool, ["bench", "transfers"] + arguments, error: .captured).finish()
     }
 
-    /// - Parameter seconds: of each measurement; enough that something is written in it on a busy machine where that is looked at.
-    private static func short(_ seconds: String = "0.1") -> [String] {
-        ["--connections", "2", "--in-flight", "4", "--seconds", seconds, "--json"]
-    }
+    /// A second is enough that also single transfers are written in it when the disk is busy with other tests.
+    private static let short = ["--connections", "2", "--in-flight", "4", "--seconds", "1", "--json"]
 
     @Test(
         "bench transfers sets what is kept beside the disk, SQLite alone and what is not, and few accounts beside many")
     func figures() async throws {
         let outcome = try await ChildProcess(
-            ServeProcess.tool, ["bench", "transfers", "--accounts", "300"] + Self.short("0.4"), error: .captured
+            ServeProcess.tool, ["bench", "transfers", "--accounts", "300"] + Self.short, error: .captured
         ).finish()
         #expect(outcome.status == 0, "\(outcome.error)")
         let figures = try JSONDecoder().decode([String: Double].self, from: Data(outcome.output.utf8))
@@ -138,8 +136,11 @@ import TrebuchetTesting
             for kind in ["persisted", "memory"] {
                 names += ["transfers_per_second", "p50_us", "p99_us"].map { "\(kind)_\($0)_\(count)" }
             }
-            names += ["persisted_percent_of_memory_\(count)", "persisted_percent_of_sqlite_\(count)"]
-            names += ["sqlite_transfers_per_second_\(count)", "persisted_transfers_per_fdatasync_\(count)"]
+            names.append("sqlite_transfers_per_second_\(count)")
+            // Rounded to tenths, they are 0 when the disk is busy.
+            for ratio in ["percent_of_memory", "percent_of_sqlite", "transfers_per_fdatasync"] {
+                #expect(figures.keys.contains("persisted_\(ratio)_\(count)"), "\(ratio)")
+            }
         }
         for name in names { #expect(try #require(figures[name], "\(name)") > 0, "\(name)") }
     }
@@ -153,7 +154,7 @@ import TrebuchetTesting
         defer { try? FileManager.default.removeItem(at: folder) }
         let outcome = try await ChildProcess(
             ServeProcess.tool,
-            ["bench", "transfers", "--accounts", "100", "--data", folder.path, option] + Self.short(), error: .captured
+            ["bench", "transfers", "--accounts", "100", "--data", folder.path, option] + Self.short, error: .captured
         ).finish()
         #expect(outcome.status == 0, "\(outcome.error)")
         let figures = try JSONDecoder().decode([String: Double].self, from: Data(outcome.output.utf8))
@@ -168,7 +169,7 @@ import TrebuchetTesting
         for (arguments, text) in [
             (["--accounts", "0"], "--accounts must be a number between 1 and 1000000"),
             (["--connections", "0"], "--connections must be"), (["--in-flight", "x"], "--in-flight must be"),
-            (["--persisted", "--in-memory"], "--persisted and --in-memory leave nothing"),
+            (["--persisted", "--in-memory"], "--persisted and --in-memory cannot be combined"),
             (["--seconds", "0"], "--seconds"),
         ] {
             let outcome = try await ChildProcess(
@@ -180,6 +181,6 @@ import TrebuchetTesting
         let nowhere = try await bench("--data", "/nowhere/at/all", "--seconds", "0.1")
         #expect(nowhere.status == 2 && nowhere.error.contains("/nowhere/at/all"), "\(nowhere)")
         let help = try await bench("--help")
-        #expect(help.status == 0 && help.output.contains("tmpfs, measures nothing"))
+        #expect(help.status == 0 && help.output.contains("tmpfs, gives no valid result"))
     }
 }

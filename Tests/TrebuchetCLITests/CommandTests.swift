@@ -48,7 +48,7 @@ private final class Deaf: WebSocketHandler {
         #expect(wrong.error.contains("--filter: a filter has no member 'p'"))
         let path = try await trebuchet("observe", "--url", server.url, "counter", "observeState", "--path", "count")
         #expect(path.status == 1)
-        #expect(path.error.contains("'count' is no JSON Pointer"))
+        #expect(path.error.contains("'count' is not a JSON Pointer"))
         await server.stop()
     }
 
@@ -93,7 +93,7 @@ private final class Deaf: WebSocketHandler {
             "/bin/sh", ["-c", "exec \"$@\" > /dev/full", "sh", ServeProcess.tool, "rules", "show"], error: .captured
         ).finish()
         #expect(outcome.status == 1)
-        #expect(outcome.error == "trebuchet: standard output cannot be written to: No space left on device\n")
+        #expect(outcome.error == "trebuchet: writing to standard output failed: No space left on device\n")
     }
 
     @Test("a server without standard streams serves, and writes no line to a client")
@@ -157,12 +157,12 @@ private final class Deaf: WebSocketHandler {
         ) { _ in Deaf() }
         await silent.reactor.perform { silent.pauseReading() }
         server.signal(signal)
-        while let line = await server.nextLine() { if line.contains("shutting down") { break } }
+        while let line = await server.nextLine() { if line.contains("draining (signal again") { break } }
         server.signal(signal)
         let outcome = await server.finish()
         #expect(outcome.status == 128 + signal)
-        #expect(outcome.output.contains("ending at once with \(128 + signal)"), "\(outcome.output)")
-        #expect(outcome.output.contains("calls under way are not answered"), "\(outcome.output)")
+        #expect(outcome.output.contains("exiting immediately with \(128 + signal)"), "\(outcome.output)")
+        #expect(outcome.output.contains("in-flight calls get no response"), "\(outcome.output)")
         silent.abort()
     }
 
@@ -216,7 +216,7 @@ private final class Deaf: WebSocketHandler {
         let figures = try JSONDecoder().decode([String: Double].self, from: Data(bench.output.utf8))
         #expect(figures["descriptors_after"] == figures["descriptors_before"])
         #expect(try #require(figures["threads_after"]) <= #require(figures["threads_before"]))
-        // So few tell only of what is large, such as a buffer that stays; 10,000 by hand tell of all (Docs/Performance.md).
+        // So few tell only of what is large, such as a buffer that stays; 10,000 by hand tell of all (Docs/Internals/Performance.md).
         #expect(try #require(figures["bytes_left_per_connection"]) < 12_000)
     }
 

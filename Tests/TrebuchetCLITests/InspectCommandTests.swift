@@ -53,9 +53,9 @@ import Testing
             #expect(try await inspect("calls").contains("add(_:)"))
             let actor = try await inspect("actor", "counter")
             #expect(actor.contains(#"subscribers: {"count":42}"#), "\(actor)")
-            #expect(actor.contains("add(_:), nobody who is signed in, connection "), "\(actor)")
-            #expect(try await inspect("store").contains("nothing is kept"))
-            #expect(try await inspect("nodes").contains("no node of a cluster"))
+            #expect(actor.contains("add(_:), anonymous, connection "), "\(actor)")
+            #expect(try await inspect("store").contains("states are in memory only"))
+            #expect(try await inspect("nodes").contains("not a node of a cluster"))
             #expect(try await inspect("overview").contains("actors       4, "))
             let json = try await inspect("overview", "--json")
             let object = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
@@ -72,7 +72,7 @@ import Testing
             while let text = line, !text.contains("add(_:)") { line = await follower.nextLine() }
             follower.signal(SIGKILL)
             let followed = await follower.finish()
-            #expect(!followed.error.contains("too quick"), "\(followed.error)")
+            #expect(!followed.error.contains("too fast to be shown"), "\(followed.error)")
         }
     }
 
@@ -141,8 +141,8 @@ import Testing
             for (arguments, reason) in [
                 (["overview", "--url", url, "--token", "wrong"], "401"),
                 (["actor", "nobody", "--url", link], "404"),
-                (["actors", "--url", url], "asks for a token"),
-                (["actors"], "name the inspector"),
+                (["actors", "--url", url], "requires a token"),
+                (["actors"], "the inspector is missing"),
                 (["actors", "--url", "http://192.0.2.1:1/#token=a"], "http is for this machine itself"),
             ] {
                 let outcome = try await trebuchet(["inspect"] + arguments)

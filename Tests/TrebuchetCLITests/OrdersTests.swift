@@ -33,7 +33,7 @@ import TrebuchetTesting
     func refused() async throws {
         for (line, text) in [
             (["--call", "sing"], "--call sing: one of add place submit scale later authorised crossing"),
-            (["--call", "add", "--url", "ws://127.0.0.1:1"], "--url does not go with --call"),
+            (["--call", "add", "--url", "ws://127.0.0.1:1"], "--url cannot be combined with --call"),
         ] {
             let error = await #expect(throws: UsageError.self) {
                 let spec = try #require(BenchCommand.spec.subcommands.first { $0.name == "bench rpc" })

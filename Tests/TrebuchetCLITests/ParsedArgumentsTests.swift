@@ -52,10 +52,10 @@ import TrebuchetServices
     @Test(
         "what cannot be understood is an error that helps",
         arguments: [
-            (["x", "--prot", "1"], "did you mean --port?"), (["x", "--port"], "--port needs a value: --port PORT"),
+            (["x", "--prot", "1"], "did you mean --port?"), (["x", "--port"], "--port requires a value: --port PORT"),
             (["x", "--json=1"], "--json takes no value"), ([], "usage: trebuchet try [options] <a>"),
             (["x", "y", "z"], "3 operand(s) given"), ([], "<a> is missing\n"),
-            (["x", "-zzz"], "unknown option -zzz; what begins with a dash and is no option stands behind --\n"),
+            (["x", "-zzz"], "unknown option -zzz; put operands that begin with a dash after --\n"),
             (["x", "--zzzzzzzz"], "unknown option --zzzzzzzz\n"),
         ])
     func refused(line: [String], text: String) {

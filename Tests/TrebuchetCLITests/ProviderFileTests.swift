@@ -24,27 +24,28 @@ import TrebuchetServices
     @Test(
         "what is wrong in a file is said with its line and its member",
         arguments: [
-            ("{}", 1, "no list"), ("[3]", 1, "no object"), ("[\n{\n\"provider\": \"google\"\n}]", 2, "clientID"),
-            ("[{\"provider\":\"google\",\n\"clientID\":\"\"}]", 2, "clientID: it is empty"),
-            ("[{\"provider\":\"gogle\",\n\"clientID\":\"x\"}]", 1, "provider: google or apple"),
+            ("{}", 1, "not a list"), ("[3]", 1, "not an object"), ("[\n{\n\"provider\": \"google\"\n}]", 2, "clientID"),
+            ("[{\"provider\":\"google\",\n\"clientID\":\"\"}]", 2, "clientID: must not be empty"),
+            ("[{\"provider\":\"gogle\",\n\"clientID\":\"x\"}]", 1, "provider: must be 'google' or 'apple'"),
             ("[{\"isuer\":\"https://a.b\"}]", 1, "did you mean 'issuer'?"),
-            ("[{\"audience\":\"x\"}]", 1, "issuer: this provider has none"),
+            ("[{\"audience\":\"x\"}]", 1, "issuer: not a member of this provider"),
             ("[{\"issuer\":\"https://a.b\"}]", 1, "audience"),
             ("[{\"audience\":\"x\",\n\n\"issuer\":\"http://a.b\"}]", 3, "issuer: 'http://a.b"),
             ("[{\"audience\":\"x\",\"issuer\":\"https://a.b\",\n\"keys\":\"ftp://x\"}]", 2, "keys: 'ftp://x'"),
-            ("[{\"audience\":\"x\",\"issuer\":\"https://a.b\",\n\"keys\":3}]", 2, "keys: a text"),
-            ("[{\"audience\":[],\"issuer\":\"https://a.b\"}]", 1, "no JSON"),
+            ("[{\"audience\":\"x\",\"issuer\":\"https://a.b\",\n\"keys\":3}]", 2, "keys: must be a string"),
+            ("[{\"audience\":[],\"issuer\":\"https://a.b\"}]", 1, "invalid JSON"),
             (
                 "[{\"audience\":\"x\",\"issuer\":\"https://a.b\",\n\"linksAddresses\":1}]", 2,
-                "linksAddresses: true or false"
+                "linksAddresses: must be true or false"
             ),
-            ("[{\"issuer\":\"https://a.b\",\n\"issuer\":\"https://a.b\"}]", 2, "issuer: it is there twice"),
+            ("[{\"issuer\":\"https://a.b\",\n\"issuer\":\"https://a.b\"}]", 2, "issuer: duplicate member"),
             (
                 "[{\"issuer\":\"https://a.b\",\"audience\":\"x\"},\n{\"issuer\":\"https://a.b\",\"audience\":\"x\"}]",
                 2,
-                "two providers called 'https://a.b'"
+                "duplicate provider 'https://a.b'"
             ),
-            ("[\n\n{\"issuer\" 3}]", 3, "no JSON"), ("[{}", 1, "no JSON"), ("[] x", 1, "no JSON"), ("", 1, "no list"),
+            ("[\n\n{\"issuer\" 3}]", 3, "invalid JSON"), ("[{}", 1, "invalid JSON"), ("[] x", 1, "invalid JSON"),
+            ("", 1, "not a list"),
         ])
     func problems(_ text: String, line: Int, reason: String) throws {
         let problem = #expect(throws: ProviderFile.Problem.self) { try ProviderFile.providers(Array(text.utf8)) }
@@ -61,7 +62,7 @@ import TrebuchetServices
             toFile: file, atomically: true, encoding: .utf8)
         for (arguments, reason) in [
             (["--oidc", file], "\(file):2: issuer"), (["--oidc", folder + "/none"], "No such file"),
-            (["--services", "rooms", "--oidc", file], "--services auth"),
+            (["--services", "rooms", "--oidc", file], "--services with auth"),
         ] {
             let outcome = try await ChildProcess(
                 ServeProcess.tool, ["serve", "--port", "0"] + arguments, error: .captured

@@ -30,24 +30,24 @@ import TrebuchetServices
 
     @Test("a slip is told, with the text that was meant where that is known")
     func slips() throws {
-        let all = "there are = != < <= > >= ^= in has"
+        let all = "operators are = != < <= > >= ^= in has"
         for (text, message) in [
-            (#"title~="Mi""#, "--where title~=\"Mi\": '~=' is no operator; \(all)"),
-            ("title like x", "--where title like x: there is no operator; \(all)"),
-            (#"title == "Milk""#, #"--where title == "Milk": '==' is no operator; write --where 'title="Milk"'"#),
-            ("n=<1", "'=<' is no operator; write --where 'n<=1'"), ("n<>1", "write --where 'n!=1'"),
-            ("list in todo,doing", #"a text needs its quotes: --where 'list in "todo","doing"'"#),
+            (#"title~="Mi""#, "--where title~=\"Mi\": '~=' is not an operator; \(all)"),
+            ("title like x", "--where title like x: the operator is missing; \(all)"),
+            (#"title == "Milk""#, #"--where title == "Milk": '==' is not an operator; write --where 'title="Milk"'"#),
+            ("n=<1", "'=<' is not an operator; write --where 'n<=1'"), ("n<>1", "write --where 'n!=1'"),
+            ("list in todo,doing", #"a string needs quotes: --where 'list in "todo","doing"'"#),
             ("list in 1, x", #"--where 'list in 1,"x"'"#),
-            ("title=Milk", #"a text needs its quotes: --where 'title="Milk"'"#),
+            ("title=Milk", #"a string needs quotes: --where 'title="Milk"'"#),
             ("title = 'Milk'", #"--where 'title="Milk"'"#), ("tags has x", #"--where 'tags has "x"'"#),
-            (#"a="x" and b=1"#, "is not JSON; several conditions are several times the option"),
-            ("n=", "give a value in JSON, as done=false"), ("=1", "give a field and its value"),
+            (#"a="x" and b=1"#, "is not JSON; repeat the option for several conditions"),
+            ("n=", "expected a JSON value, such as done=false"), ("=1", "expected a field and its value"),
         ] {
             let error = try #require(throws: UsageError.self, "\(text)") { try QueryArguments.condition(text) }
             #expect(error.description.contains(message), "\(error)")
         }
         let other = try #require(throws: UsageError.self) { try QueryArguments.equation("a>1", of: "--if") }
-        #expect(other.description == "--if a>1: takes FIELD=JSON alone, as done=false")
+        #expect(other.description == "--if a>1: expected FIELD=JSON, such as done=false")
         #expect(try QueryArguments.equation(#"state = "open""#, of: "--if").field == "state")
     }
 

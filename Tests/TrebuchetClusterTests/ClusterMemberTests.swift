@@ -200,4 +200,13 @@ struct ClusterMemberTests {
             of: ClusterMemberSettings(), in: "TrebuchetCluster/Placement/ClusterMemberSettings.swift")
         #expect(defaults.wrong == [] && defaults.compared.count == 6)
     }
+
+    @Test("the page of limits lists every setting of a coordination store and a member with its default")
+    func page() throws {
+        for settings in [ClusterEngineLimits(), ClusterMemberSettings()] as [any Sendable] {
+            let table = try DocumentedTable(of: settings, in: "Reference/Limits.md")
+            #expect(table.problems == [])
+            #expect(table.count >= 6)
+        }
+    }
 }

@@ -104,6 +104,6 @@ struct LeaseBookTests {
         }
         #expect(error?.code == .dataLoss)
         error = #expect(throws: ClusterEngineError.self) { _ = try changed.acquired(lease(1, 4), askedAt: 1, now: 1) }
-        #expect(error?.code == .dataLoss && error?.message.contains("fence 5, and has 4") == true)
+        #expect(error?.code == .dataLoss && error?.message.contains("fence 5 and now has 4") == true)
     }
 }

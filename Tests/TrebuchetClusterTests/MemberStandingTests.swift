@@ -17,7 +17,7 @@ struct MemberStandingTests {
     @Test("a node can serve from its first round on")
     func beginning() async throws {
         let one = try world.start()
-        #expect(one.member.problem?.contains("not part of the cluster yet") == true)
+        #expect(one.member.problem?.contains("has not joined the cluster yet") == true)
         try await world.round()
         #expect(one.member.problem == nil && one.member.trouble == nil)
         // Also one that owns nothing yet: it sees who does.
@@ -41,7 +41,9 @@ struct MemberStandingTests {
         one.link.set(.init(isAway: true))
         while one.member.slotCount > 0 { try await world.round() }
         let problem = try #require(one.member.problem)
-        #expect(problem.contains("owns no slots") || problem.contains("has confirmed nothing"), "\(problem)")
+        #expect(
+            problem.contains("owns no slots") || problem.contains("no confirmation of the coordination store"),
+            "\(problem)")
         #expect(problem.hasSuffix("away"))
         one.link.set(.init())
         try await world.round()
@@ -74,7 +76,7 @@ struct MemberStandingTests {
         contact.beginRequest(at: seconds(10))
         contact.beginRequest(at: seconds(11))
         #expect(contact.trouble(at: seconds(11)) == nil)
-        #expect(contact.trouble(at: seconds(13))?.message == "no answer for 3 s")
+        #expect(contact.trouble(at: seconds(13))?.message == "no response for 3 s")
         contact.endRequest(begunAt: seconds(10), at: seconds(13), isWrite: true, error: nil)
         #expect(contact.trouble(at: seconds(14)) == nil && contact.confirmedAt == seconds(10))
         #expect(contact.trouble(at: seconds(15)) != nil)
@@ -109,7 +111,7 @@ struct MemberStandingTests {
         for node in [one, two] {
             await node.member.round()
             #expect(node.member.isOver && node.member.slotCount == 0)
-            #expect(node.member.problem?.contains("the engine has lost what it kept") == true)
+            #expect(node.member.problem?.contains("the coordination store has lost data") == true)
         }
         for slot in ClusterSlot.all {
             #expect(try await world.engine.holder(of: slot)?.lease.owner == three.member.node)

@@ -35,7 +35,7 @@ struct DiagnosticsTests {
         #expect(expansion.findings.count == 1)
         #expect(
             finding.message
-                == "a distributed 'deactivate()' is for clients to call; without 'distributed' it runs when the actor is let go of"
+                == "a distributed 'deactivate()' can be called by clients; remove 'distributed' to run it when the actor is deactivated"
         )
         #expect(finding.token == "deactivate")
         #expect(Expansion("@Trebuchet distributed actor A {\n    func deactivate() {}\n}").findings.isEmpty)
@@ -78,8 +78,8 @@ struct DiagnosticsTests {
             token: "static", fixed: "@StreamedState public var a: Int = 1"),
         Case(
             source: "@StreamedState lazy var a: Int = 1",
-            message: "'@StreamedState' cannot be 'lazy': subscribers get the value at once, "
-                + "so it must exist from the start",
+            message: "'@StreamedState' cannot be 'lazy': subscribers receive the value immediately, "
+                + "so it must be initialized",
             token: "lazy", fixed: "@StreamedState var a: Int = 1"),
         Case(
             source: "@StreamedState weak var a: A?",
@@ -87,11 +87,12 @@ struct DiagnosticsTests {
             token: "weak", fixed: "@StreamedState var a: A?"),
         Case(
             source: "@StreamedState var a: Int { 1 }",
-            message: "'@StreamedState' needs a stored property: stream the state that this one is computed from",
+            message:
+                "'@StreamedState' requires a stored property: stream the state that this property is computed from",
             token: "{", fixed: "var a: Int { 1 }"),
         Case(
             source: "@StreamedState var a: Int = 1 { didSet { log() } }",
-            message: "'@StreamedState' cannot have 'didSet': act in the method that changes the property",
+            message: "'@StreamedState' cannot have 'didSet': move its code to the method that changes the property",
             token: "didSet"),
         Case(
             source: "@Clamped(0...1) @StreamedState var a: Int = 1",
@@ -99,7 +100,7 @@ struct DiagnosticsTests {
             token: "@", fixed: "@StreamedState var a: Int = 1"),
         Case(
             source: "@StreamedState var (a, b) = (1, 2)",
-            message: "'@StreamedState' needs a property with one name", token: "("),
+            message: "'@StreamedState' requires a property with one name", token: "("),
         Case(
             source: "@StreamedState var a: [() -> Void] = []",
             message: "a stream needs a type that is Codable and Sendable; '() -> Void' is a function",
@@ -129,7 +130,7 @@ struct DiagnosticsTests {
         let error = #expect(throws: DiagnosticsError.self) { try StreamedProperty(variable, .state) }
         let problem = try #require(error?.diagnostics.first)
         #expect(error?.diagnostics.count == 1)
-        #expect(problem.message == "'@StreamedState' needs a declaration of its own for each property")
+        #expect(problem.message == "'@StreamedState' requires a separate declaration for each property")
         #expect(problem.node.description == "var ")
         guard case .replace(_, let fixed) = problem.fixIts.first?.changes.first else {
             Issue.record("no fix-it")
@@ -160,7 +161,8 @@ struct DiagnosticsTests {
         #expect(expansion.findings.count == 1)
         #expect(
             finding.message
-                == "'@Idempotent' can only be attached to a 'distributed func': nothing else is called over a network")
+                == "'@Idempotent' can only be attached to a 'distributed func': only distributed methods are called over a network"
+        )
         #expect(finding.token == "@")
         #expect(finding.line == 2)
         #expect(!expansion.contains("idempotent: true"))
@@ -171,7 +173,7 @@ struct DiagnosticsTests {
         for (source, message) in [
             (
                 "@Trebuchet distributed actor A {\n    @Redacted func f() {}\n}",
-                "'@Redacted' can only be attached to a 'distributed func': of nothing else arguments are shown"
+                "'@Redacted' can only be attached to a 'distributed func': the arguments of other methods are never shown"
             ),
             (
                 "extension A {\n    @Redacted distributed func f()\n}",
@@ -221,7 +223,8 @@ struct DiagnosticsTests {
     func executor() throws {
         let finding = try #require(Expansion("@Trebuchet(executor: mine) distributed actor A {}").findings.first)
         #expect(finding.token == "mine")
-        #expect(finding.message.hasPrefix("'@Trebuchet' must be told its executor as '.reactor' or '.concurrent'"))
+        #expect(
+            finding.message.hasPrefix("'@Trebuchet' requires its executor as the literal '.reactor' or '.concurrent'"))
     }
 
     @Test("overloads that differ in types alone; the first one is served")
@@ -237,8 +240,8 @@ struct DiagnosticsTests {
         let finding = try #require(expansion.findings.first)
         #expect(expansion.findings.count == 1)
         #expect(
-            finding.message == "clients cannot tell two distributed methods named 'f(_:)' apart: "
-                + "give one of them another name or other argument labels")
+            finding.message == "two distributed methods are named 'f(_:)': "
+                + "change the name or the argument labels of one of them")
         #expect(finding.token == "f")
         #expect(finding.line == 4)
         #expect(finding.notes == ["the other 'f(_:)' is here"])
@@ -284,7 +287,7 @@ struct DiagnosticsTests {
         let finding = try #require(expansion.findings.first)
         #expect(expansion.findings.count == 1)
         #expect(
-            finding.message == "'State' and 'state' would both be observed as 'observeState': rename one of them")
+            finding.message == "'State' and 'state' have the same stream name 'observeState': rename one of them")
         #expect(finding.token == "State")
         #expect(finding.notes == ["'state' is here"])
         #expect(expansion.text.count(of: "case observeState") == 1)

@@ -14,7 +14,8 @@ struct StreamedEventsTests {
         #expect(expansion.contains(#".init(self, "observeMoves", buffer: 8)"#))
         #expect(expansion.contains(#".events("observeMoves") { actor in"#))
         #expect(expansion.contains("case observeMoves"))
-        #expect(expansion.text.contains("events are sent, with '$moves.send(_:)', and observed"))
+        #expect(
+            expansion.text.contains("events have no stored value: send them with '$moves.send(_:)' and observe them"))
     }
 
     @Test("has events that are persisted kept under the property's name, as many as is said")
@@ -49,12 +50,12 @@ struct StreamedEventsTests {
     @Test(
         "says what is wrong with a property that is none of events",
         arguments: [
-            ("@StreamedEvents var a: Int = 1", "has no initial value: events are sent one by one", "="),
-            ("@StreamedEvents var a = 1", "has no initial value: events are sent one by one", "="),
+            ("@StreamedEvents var a: Int = 1", "cannot have an initial value: events are sent individually", "="),
+            ("@StreamedEvents var a = 1", "cannot have an initial value: events are sent individually", "="),
             ("@StreamedEvents let a: Int", "needs a 'var'", "let"),
             ("@StreamedEvents var a: () -> Void", "is a function", "("),
             ("@StreamedEvents(keeping: 5) var a: Int", "write 'persisted: true' before it", "5"),
-            ("@StreamedEvents(persisted: b) var a: Int", "'@StreamedEvents' must be told 'persisted'", "b"),
+            ("@StreamedEvents(persisted: b) var a: Int", "'@StreamedEvents' requires 'persisted'", "b"),
             ("@StreamedEvents @StreamedState var a: Int", "cannot be combined with '@StreamedState'", "@"),
         ])
     func diagnostics(line: String, message: String, token: String) throws {

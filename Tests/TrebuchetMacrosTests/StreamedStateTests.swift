@@ -27,7 +27,7 @@ struct StreamedStateTests {
         let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState var a = \(value) }")
         let finding = try #require(expansion.findings.first)
         #expect(expansion.findings.count == 1)
-        #expect(finding.message == "'@StreamedState' cannot tell the type of 'a': write it down")
+        #expect(finding.message == "'@StreamedState' cannot infer the type of 'a': add a type annotation")
         #expect(finding.token == "a")
         #expect(
             finding.fixes.map(\.source) == [
@@ -132,10 +132,10 @@ struct StreamedStateTests {
             ("migrate: grow", "grow", "write 'persisted: true, version: 2' before it"),
             ("version: 2", "2", "write 'persisted: true' before it"),
             ("persisted: false, version: 2, migrate: grow", "2", "write 'persisted: true' before it"),
-            ("persisted: true, version: newest", "newest", "as a number from 1, as 'version: 2'"),
-            ("persisted: true, version: 0", "0", "as a number from 1, as 'version: 2'"),
-            ("persisted: true, version: -1", "-", "as a number from 1, as 'version: 2'"),
-            ("persisted: true, version: 99999999999999999999", "99999999999999999999", "as a number from 1"),
+            ("persisted: true, version: newest", "newest", "as an integer literal from 1, such as 'version: 2'"),
+            ("persisted: true, version: 0", "0", "as an integer literal from 1, such as 'version: 2'"),
+            ("persisted: true, version: -1", "-", "as an integer literal from 1, such as 'version: 2'"),
+            ("persisted: true, version: 99999999999999999999", "99999999999999999999", "as an integer literal from 1"),
             ("persisted: true, version: 1, migrate: grow", "grow", "write 'version: 2'"),
         ])
     func versionProblems(arguments: String, token: String, advice: String) {

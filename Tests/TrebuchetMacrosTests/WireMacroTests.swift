@@ -82,41 +82,41 @@ struct WireMacroTests {
     @Test(
         "says where it does nothing, and leaves the type to its Codable",
         arguments: [
-            ("struct A<T> { var a: Int }", "'@Wire' does nothing for a generic type", "<"),
+            ("struct A<T> { var a: Int }", "'@Wire' has no effect on a generic type", "<"),
             (
                 "struct A { var a: Int\n#if DEBUG\nvar b: Int\n#endif\n}",
-                "'@Wire' does nothing for a type with members under '#if'", "#if"
+                "'@Wire' has no effect on a type with members under '#if'", "#if"
             ),
             (
                 "struct A { var a: Int\nenum CodingKeys: String, CodingKey { case a = \"b\" } }",
-                "'@Wire' does nothing for a type with 'CodingKeys' of its own", "CodingKeys"
+                "'@Wire' has no effect on a type that declares 'CodingKeys'", "CodingKeys"
             ),
             (
                 "struct A { var a: Int\ninit(from decoder: any Decoder) throws { a = 1 } }",
-                "'@Wire' does nothing for a type with 'init(from:)' of its own", "init"
+                "'@Wire' has no effect on a type that declares 'init(from:)'", "init"
             ),
             (
                 "struct A { var a: Int\nfunc encode(to encoder: any Encoder) throws {} }",
-                "'@Wire' does nothing for a type with 'encode(to:)' of its own", "encode"
+                "'@Wire' has no effect on a type that declares 'encode(to:)'", "encode"
             ),
-            ("struct A { @Clamped var a: Int }", "'@Wire' does not know what the attribute makes of 'a'", "@"),
-            ("struct A { lazy var a: Int = 1 }", "'@Wire' does nothing for a type with a 'lazy' property", "lazy"),
-            ("struct A { var a = make() }", "'@Wire' cannot tell the type of 'a': write it down", "a"),
-            ("struct A { var (a, b) = (1, 2) }", "'@Wire' needs properties with one name each", "("),
+            ("struct A { @Clamped var a: Int }", "'@Wire' cannot determine the effect of the attribute on 'a'", "@"),
+            ("struct A { lazy var a: Int = 1 }", "'@Wire' has no effect on a type with a 'lazy' property", "lazy"),
+            ("struct A { var a = make() }", "'@Wire' cannot infer the type of 'a': add a type annotation", "a"),
+            ("struct A { var (a, b) = (1, 2) }", "'@Wire' requires properties with one name each", "("),
             (
                 "enum A { case a, b(Int) }",
-                "'@Wire' does nothing for an enum without raw values of a string or a whole number", "A"
+                "'@Wire' has no effect on an enum without string or integer raw values", "A"
             ),
             (
                 "enum A: Double { case a }",
-                "'@Wire' does nothing for an enum without raw values of a string or a whole number", "A"
+                "'@Wire' has no effect on an enum without string or integer raw values", "A"
             ),
         ])
     func nothing(source: String, message: String, token: String) throws {
         let expansion = Expansion("@Wire \(source)")
         let finding = try #require(expansion.findings.first)
         #expect(expansion.findings.count == 1)
-        #expect(finding.message == message + "; it is coded by 'Codable' alone")
+        #expect(finding.message == message + "; only 'Codable' encodes it")
         #expect(finding.token == token)
         #expect(!expansion.text.contains("_WireValue"))
         let isGeneric = source.contains("<T>")

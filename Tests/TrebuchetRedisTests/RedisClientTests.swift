@@ -78,7 +78,7 @@ struct RedisClientTests {
         #expect(try await second == .bulk([UInt8(ascii: "1")]))
     }
 
-    @Test("a server that answers nothing any more is connected to anew")
+    @Test("a server that no longer responds is connected to anew")
     func silence() async throws {
         let other = try await RedisServer()
         let client = try client(other.url) { $0.commandTimeout = .milliseconds(60) }
@@ -111,7 +111,7 @@ struct RedisClientTests {
             }
         }
         await outcomes.wait { $0.count == 12 }
-        let refused = "10 commands wait for Redis; the limit is RedisSettings.waitingCommands"
+        let refused = "10 queued commands for Redis reach the limit RedisSettings.waitingCommands"
         #expect(outcomes.entries == [refused, refused] + [String](repeating: "done", count: 10))
         let large = RedisCommand("ECHO", [.bytes([UInt8](repeating: 0, count: 1_000))])
         let error = await #expect(throws: RedisError.self) { try await client.send(large) }
@@ -174,7 +174,7 @@ struct RedisClientTests {
         let error = await #expect(throws: RedisError.self) { try await wrong.send(RedisCommand("PING")) }
         #expect(error?.kind == "unavailable")
         let reason = error?.description ?? ""
-        #expect(reason.contains("does not take the user and password") && !reason.contains("s3cret"))
+        #expect(reason.contains("rejected the user or password") && !reason.contains("s3cret"))
     }
 
     @Test("rediss speaks TLS, with whom it trusts alone")
@@ -205,7 +205,7 @@ struct RedisClientTests {
         let error = await #expect(throws: RedisError.self) { try await client.send(RedisCommand("PING")) }
         #expect(error?.kind == "unavailable")
         let reason = error?.description ?? ""
-        #expect(reason.contains("does not speak RESP3"))
+        #expect(reason.contains("invalid RESP3"))
         await listener.close()
     }
 

@@ -152,7 +152,8 @@ struct RedisEngineTests {
     func rights() async throws {
         let server = try await RedisServer()
         let page = try String(
-            contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Docs/Cluster.md"),
+            contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(
+                path: "../../Docs/Guides/Cluster.md"),
             encoding: .utf8)
         let line = try #require(page.split(separator: "\n").first { $0.contains("ACL SETUSER trebuchet") })
         let words = line.split(separator: " ").map { $0 == ">PASSWORD" ? ">pass" : String($0) }

@@ -19,7 +19,7 @@ struct RedisSubscriptionTests {
             $0.commandTimeout = .seconds(1)
             $0.connectTimeout = .seconds(1)
         }
-        // Before there is a connection, and when it answers nothing any more.
+        // Before there is a connection, and when it no longer responds.
         server.signal(SIGSTOP)
         let early = await kinds(of: client, "early", 300)
         server.signal(SIGCONT)

@@ -86,10 +86,11 @@ struct SentinelTests {
         let replica = servers.replica.endpoint
         let client = RedisClient(RedisTarget(as: url, isPrimaryNeeded: true) { replica })
         let error = await #expect(throws: RedisError.self) { try await client.send(RedisCommand("PING")) }
-        #expect(error?.kind == "unavailable" && error?.description.contains("follows another server") == true)
+        #expect(error?.kind == "unavailable" && error?.description.contains("is a replica, but was reported") == true)
         let engine = try RedisEngine(url: "redis+sentinel://127.0.0.1:\(servers.sentinel.port)/other")
         let unknown = await #expect(throws: ClusterEngineError.self) { try await engine.nodes() }
-        #expect(unknown?.code == .unavailable && unknown?.message.contains("no server of the name 'other'") == true)
+        #expect(
+            unknown?.code == .unavailable && unknown?.message.contains("does not know a server named 'other'") == true)
         await servers.stop()
     }
 

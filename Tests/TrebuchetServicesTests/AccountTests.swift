@@ -341,7 +341,7 @@ struct AccountTests {
             await expect("label")
             let end: (_, _, _, _) = callbacks("end") { (_: Void) in true }
             auth.endSession("x", onAttempt: end.0, onSuccess: { end.1(()) }, onError: end.2, onSettled: end.3)
-            await expect("end", "the account has no such session")
+            await expect("end", "the account does not have this session")
             let send: (_, _, _, _) = callbacks("send") { (sent: SendMagicCodeResponse) in sent.validSeconds == 600 }
             auth.sendAddressCode(
                 to: "new@b.c", onAttempt: send.0, onSuccess: send.1, onError: send.2, onSettled: send.3)
@@ -355,7 +355,7 @@ struct AccountTests {
             auth.signIn(
                 idToken: "x", provider: "none", onAttempt: token.0, onSuccess: token.1, onError: token.2,
                 onSettled: token.3)
-            await expect("token", "the server knows no such provider")
+            await expect("token", "unknown provider")
             let delete: (_, _, _, _) = callbacks("delete") { (_: Void) in !auth.wrappedValue.isSignedIn }
             auth.deleteAccount(
                 onAttempt: delete.0, onSuccess: { delete.1(()) }, onError: delete.2, onSettled: delete.3)

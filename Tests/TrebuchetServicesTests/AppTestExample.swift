@@ -6,13 +6,13 @@ import Trebuchet
 import TrebuchetServices
 import TrebuchetTesting
 
-/// The example of the guide to an app's tests that signs in and writes documents, and what the guide to the services says of both.
+/// The example of Docs/Guides/TestingYourApp.md with sign-in and collections, and related promises of Services.md.
 @Suite(.timeLimit(.minutes(5))) struct AppTestExample {
     private struct Todo: Codable, Identifiable, Equatable, Sendable { var id: String; var title: String }
 
     private let todoKey = CollectionKey<Todo>("todos")
 
-    /// What would be in somebody's mail.
+    /// Stores the codes instead of mailing them.
     private final class Mailbox: Sendable {
         private let codes = Mutex<[String: String]>([:])
 
@@ -20,7 +20,7 @@ import TrebuchetTesting
         func code(for address: String) -> String { codes.withLock { $0[address] ?? "" } }
     }
 
-    @Test("what is the creator's alone is shown to nobody else")
+    @Test("documents with read access for their creator are visible to the creator only")
     @MainActor func ownTodos() async throws {
         let mailbox = Mailbox()
         let store = MemoryStore()

@@ -24,9 +24,9 @@ import Testing
         await #expect(throws: AuthError.mailNotSent) { try await client.auth.sendMagicCode(to: "ada@b.c") }
         server.part.update(.working)
         let lines = server.lines.entries
-        #expect(lines.contains { $0.hasPrefix("refused 198.51.100.7 to sign in as ada@b.c: the code is wrong") })
+        #expect(lines.contains { $0.hasPrefix("refused 198.51.100.7 to sign in as ada@b.c: wrong code") })
         #expect(lines.contains { $0.contains("of \(grant.user.id) has ended: its client has signed out") })
-        #expect(lines.contains { $0.hasPrefix("the store of accounts failed") })
+        #expect(lines.contains { $0.hasPrefix("the account store failed") })
         #expect(lines.contains { $0.hasPrefix("a magic code was not sent") })
         for secret in [code, wrong, grant.refreshToken, grant.accessToken] {
             #expect(!lines.contains { $0.contains(secret) })

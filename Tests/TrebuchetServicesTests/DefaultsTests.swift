@@ -18,4 +18,13 @@ struct DefaultsTests {
         #expect(collectionLimits.wrong == [])
         #expect(collectionLimits.compared.count >= 8)
     }
+
+    @Test("the page of limits lists every setting of the services with its default")
+    func page() throws {
+        for limits in [AuthLimits(), RoomLimits(), CollectionLimits()] as [any Sendable] {
+            let table = try DocumentedTable(of: limits, in: "Reference/Limits.md")
+            #expect(table.problems == [])
+            #expect(table.count > 15)
+        }
+    }
 }

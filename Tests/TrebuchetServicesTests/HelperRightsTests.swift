@@ -6,7 +6,7 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// An `authorize` that knows the actors of Docs/Services.md and no helpers of theirs, and what a refusal of it leads to.
+/// An `authorize` that knows the actors of Docs/Guides/Services.md and no helpers of theirs, and what a refusal of it leads to.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct HelperRightsTests {
     private typealias Rule = @Sendable (_ caller: Caller?, _ actorID: String, _ target: String) -> Bool
 
@@ -17,7 +17,7 @@ import Trebuchet
         func guest(_ name: String = "nobody") -> CollectionGuest { CollectionGuest(name, at: address) }
 
         /// Lines of refusals.
-        var refusals: [String] { lines.entries.filter { $0.contains("authorize refuses") } }
+        var refusals: [String] { lines.entries.filter { $0.contains("authorize refused") } }
     }
 
     private func run(_ mayCall: @escaping Rule, _ body: (World) async throws -> Void) async throws {
@@ -130,7 +130,7 @@ import Trebuchet
         }
     }
 
-    @Test("a query that authorize refuses is an error of the value, and is logged once")
+    @Test("a query that authorize refused is an error of the value, and is logged once")
     func refusedQuery() async throws {
         try await run({ _, _, _ in false }) { world in
             let guest = world.guest("ada")
@@ -155,7 +155,7 @@ import Trebuchet
         #expect(lines.entries.count == 1)
         #expect(
             lines.entries.first
-                == "authorize refuses 'a' of actor 'b' to a caller without a principal (unauthorized); it is logged once an hour"
+                == "authorize refused 'a' of actor 'b' to a caller without a principal (unauthorized); logged at most once an hour"
         )
         for number in 0..<1_000 { log.note("'a' of actor '\(number)'", .unauthorized, to: nil, at: 101 * second) }
         #expect(lines.entries.count == 2)

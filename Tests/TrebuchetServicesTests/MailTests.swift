@@ -71,7 +71,7 @@ import TrebuchetTesting
     @Test(
         "a relay that answers anything else is an error that says what",
         arguments: [
-            (["554 no"], "as a greeting"), (["hello"], "no reply"), (["22"], "no reply"),
+            (["554 no"], "as a greeting"), (["hello"], "not an SMTP reply"), (["22"], "not an SMTP reply"),
             (["220 x", "500 what"], "to EHLO"),
             (["220 x", "250 x", "550 not you"], "to MAIL FROM"), (["220 x", "250 x", "250 x", "550 nobody"], "nobody"),
             (["220 x", "250 x", "250 x", "250 x", "250 x"], "to DATA"),
@@ -139,8 +139,8 @@ import TrebuchetTesting
     @Test("a command that fails, takes too long or is not there is an error")
     func commandFails() async throws {
         for (command, reason) in [
-            (["/bin/sh", "-c", "exit 3"], "ended with 3"), (["/bin/sh", "-c", "exec sleep 60"], "signal 9"),
-            (["/nonexistent/mailer"], "does not start"), (["/bin/true"], ""),
+            (["/bin/sh", "-c", "exit 3"], "exited with status 3"), (["/bin/sh", "-c", "exec sleep 60"], "signal 9"),
+            (["/nonexistent/mailer"], "failed to start"), (["/bin/true"], ""),
             // Threads of the pool block signals; what they start does not.
             (["/bin/sh", "-c", "kill -TERM $$; exec sleep 60"], "signal 15"),
         ] {

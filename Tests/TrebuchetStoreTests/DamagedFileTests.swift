@@ -122,7 +122,7 @@ import Trebuchet
         try change(folder.file(), "UPDATE schema SET version = 4")
         let newer = try #require(error(opening: folder.file()))
         #expect(newer.code == .newerSchema)
-        #expect(newer.message.contains("schema 4"))
+        #expect(newer.message.contains("schema version 4"))
 
         try change(folder.file(), "DROP TABLE schema")
         #expect(error(opening: folder.file())?.code == .damaged)
@@ -156,7 +156,7 @@ import Trebuchet
         let first = await #expect(throws: StateStoreError.self) { try await store.put([2], StateKey("n", "bad")) }
         #expect(first?.code == .failed)
         let next = await #expect(throws: StateStoreError.self) { try await store.put([3], StateKey("n", "b")) }
-        #expect(next?.code == .failed && next?.message.contains("open the store anew") == true)
+        #expect(next?.code == .failed && next?.message.contains("open the store again") == true)
         #expect(try await store.get(StateKey("n", "a")) == [1], "reading goes on")
         #expect(try await store.get(StateKey("n", "b")) == nil)
         await store.close()

@@ -85,18 +85,18 @@ import Trebuchet
         arguments: [
             ("UPDATE log_entries SET bytes = x'07' WHERE number = 3", "change 3", true),
             ("UPDATE log_entries SET number = 30 WHERE number = 5", "change 30", true),
-            ("DELETE FROM log_entries WHERE number = 3", "builds on 3", true),
-            ("DELETE FROM log_entries WHERE number = 2", "builds on 2", true),
+            ("DELETE FROM log_entries WHERE number = 3", "follows 3", true),
+            ("DELETE FROM log_entries WHERE number = 2", "follows 2", true),
             ("UPDATE log_parts SET bytes = x'07' WHERE part = 2", "part 2", true),
             ("DELETE FROM log_parts WHERE part = 0", "part 0", true),
             ("DELETE FROM log_parts WHERE part = 2", "part 2", true),
-            ("UPDATE logs SET number = 2", "checksum of the log", true),
-            ("UPDATE logs SET epoch = 'f'", "checksum of the log", true),
-            ("UPDATE logs SET lives = x'01'", "the lives of the log", true),
-            ("UPDATE logs SET generation = 7", "checksum of the log", true),
-            ("UPDATE generations SET epoch = 'f'", "checksum of its generation", false),
-            ("UPDATE logs SET name = 'b'", "checksum of the log", false),
-            ("UPDATE log_drafts SET number = 8", "snapshot to come", false),
+            ("UPDATE logs SET number = 2", "checksum mismatch in the log", true),
+            ("UPDATE logs SET epoch = 'f'", "checksum mismatch in the log", true),
+            ("UPDATE logs SET lives = x'01'", "the incarnations of the log", true),
+            ("UPDATE logs SET generation = 7", "checksum mismatch in the log", true),
+            ("UPDATE generations SET epoch = 'f'", "checksum mismatch in generation", false),
+            ("UPDATE logs SET name = 'b'", "checksum mismatch in the log", false),
+            ("UPDATE log_drafts SET number = 8", "pending snapshot", false),
         ])
     func damage(sql: String, text: String, isRead: Bool) async throws {
         let folder = try TemporaryFolder()

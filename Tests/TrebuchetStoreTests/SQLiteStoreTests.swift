@@ -199,9 +199,9 @@ import Trebuchet
         writer.handle([request, request])
         let told = answers.withLock { $0 }
         try #require(told.count == 2)
-        #expect(told[0] == told[1] && told[0].hasPrefix("failed") && !told[0].contains("open the store anew"))
+        #expect(told[0] == told[1] && told[0].hasPrefix("failed") && !told[0].contains("open the store again"))
         writer.handle([request])
-        #expect(answers.withLock { $0 }.last?.contains("nothing is written since, open the store anew") == true)
+        #expect(answers.withLock { $0 }.last?.contains("writes are disabled, open the store again") == true)
     }
 
     @Test("only a store that outlasts the loss of power waits for the disk", arguments: SQLiteStore.Durability.allCases)

@@ -228,7 +228,7 @@ import Trebuchet
         chmod(folder.file("data.db" + suffix), 0o600)
         let error = #expect(throws: StateStoreError.self) { try StoreFile(folder.file()) }
         #expect(error?.code == .damaged)
-        #expect(error?.message.contains("data.db\(suffix) is there") == true)
+        #expect(error?.message.contains("data.db\(suffix) exists") == true)
     }
 
     @Test("no file of a store may be open to others, in any way", arguments: ["", "-wal", "-shm", "-journal", "-lock"])

@@ -56,7 +56,7 @@ import WebSockets
     /// The limit that an error names.
     static func setting(_ error: TrebuchetError) -> String? {
         guard let name = error.message.firstRange(of: "(ServerLimits.") else { return nil }
-        return String(error.message[name.upperBound...].prefix { $0 != ":" })
+        return String(error.message[name.upperBound...].prefix { $0 != ":" && $0 != ")" })
     }
 
     static func host(_ text: String?) -> AddressKey? {

@@ -21,7 +21,7 @@ import TrebuchetWire
             let operation = try record.isolated { throw CancellationError() }
             let error = await #expect(throws: TrebuchetError.self) { _ = try await operation(nil) }
             #expect(error?.code == .internal)
-            #expect(error?.message.contains("lives elsewhere") == true)
+            #expect(error?.message.contains("but not local") == true)
         }
     }
 
@@ -148,7 +148,7 @@ import TrebuchetWire
         if missing == 0 {
             #expect(fitting.message == message && fitting.type == "Type" && fitting.data == [1, 2, 3])
         } else {
-            #expect(fitting.message.hasPrefix(String(repeating: "m", count: 200) + "\u{2026} (the whole error"))
+            #expect(fitting.message.hasPrefix(String(repeating: "m", count: 200) + "\u{2026} (truncated: the error"))
             #expect(fitting.type == nil && fitting.data == nil && fitting.code == .application)
         }
     }

@@ -185,7 +185,7 @@ distributed actor Onlooker {
         let rig = await Rig()
         await receive(["a", "b"].map { call("1", "hold(_:)", "\"\($0)\"") }, rig)
         await rig.journal.wait(for: "a began")
-        #expect(await rig.texts.contains { $0.contains("callID '1' is in use by a call under way") })
+        #expect(await rig.texts.contains { $0.contains("callID '1' is in use by an in-flight call") })
         #expect(await rig.on { [$0.load.count, $0.running.count, $0.queued] } == [1, 1, 0])
         rig.journal.note("a go")
         #expect(await rig.waitFor(#""callID":"1","result":"went on""#))

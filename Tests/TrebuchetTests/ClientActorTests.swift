@@ -151,7 +151,7 @@ import TrebuchetTesting
             _ = try await host.enter(visitor)
             let error = await #expect(throws: TrebuchetError.self) { _ = try await host.first() }
             #expect(
-                error?.message.contains("only the server that has the reference can call it") == true,
+                error?.message.contains("only the server with the reference can call it") == true,
                 "\(error?.message ?? "")")
         }
     }

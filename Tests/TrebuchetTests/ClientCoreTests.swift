@@ -155,7 +155,7 @@ import TrebuchetWire
         #expect(third?.code == .rateLimited)
         #expect(
             third?.message
-                == "2 calls of this client wait for their answers already (TrebuchetClient.Options.callsInFlight)")
+                == "2 calls of this client are in flight, which is the limit (TrebuchetClient.Options.callsInFlight)")
         await rig.answer(1)
         #expect(try await first.value == "1")
         let fourth = rig.call("4")
@@ -185,8 +185,10 @@ import TrebuchetWire
         _ = try await good.value
         let error = await failure(rig.call("12345"))
         #expect(error?.code == .invalidArguments)
-        #expect(error?.message.hasPrefix("n() makes a message of \(count + 1) bytes, and ") == true)
-        #expect(error?.message.contains(isTold ? "the server takes \(count)" : "at most \(count)") == true)
+        #expect(error?.message.hasPrefix("the message with n() has \(count + 1) bytes; ") == true)
+        #expect(
+            error?.message.contains(isTold ? "the server's limit is \(count)" : "this client's limit is \(count)")
+                == true)
         #expect(await rig.on { $0.callsUnderWay(number: 1) + $0.callsUnderWay(number: 0) } == 0)
         // Of a call that may be repeated the arguments alone count at first, then all of it.
         let repeated = await failure(rig.call(String(repeating: "1", count: count), isIdempotent: true))
@@ -250,7 +252,7 @@ import TrebuchetWire
         #expect(await eventually { await rig.on { $0.callsUnderWay(number: 0) } == 2 })
         #expect(await rig.on { ($0.loop as! Reactor).liveTimerCount } == 1)
         await rig.turn(by: .seconds(15))
-        #expect(await failure(first) == TrebuchetError(.timeout, "n() was not answered before its deadline"))
+        #expect(await failure(first) == TrebuchetError(.timeout, "n() had no response before its deadline"))
         #expect(link.all.contains(#"{"type":"cancel","payload":{"callID":"1"}}"#))
         let late = await failure(second)
         #expect(late?.code == .timeout)
@@ -295,7 +297,7 @@ import TrebuchetWire
         await rig.on { $0.connectionLost(number: 1, TransportError(.closed, "cut")) }
         #expect(
             await failure(call)
-                == TrebuchetError(.unknownOutcome, "n() was sent and not answered, so it may have run: cut"))
+                == TrebuchetError(.unknownOutcome, "n() was sent but has no response; it may have been executed: cut"))
         #expect(await rig.on { $0.line.underWay == 0 && $0.link == nil })
         let next = await failure(rig.call("2"))
         #expect(next?.code == .unavailable)
@@ -311,7 +313,7 @@ import TrebuchetWire
         #expect(await eventually { link.calls.count == 2 })
         await rig.on { $0.connectionLost(number: 1, TransportError(.closed, "1009", cause: MessageRefusal())) }
         #expect(await failure(large)?.code == .invalidArguments)
-        #expect(await failure(large)?.message.contains("for which the server has closed the connection") == true)
+        #expect(await failure(large)?.message.contains("so the server closed the connection") == true)
         #expect(await failure(small)?.code == .unknownOutcome)
     }
 }

@@ -73,9 +73,9 @@ import WebSockets
             #expect(line.bytes == 4_196)
             #expect(line.hasRoom(for: calls[0], beside: 0))
             #expect(!line.hasRoom(for: calls[1], beside: 0))
-            #expect(line.reason(for: calls[1]).contains("callBytesPerConnection there: 8392"))
-            #expect(line.reason(for: calls[0]).contains("callsPerConnection there: 10"))
-            #expect(line.reason(for: calls[0]).hasPrefix("1 calls of 4196 bytes were under way"))
+            #expect(line.reason(for: calls[1]).contains("callBytesPerConnection = 8392"))
+            #expect(line.reason(for: calls[0]).contains("callsPerConnection = 10"))
+            #expect(line.reason(for: calls[0]).hasPrefix("1 calls of 4196 bytes are in flight"))
             line.removeAll()
             #expect(line.underWay == 0 && line.bytes == 0 && line.terms.callsPerConnection == 10)
         }
@@ -159,26 +159,26 @@ import WebSockets
         arguments: [
             (
                 100, 50, nil,
-                "sends at most 50: raise its TrebuchetClient.Options.serverMessageSize, which is to be the server's"
+                "this client's limit is 50: raise its TrebuchetClient.Options.serverMessageSize, which must equal the server's"
             ),
             (
                 100, 50, 60,
-                "raise its TrebuchetClient.Options.serverMessageSize, and ServerLimits.messageSize there (60)"
+                "raise its TrebuchetClient.Options.serverMessageSize, and ServerLimits.messageSize at the server (60)"
             ),
-            (100, 50, 100, "sends at most 50: raise its TrebuchetClient.Options.serverMessageSize"),
+            (100, 50, 100, "this client's limit is 50: raise its TrebuchetClient.Options.serverMessageSize"),
             (
                 100, 50, 50,
-                "the server takes 50: raise its ServerLimits.messageSize, and TrebuchetClient.Options.serverMessageSize"
+                "the server's limit is 50: raise its ServerLimits.messageSize, and TrebuchetClient.Options.serverMessageSize"
             ),
-            (100, 100, 60, "the server takes 60: raise its ServerLimits.messageSize"),
+            (100, 100, 60, "the server's limit is 60: raise its ServerLimits.messageSize"),
         ] as [(Int, Int, Int?, String)])
     func tooLarge(count: Int, own: Int, told: Int?, text: String) {
         let error = MessageSizes.tooLarge("a call of n()", count, own: own, told: told)
         #expect(error.code == .invalidArguments)
-        #expect(error.message.hasPrefix("a call of n() makes a message of 100 bytes, and "))
+        #expect(error.message.hasPrefix("the message with a call of n() has 100 bytes; "))
         #expect(error.message.contains(text))
         if own == count { #expect(!error.message.contains("serverMessageSize")) }
-        if told == count { #expect(!error.message.contains("there (")) }
+        if told == count { #expect(!error.message.contains("at the server (")) }
     }
 
     // MARK: Failures

@@ -42,11 +42,11 @@ import WebSockets
         #expect(try await authenticate(request(["X-API-Key": "k1"]))?.id == "ada")
         #expect(try await authenticate(request(["Authorization": "Bearer k2"]))?.id == "bob")
         #expect(try await authenticate(request(["X-API-Key": "k2", "Authorization": "Bearer k1"]))?.id == "bob")
-        await #expect(throws: AccessDenied.unauthenticated("an API key is needed")) {
+        await #expect(throws: AccessDenied.unauthenticated("an API key is required")) {
             try await authenticate(request([:]))
         }
         for key in ["", "k", "k11", "K1", "k3"] {
-            await #expect(throws: AccessDenied.unauthenticated("the API key is not known")) {
+            await #expect(throws: AccessDenied.unauthenticated("unknown API key")) {
                 try await authenticate(request(["X-API-Key": key]))
             }
         }
@@ -60,9 +60,9 @@ import WebSockets
             (TrebuchetError(.rateLimited, "later"), 503, "later"), (TrebuchetError(.unavailable, "down"), 503, "down"),
             (
                 TrebuchetError(.internal, "a secret"), 503,
-                "who you are cannot be found out now; the server's log has the reason"
+                "authentication is temporarily unavailable; see the server log"
             ),
-            (CancellationError(), 503, "who you are cannot be found out now; the server's log has the reason"),
+            (CancellationError(), 503, "authentication is temporarily unavailable; see the server log"),
         ] as [(any Error, Int, String)])
     func refusals(error: any Error, status: Int, reason: String) {
         let lines = Mutex<[String]>([])
@@ -73,7 +73,7 @@ import WebSockets
         #expect(String(decoding: refusal.response.body, as: UTF8.self).contains(reason))
         #expect(refusal.response.headers["WWW-Authenticate"] == (status == 401 ? "Bearer" : nil))
         #expect(refusal.response.headers["Retry-After"] == nil)
-        #expect(lines.withLock { $0.count } == (reason.hasPrefix("who you are") ? 1 : 0))
+        #expect(lines.withLock { $0.count } == (reason.hasPrefix("authentication is") ? 1 : 0))
     }
 
     @Test(

@@ -62,7 +62,7 @@ import Trebuchet
             #expect(error?.type == nil)
             #expect(error?.data == nil)
             let number = try #require(errorNumber(in: error?.message ?? ""))
-            #expect(error?.message == "the method failed (error \(number); the server's log has the text)")
+            #expect(error?.message == "the method failed (error \(number); see the server log)")
             let lines = journal.entries.filter { $0.hasPrefix("error \(number): ") }
             #expect(lines.count == 1, "\(journal.entries)")
             #expect(lines.first?.contains("LeakyError: password hunter2\\nerror 00000000: forged") == true, "\(lines)")

@@ -1,3 +1,4 @@
+import DocumentedDefaults
 import Foundation
 import Testing
 import Trebuchet
@@ -9,26 +10,79 @@ import Trebuchet
         return try String(contentsOf: root.appending(path: name), encoding: .utf8)
     }
 
-    @Test("the page of the protocol names every setting of ServerLimits")
+    @Test("the page of limits lists every setting of ServerLimits with its default")
     func settings() throws {
-        let page = try page("Docs/Protocol.md")
-        let limits = try #require(page.range(of: "## Limits").map { page[$0.upperBound...] })
-        let settings = Mirror(reflecting: ServerLimits()).children.compactMap(\.label)
-        #expect(settings.count > 30)
-        for setting in settings { #expect(limits.contains("`\(setting)`"), "\(setting) is not in the table") }
+        let table = try DocumentedTable(
+            of: ServerLimits(), in: "Reference/Limits.md",
+            special: [
+                "heldBytes": "1/4 of the memory", "heldBytesPerAddress": "1/4 of `heldBytes`",
+                "heldBytesPerPrincipal": "1/4 of `heldBytes`", "pages": "see `PageLimits`",
+            ])
+        #expect(table.problems == [])
+        #expect(table.count > 60)
     }
 
-    @Test("the page of pages names every setting of PageLimits")
+    private struct Sample {
+        var bufferBytes = 3 << 10
+        var people = 1_234_567
+        var idleTime: Duration? = .seconds(600)
+        var rate: RateLimit? = RateLimit(callsPerSecond: 0.1, burst: 2_000)
+        var perName: [String: Int] = [:]
+    }
+
+    @Test(
+        "a row that does not fit its setting is found",
+        arguments: [
+            ("| `people` | 1,234,567 | |", 0), ("| `people` | 1234567 | |", 1), ("| `others` | 1,234,567 | |", 2),
+            ("| `people` | 1,234,567 | |\n| `people` | 1,234,567 | |", 1), ("", 1),
+        ])
+    func findings(row: String, count: Int) {
+        let section = """
+            | setting | default | at the limit |
+            |---|---|---|
+            | `bufferBytes` | 3 KiB | |
+            | `idleTime` | 10 minutes | |
+            | `rate` | 1 per 10 s, burst 2,000 | |
+            | `perName` | none | |
+
+            """
+        let table = DocumentedTable(of: Sample(), in: Substring(section + row))
+        #expect(table.problems.count == count, "\(table.problems)")
+    }
+
+    @Test(
+        "the page of error codes has a row for each code",
+        arguments: [
+            ("`TrebuchetError`", "TrebuchetWire/ErrorCode.swift", "ErrorCode\\(rawValue: \"(\\w+)\""),
+            ("Stream end reasons", "TrebuchetWire/ErrorCode.swift", "StreamEndReason\\(rawValue: \"(\\w+)\""),
+            ("`TransportError`", "Transports/TransportError.swift", "Code\\(kind: \\.(\\w+)"),
+            ("WebSocket close codes", "WebSockets/Frames/WebSocketCloseCode.swift", "Self\\(rawValue: (\\d+)"),
+            ("`StateStoreError`", "TrebuchetActors/Persistence/StateStoreError.swift", "Code\\(kind: \\.(\\w+)"),
+            ("`ClusterEngineError`", "TrebuchetCluster/ClusterEngineError.swift", "Code\\(kind: \\.(\\w+)"),
+        ])
+    func codes(heading: String, file: String, pattern: String) throws {
+        let section = try page("Docs/Reference/ErrorCodes.md").split(separator: "\n## ").first { $0.hasPrefix(heading) }
+        let rows = try #require(section).split(separator: "\n").filter { $0.hasPrefix("|") }.compactMap {
+            $0.split(separator: "|").first?.trimmingCharacters(in: CharacterSet(charactersIn: "` "))
+        }
+        let source = try page("Sources/\(file)")
+        let code = try Regex(pattern)
+        let codes = source.matches(of: code).compactMap { $0.output[1].substring.map(String.init) }
+        #expect(codes.count >= 6)
+        for code in codes { #expect(rows.contains(code), "\(code) has no row") }
+    }
+
+    @Test("the page of static files names every setting of PageLimits")
     func pages() throws {
-        let page = try page("Docs/Pages.md")
+        let page = try page("Docs/Reference/StaticFiles.md")
         for setting in Mirror(reflecting: PageLimits()).children.compactMap(\.label) {
             #expect(page.contains("`\(setting)`"), "\(setting) is not in the table")
         }
     }
 
-    @Test("the page of the client has every option of it, with the default that it has")
+    @Test("the client guide lists every option with its default")
     func options() throws {
-        let rows = try page("Docs/Client.md").split(separator: "\n").map {
+        let rows = try page("Docs/Guides/Client.md").split(separator: "\n").map {
             $0.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
         }
         var options = Mirror(reflecting: TrebuchetClient.Options()).children.map { ($0.label ?? "", $0.value) }

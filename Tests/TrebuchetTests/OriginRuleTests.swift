@@ -174,14 +174,14 @@ import WebSockets
     func logged() {
         let lines = Mutex<[String]>([])
         let log = RefusalLog { line in lines.withLock { $0.append(line) } }
-        let refusal = HTTPResponse(status: 403, text: "pages of origin 'http://a' are not let in")
+        let refusal = HTTPResponse(status: 403, text: "origin 'http://a' is not allowed")
         for now in [5_000_000_000, 5_000_000_001, 5_999_999_999, 6_000_000_000, 6_500_000_000] as [UInt64] {
             log.note(refusal, from: SocketAddress(literal: "192.0.2.1", port: 7), at: now)
         }
         #expect(
             lines.withLock { $0 } == [
-                "refused 192.0.2.1:7 with 403: pages of origin 'http://a' are not let in",
-                "refused 192.0.2.1:7 with 403: pages of origin 'http://a' are not let in (and 2 before it)",
+                "refused 192.0.2.1:7 with 403: origin 'http://a' is not allowed",
+                "refused 192.0.2.1:7 with 403: origin 'http://a' is not allowed (and 2 before it)",
             ])
     }
 }

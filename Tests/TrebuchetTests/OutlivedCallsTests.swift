@@ -36,7 +36,7 @@ import TrebuchetTesting
         #expect(bytes > 0)
         let refused = await insist(rig, 3)
         #expect(refused.count == 1)
-        #expect(refused.first?.contains("2 calls of this connection whose time was over") == true, "\(refused)")
+        #expect(refused.first?.contains("2 calls of this connection that timed out") == true, "\(refused)")
         #expect(refused.first?.contains(#""code":"rateLimited""#) == true)
         rig.journal.note("1 go")
         #expect(await eventually { await rig.on { $0.load.answered } == 1 })

@@ -246,7 +246,8 @@ distributed actor Herald {
         try await withHerald(reactors: 1, limits: limits) { (herald, _, _) async throws in
             let error = await #expect(throws: TrebuchetError.self) { try await herald.tell(1, padding: 2_000) }
             #expect(error?.code == .internal)
-            #expect(error?.message.contains("no more than 1000 are persisted") == true, "\(error?.message ?? "")")
+            #expect(
+                error?.message.contains("the limit for persisted events is 1000") == true, "\(error?.message ?? "")")
             #expect(try await herald.tell() == 2)
             let kept = try await kept("news")
             #expect(kept.count == 1 && kept[0].contains(#""number":2"#), "\(kept)")

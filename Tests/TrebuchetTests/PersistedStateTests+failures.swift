@@ -226,7 +226,7 @@ extension PersistedStateTests {
         #expect(
             line.contains(#"actor 'diary\ntrebuchet: \u{1B}[2Jforged'"#) && line.contains("its last change is lost"),
             "\(line)")
-        #expect(line.contains("larger than the 100 allowed"), "\(line)")
+        #expect(line.contains("the limit is 100"), "\(line)")
         await server.shutdown()
     }
 }

@@ -219,7 +219,7 @@ import TrebuchetTesting
             for _ in 0..<2 {
                 let error = await #expect(throws: TrebuchetError.self) { try await diary.write("b") }
                 #expect(error?.code == .internal)
-                #expect(error?.message.contains("'pages' of actor 'diary' does not decode") == true)
+                #expect(error?.message.contains("'pages' of actor 'diary' cannot be decoded") == true)
             }
             let stream = await diary.observePages()
             for await pages in stream { Issue.record("\(pages) came") }

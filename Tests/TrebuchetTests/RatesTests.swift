@@ -160,12 +160,13 @@ import WebSockets
         #expect(refusal?.code == .rateLimited)
         #expect(
             refusal?.message
-                == "'ada' has 2 connections already (ServerLimits.connectionsPerPrincipal); try again when some have gone"
+                == "quota exceeded: 'ada' has 2 connections (ServerLimits.connectionsPerPrincipal); retry when some have ended"
         )
         #expect(book.count(.connections) == 2, "who is refused uses nothing")
         let third = try book.take(.connections, for: parties(3, "bob"))
         let full = #expect(throws: TrebuchetError.self) { try book.take(.connections, for: parties(4, nil)) }
-        #expect(full?.message.hasPrefix("the server has 3 connections already (ServerLimits.connections)") == true)
+        #expect(
+            full?.message.hasPrefix("quota exceeded: the server has 3 connections (ServerLimits.connections)") == true)
         first.giveBack()
         first.giveBack()
         #expect(book.count(.connections) == 2)

@@ -96,7 +96,7 @@ import TrebuchetTesting
         for foreign in [theirs, TodoList(actorSystem: there.server.actorSystem)] {
             let error = await #expect(throws: TrebuchetError.self) { _ = try await registry.fill(foreign, title: "a") }
             #expect(error?.code == .invalidArguments)
-            #expect(error?.message.contains("means nothing elsewhere") == true, "\(error?.message ?? "")")
+            #expect(error?.message.contains("is not valid elsewhere") == true, "\(error?.message ?? "")")
         }
         // The own one under the same name goes on working.
         #expect(try await registry.fill(here.todos(), title: "a") == 1)
@@ -112,7 +112,7 @@ import TrebuchetTesting
         try await reference.call()
         let error = await #expect(throws: TrebuchetError.self) { _ = try await reference.list() }
         #expect(error?.code == .internal)
-        #expect(error?.message.contains("means nothing elsewhere") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("is not valid elsewhere") == true, "\(error?.message ?? "")")
         for scene in [here, there] { await scene.server.shutdown(drain: .zero) }
     }
 

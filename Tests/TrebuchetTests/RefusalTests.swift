@@ -37,13 +37,13 @@ import TrebuchetTesting
             text: "argument 1: "),
         Refused(
             actor: "calculator", target: "same(_:)", arguments: ["5.5"], code: .invalidArguments,
-            text: "argument 1: Int does not decode from 5.5: Int takes whole numbers alone"),
+            text: "argument 1: Int does not decode from 5.5: Int accepts integers only"),
         Refused(
             actor: "calculator", target: "same(_:)", arguments: ["9223372036854775808"], code: .invalidArguments,
             text: "the number does not fit into Int"),
         Refused(
             actor: "calculator", target: "join(_:b:text:_:list:)", arguments: ["1", "1.5", "\"\"", "true", "[1,2.5]"],
-            code: .invalidArguments, text: "a number in it does not fit its type"),
+            code: .invalidArguments, text: "a number does not fit its type"),
         Refused(
             actor: "calculator", target: "joinLater(_:text:)", arguments: ["1", "2"], code: .invalidArguments,
             text: "argument 2: "),

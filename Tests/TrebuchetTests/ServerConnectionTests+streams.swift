@@ -59,12 +59,12 @@ extension ServerConnectionTests {
         let second = await filtered(2)
         #expect(
             second.first?.contains(
-                "this connection has 1 streams with a filter already (ServerLimits.filtersPerConnection)") == true)
+                "this connection has 1 streams with a filter (ServerLimits.filtersPerConnection)") == true)
         _ = await rig.observe(3)
         #expect(await eventually { await rig.on { $0.streams.count } == 2 })
         let third = await rig.observe(4)
         #expect(
-            third.first?.contains("this connection has 2 streams already (ServerLimits.streamsPerConnection)") == true)
+            third.first?.contains("this connection has 2 streams (ServerLimits.streamsPerConnection)") == true)
         #expect(await rig.on { [Int($0.use.streams), Int($0.use.filtered)] } == [2, 1])
         await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
         #expect(await rig.on { [Int($0.use.streams), Int($0.use.filtered)] } == [1, 0])

@@ -198,12 +198,12 @@ import WebSockets
             full == [
                 failure(
                     3, "rateLimited",
-                    "2 calls of this connection are under way already (ServerLimits.callsPerConnection)")
+                    "2 calls of this connection are in flight, which is the limit (ServerLimits.callsPerConnection)")
             ])
         // What runs in place does not count.
         #expect(await rig.call(4, "calculator", "same(_:)", "4") == [result(4, "4")])
         let again = await rig.call(1, "waiter", "hold(_:)", "\"d\"")
-        #expect(again.first?.contains("callID '1' is in use by a call under way") == true)
+        #expect(again.first?.contains("callID '1' is in use by an in-flight call") == true)
         let cancelled = await rig.receive(#"{"type":"cancel","payload":{"callID":"1"}}"#)
         #expect(cancelled == [failure(1, "cancelled", "the call was cancelled by its caller")])
         #expect(await rig.receive(#"{"type":"cancel","payload":{"callID":"1"}}"#) == [])
@@ -226,13 +226,14 @@ import WebSockets
         #expect(await rig.on { $0.load.bytes } == 2 * each)
         let full = await rig.call(3, "waiter", "hold(_:)", "\"c\"")
         #expect(
-            full.first?.contains("have \(2 * each) bytes already, of \(2 * each) (ServerLimits.callBytesPerConnection)")
+            full.first?.contains(
+                "have \(2 * each) bytes; the limit is \(2 * each) (ServerLimits.callBytesPerConnection)")
                 == true)
         for name in ["a", "b"] { rig.journal.note("\(name) go") }
         #expect(await rig.waitFor(result(1, "\"went on\"")))
         #expect(await eventually { await rig.on { $0.load.bytes } == 0 })
         let less = await Rig { $0.callBytesPerConnection = each - 1 }
-        #expect(await less.call(1, "waiter", "hold(_:)", "\"a\"").first?.contains("have 0 bytes already") == true)
+        #expect(await less.call(1, "waiter", "hold(_:)", "\"a\"").first?.contains("have 0 bytes;") == true)
     }
 
     @Test(
@@ -292,7 +293,7 @@ import WebSockets
                 #expect(await rig.waitFor("internal"))
                 let texts = await rig.texts
                 #expect(
-                    texts.first?.contains(isServers ? "clients are sent \(limit) at most" : "the client takes \(limit)")
+                    texts.first?.contains(isServers ? "the limit is \(limit)" : "the client's limit is \(limit)")
                         == true)
             }
         }

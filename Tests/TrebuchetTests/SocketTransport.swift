@@ -33,7 +33,7 @@ final class SocketLink: ClientLink, WebSocketHandler {
         self.wanted = wanted
     }
 
-    // What the socket tells, on its own thread.
+    // Called by the socket, on its thread.
     func webSocketDidOpen(_ socket: WebSocket) {
         if socket.subprotocol == wanted { receiver.opened(self) }
     }
@@ -46,7 +46,7 @@ final class SocketLink: ClientLink, WebSocketHandler {
         receiver.closed(TransportError(.closed, "the connection was closed (\(code)): \(reason)"))
     }
 
-    // What the client asks for, on its own.
+    // Called by the client, on its queue.
     var session: String? { socket.responseHeaders["Trebuchet-Session"] }
 
     func send(_ message: [UInt8]) { socket.send(text: String(decoding: message, as: UTF8.self)) }

@@ -51,7 +51,7 @@ import TrebuchetWire
     func elements() throws {
         let elements = message(#"{"all":[{"most":1}]}"#)
         #expect(
-            elements.contains("its member 'all.0.least' is not what the type needs: make the member optional"))
+            elements.contains("its member 'all.0.least' does not match the type: make the member optional"))
         let values = message(#"{"byName":{"second":{"most":1}}}"#)
         #expect(values.contains("its member 'byName.second.least'"), "\(values)")
         #expect(try read(#"{"byName":{"first":{"most":9}}}"#).byName == ["first": Kept.Limits(most: 9, least: 2)])
@@ -60,10 +60,10 @@ import TrebuchetWire
     @Test("another type is no member that is lacking")
     func mismatch() {
         let text = message(#"{"name":5}"#)
-        #expect(text.contains("its member 'name' is not what the type needs: let the type read it, or"), "\(text)")
+        #expect(text.contains("its member 'name' does not match the type: extend the type's decoding, or"), "\(text)")
         #expect(message(#"{"limits":[]}"#).contains("its member 'limits'"))
-        #expect(message("[]").contains("its value is not"))
-        #expect(message("v2").contains("its value is not"), "no version is named there")
+        #expect(message("[]").contains("its value does not"))
+        #expect(message("v2").contains("its value does not"), "no version is named there")
     }
 
     @Test("the error says what to write, by the versions of the store and the program")
@@ -71,9 +71,9 @@ import TrebuchetWire
         let text = #"{"name":5}"#
         #expect(message(text).contains("version: 2, migrate: { json, from in … })'"))
         #expect(message("v4:" + text, .init(4)).contains("version: 5, migrate: { json, from in … })'"))
-        #expect(message(text, .init(2)).contains("write 'migrate: { json, from in … }' behind 'version: 2'"))
-        #expect(message(text, .init(2) { _, _ in }).contains("have 'migrate' make it of what version 1 has stored"))
-        #expect(message("v3:{}", .init(2)).contains("it has version 3, and this program reads versions up to 2"))
+        #expect(message(text, .init(2)).contains("add 'migrate: { json, from in … }' after 'version: 2'"))
+        #expect(message(text, .init(2) { _, _ in }).contains("let 'migrate' convert values of version 1"))
+        #expect(message("v3:{}", .init(2)).contains("schema version 3 is newer than this program's version 2"))
     }
 
     @Test("migrations see older versions alone, with their number; then members are filled")

@@ -63,7 +63,7 @@ import Testing
             ("", "it is not a signed token"), ("a", "it is not a signed token"), ("a.b", "it is not a signed token"),
             ("e30.e30.e30.e30", "it is not a signed token"), ("e30.e30.!", "it is not a signed token"),
             ("!.e30.e30", "it is not a signed token"), ("e30.!.e30", "it is not a signed token"),
-            ("e30.e30.e30", "its head is no JSON"),
+            ("e30.e30.e30", "its header is not JSON"),
         ])
     func noTokens(text: String, why: String) throws { #expect(try outcome(text) == why) }
 
@@ -71,9 +71,9 @@ import Testing
         "a head names the algorithm of the verifier, and nothing that must be understood",
         arguments: [
             (#"{"alg":"none"}"#, "it is not signed with HS256"), (#"{"alg":"HS512"}"#, "it is not signed with HS256"),
-            (#"{"alg":"HS256","crit":[]}"#, "it has extensions that must be understood"),
+            (#"{"alg":"HS256","crit":[]}"#, "it has unsupported critical extensions"),
             (#"{"alg":"HS256","typ":"JWT"}"#, "a"),
-            ("[]", "its head is no JSON"),
+            ("[]", "its header is not JSON"),
         ])
     func heads(head: String, text: String) throws {
         #expect(try outcome(token(#"{"sub":"a","exp":2000000}"#, head: head)) == text)
@@ -82,8 +82,8 @@ import Testing
     @Test(
         "the audience is one, or among several",
         arguments: [
-            (#""aud":"app""#, "a"), (#""aud":["x","app"]"#, "a"), (#""aud":["x"]"#, "it is for another audience"),
-            (#""aud":[]"#, "it is for another audience"), (#""x":""#, "it is for another audience"),
+            (#""aud":"app""#, "a"), (#""aud":["x","app"]"#, "a"), (#""aud":["x"]"#, "its audience is wrong"),
+            (#""aud":[]"#, "its audience is wrong"), (#""x":""#, "its audience is wrong"),
         ])
     func audiences(claim: String, text: String) throws {
         let claim = claim == #""x":""# ? #""x":true"# : claim

@@ -86,7 +86,7 @@ import TrebuchetTesting
             await clock.advance(by: .seconds(10))
             let error = await #expect(throws: TrebuchetError.self) { try await call.value }
             #expect(error?.code == .timeout)
-            let reason = "the server takes no more at once (ServerLimits.callsPerConnection there: 1)"
+            let reason = "which is the server's limit (ServerLimits.callsPerConnection = 1)"
             #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
             journal.note("a go")
             try await waiter.later(2)

@@ -8,7 +8,7 @@ private distributed actor Auction {
     distributed func bid(_ cents: Int) -> Bool { cents > 0 }
 }
 
-/// The sample of Docs/Platforms.md, compiled as it stands there. It is not run: Debian's libcurl has no WebSockets.
+/// The sample of Docs/Reference/Platforms.md, compiled as it stands there. It is not run: Debian's libcurl has no WebSockets.
 private func connect() async throws -> Auction {
     let client = TrebuchetClient(transport: URLSessionTransport("wss://example.com"))
     try await client.connect()
@@ -16,13 +16,13 @@ private func connect() async throws -> Auction {
     return auction
 }
 
-@Suite("the sample of Docs/Platforms.md")
+@Suite("the sample of Docs/Reference/Platforms.md")
 struct PlatformsSampleTests {
     @Test("stands in this file, which is compiled, line by line")
     func compiles() throws {
         let file = URL(filePath: #filePath)
         let own = try Set(lines(of: file))
-        let page = try lines(of: file.appending(path: "../../../Docs/Platforms.md").standardized)
+        let page = try lines(of: file.appending(path: "../../../Docs/Reference/Platforms.md").standardized)
         let begin = try #require(page.firstIndex(of: "```swift"))
         let sample = page[page.index(after: begin)...].prefix { $0 != "```" }.filter { !$0.isEmpty }
         #expect(sample.count >= 5)

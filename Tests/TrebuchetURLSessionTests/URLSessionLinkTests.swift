@@ -201,6 +201,6 @@ private struct SocketTransport: ClientTransport {
         #expect(leaving.cause == nil)
         #expect(leaving.message == "the connection to wss://example.com was closed (1001: restart)")
         let broken = TransportError.ofClosing((0, ""), URLError(.networkConnectionLost), "wss://example.com")
-        #expect(broken.message.hasPrefix("the connection to wss://example.com broke"))
+        #expect(broken.message.hasPrefix("the connection to wss://example.com was lost"))
     }
 }

@@ -117,7 +117,7 @@ import TrebuchetWire
             ),
             (
                 invocation(#"{"id":"a"},"targetIdentifier":"f()","arguments":["MQ==",""]"#), "F98A",
-                "argument 2: there is no value"
+                "argument 2: the value is missing"
             ),
             (
                 invocation(#"{"id":"a"},"targetIdentifier":"f()","arguments":[\#(base64(#"1],"session":["x"#))]"#),

@@ -53,11 +53,12 @@ import Testing
         }
     }
 
-    @Test("the manifest of the list's tutorial is one, and so is the README's; its model needs TrebuchetClient alone")
+    @Test("the manifests of the tutorial and of the guide for beginners are valid; the guide's code compiles")
     func manifests() async throws {
         let compiler = SwiftCompiler()
-        let readme = try String(contentsOf: compiler.root.appending(path: "README.md"), encoding: .utf8)
-        let samples = readme.components(separatedBy: "```swift\n").dropFirst().compactMap {
+        let guide = compiler.root.appending(path: "Docs/Guides/GettingStarted.md")
+        let blocks = try String(contentsOf: guide, encoding: .utf8).components(separatedBy: "```swift\n").dropFirst()
+        let samples = blocks.compactMap {
             $0.components(separatedBy: "```").first
         }
         let manifest = try #require(samples.first { $0.contains("swift-tools-version") })

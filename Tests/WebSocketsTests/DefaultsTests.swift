@@ -18,4 +18,16 @@ struct DefaultsTests {
         #expect(webSocketCompression.wrong == [])
         #expect(webSocketCompression.compared.count >= 4)
     }
+
+    @Test("the page of limits lists every setting of WebSocketLimits with its default")
+    func page() throws {
+        let table = try DocumentedTable(
+            of: WebSocketLimits(), in: "Reference/Limits.md",
+            special: [
+                "heldBytes": "1/4 of the memory", "heldBytesPerAddress": "1/4 of `heldBytes`",
+                "pages": "see `PageLimits`",
+            ])
+        #expect(table.problems == [])
+        #expect(table.count > 20)
+    }
 }

@@ -164,7 +164,7 @@ struct HeldMemoryTests {
         try peer.send((0..<500).flatMap { _ in text("64 KiB") })
         // The close frame waits behind them, in vain.
         let ending = await server.nextEnding()
-        #expect(ending == EchoHandler.Ending(code: .abnormal, reason: "no close frame came in time"))
+        #expect(ending == EchoHandler.Ending(code: .abnormal, reason: "no close frame was received in time"))
     }
 
     @Test("bytes that many share are counted once, as long as somebody holds them")
@@ -213,7 +213,7 @@ struct SlowReaderTests {
         let peer = try RawPeer.upgraded(port: server.address.port, receiveBuffer: 4096)
         for await ending in endings {
             #expect(ending.code == .abnormal)
-            #expect(ending.reason.contains("the peer does not read"))
+            #expect(ending.reason.contains("the peer reads too slowly"))
             #expect(ending.reason.contains("sharedBytesUnsent"))
             break
         }

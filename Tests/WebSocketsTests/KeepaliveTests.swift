@@ -21,7 +21,7 @@ struct KeepaliveTests {
         var actions: [Keepalive.Action] = []
         for _ in 0..<8 { actions.append(keepalive.beat(times)) }
         #expect(actions.dropLast() == [.nothing, .nothing, .nothing, .ping, .nothing, .nothing, .nothing])
-        #expect(actions.last == .giveUp("no sign of life from the peer"))
+        #expect(actions.last == .giveUp("the peer did not respond to a ping"))
     }
 
     @Test("a peer that answers pings lives on")

@@ -75,7 +75,7 @@ import Transports
         let proxies = try TrustedProxies(Self.proxies)
         let error = #expect(throws: HTTPRejection.self) { _ = try proxies.client(in: ["X-Forwarded-For": field]) }
         #expect(error?.status == 400)
-        #expect(error?.reason.contains("is no address") == true)
+        #expect(error?.reason.contains("is not an address") == true)
     }
 
     @Test(
@@ -112,7 +112,8 @@ import Transports
             ("", "write 127.0.0.1"), ("localhost", "write 127.0.0.1"), ("*", "write 127.0.0.1"),
             ("10.0.0.0/8/8", "write 127.0.0.1"), ("10.0.0/8", "write 127.0.0.1"), ("127.0.0.1:80", "write 127.0.0.1"),
             ("10.0.0.0/33", "up to 32"), ("10.0.0.0/", "up to 32"), ("10.0.0.0/-1", "up to 32"),
-            ("10.0.0.0/+8", "up to 32"), ("::/129", "up to 128"), ("0.0.0.0/0", "everybody"), ("::/0", "everybody"),
+            ("10.0.0.0/+8", "up to 32"), ("::/129", "up to 128"), ("0.0.0.0/0", "all addresses"),
+            ("::/0", "all addresses"),
             ("10.0.0.1/8", "write 10.0.0.0/8 or 10.0.0.1"), ("2001:db8::1/64", "write 2001:db8::/64 or 2001:db8::1"),
         ])
     func invalid(text: String, hint: String) {

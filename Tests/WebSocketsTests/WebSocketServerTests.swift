@@ -75,7 +75,7 @@ struct WebSocketServerTests {
         try peer.send(text("please close"))
         #expect(try peer.receiveFrame().opcode == 8)
         #expect(try peer.receiveToEnd() == [])
-        #expect(await server.nextEnding() == ending(.abnormal, "no close frame came in time"))
+        #expect(await server.nextEnding() == ending(.abnormal, "no close frame was received in time"))
     }
 
     static let violating: [(bytes: [UInt8], code: UInt16)] = [
@@ -156,7 +156,7 @@ struct WebSocketServerTests {
             ("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n", "200 OK", "ok\n"),
             ("HEAD /healthz HTTP/1.0\r\n\r\n", "200 OK", ""),
             ("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "426 Upgrade Required", "this is a WebSocket endpoint, version 13\n"),
-            ("POST / HTTP/1.1\r\nHost: h\r\n\r\n", "405 Method Not Allowed", "only GET is served here\n"),
+            ("POST / HTTP/1.1\r\nHost: h\r\n\r\n", "405 Method Not Allowed", "only GET is supported\n"),
             ("GET / HTTP/1.1\r\n\r\n", "400 Bad Request", "no Host\n"),
             (String(decoding: RawPeer.upgrade("/nowhere"), as: UTF8.self), "404 Not Found", "nothing at /nowhere\n"),
         ])

@@ -73,7 +73,7 @@ struct WebSocketStateMachineTests {
             "the peer never answers our close frame",
             [
                 (.close(4000), sent(4000), .closing),
-                (.timeout, ending(1006, "no close frame came in time", .drop), .closed),
+                (.timeout, ending(1006, "no close frame was received in time", .drop), .closed),
                 (.timeout, .nothing, .closed),
             ]
         ),

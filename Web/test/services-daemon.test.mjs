@@ -459,7 +459,7 @@ withDaemon("what cannot be kept is sent while there is a connection, and else re
 })
 
 withDaemon("the examples of the page do what it says", async (make) => {
-    const page = await readFile(new URL("../../Docs/Web.md", import.meta.url), "utf8")
+    const page = await readFile(new URL("../../Docs/Guides/Web.md", import.meta.url), "utf8")
     /** The code of a section. */
     const codeOf = (title) => {
         const section = page.slice(page.indexOf(`### ${title}\n`)).split(/\n###? /)[0]

@@ -7,8 +7,8 @@ import { Chat, type Person, UUID } from "./chat.js"
 const client = connect("/")
 const chat = client.actor(Chat, "chat")
 
-// Who this window is. Another window is somebody else; a page that is loaded again stays who it was.
-// A browser has crypto.randomUUID over HTTPS and on localhost alone, and random bytes everywhere.
+// The identity of this window, which survives a reload. Each window has another one.
+// crypto.randomUUID needs HTTPS or localhost; getRandomValues works everywhere.
 const digits = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("")
 const id = UUID((sessionStorage.id ??= digits.toUpperCase().replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-")))
 const suggested = (sessionStorage.name ??= ["Ada", "Bob", "Cleo", "Dan", "Eve", "Finn"][Math.floor(Math.random() * 6)]!)
@@ -17,12 +17,12 @@ function colour(of: string): string {
     return `hsl(${parseInt(of.slice(0, 4), 16) % 360} 55% 45%)`
 }
 
-/** Cursors move often and a call takes a moment: while one is under way, only the newest place waits. */
-function pointer(): (place: { x: number; y: number } | null) => void {
+/** Sends one position at a time. While a call is in progress, only the newest position waits. */
+function pointer(): (position: { x: number; y: number } | null) => void {
     let next: { x: number; y: number } | null | undefined
     let isBusy = false
-    return async (place) => {
-        next = place
+    return async (position) => {
+        next = position
         if (isBusy || client.status.getSnapshot().phase !== "live") return
         isBusy = true
         while (next !== undefined) {
@@ -44,7 +44,7 @@ function App() {
     const [error, setError] = useState("")
     const end = useRef<HTMLLIElement>(null)
 
-    // The room knows somebody by his connection: over each new one he comes in again.
+    // The room removes a person whose connection closes, so enter again over each new one.
     useEffect(() => {
         sessionStorage.name = name
         if (phase === "live") void chat.enter(id, name).result()

@@ -4,7 +4,7 @@
 import { actorType, array, date, struct } from "trebuchet"
 import type { Call, CallOptions, Codec } from "trebuchet"
 
-/** Where a pointer is, in parts of the room's width and height. */
+/** The position of a pointer, as fractions of the room's width and height. */
 export interface Cursor {
     x: number
     y: number
@@ -18,15 +18,15 @@ export interface Message {
     date: Date
 }
 
-/** Somebody who is there now. */
+/** A person in the room. */
 export interface Person {
     id: UUID
     name: string
-    /** Absent while it is somewhere else. */
+    /** Absent while the pointer is outside of the room. */
     cursor?: Cursor
 }
 
-/** Why the room does not take a message. */
+/** The reason why the room rejects a message. */
 export type Refusal = { empty: Record<string, never> } | { tooLong: { limit: number } } | UnknownCase
 
 /** A UUID in capitals, as Swift writes it. */
@@ -42,18 +42,18 @@ export interface UnknownCase {
 
 const MessageCodec: Codec<Message> = /*#__PURE__*/ struct({ date: date })
 
-/** A room: what was said, and who is there. */
+/** A room with its messages and people. */
 export const Chat = /*#__PURE__*/ actorType<{
     methods: {
         /**
-         * Shows somebody to all as long as the connection lasts; over the next one, he comes in again.
+         * Adds a person until the connection closes. The page calls it again over each new connection.
          *
-         * Nobody is signed in here, so a page says itself who it is.
+         * This example has no sign-in, so the page chooses its id.
          */
         enter(id: UUID, name: string, options?: CallOptions): Call<void>
-        /** Moves somebody's cursor; null takes it away. */
+        /** Moves a person's cursor; null removes it. */
         point(id: UUID, cursor: Cursor | null, options?: CallOptions): Call<void>
-        /** Says something, once: a call that is repeated over a new connection is not done twice. */
+        /** Adds a message. A call that is repeated over a new connection runs once. */
         say(text: string, id: UUID, name: string, options?: CallOptions): Call<Message, Refusal>
     }
     states: {

@@ -1,18 +1,19 @@
 package import TrebuchetWire
 
-/// Takes the changes of a state time after time, and knows whether they continue what was taken before.
+/// Takes the successive changes of a state, and checks that each continues the version that was taken before.
 package struct ChangeReader: Sendable {
     /// The mark of the version that was taken last.
     private var mark: ChangeMark?
-    /// Whether all members of a record tell of their changes; nil before the first.
+    /// True if all members of a record track their changes; nil before the first call.
     private var isComplete: Bool?
 
     package init() {}
 
-    /// The changes from the version that was taken last to this one, their values encoded by the coder; nil when the whole value must be sent: at
-    /// first, when changes are not known, and when the value is no successor of that version.
+    /// Returns the changes from the version that was taken last to this one, with values encoded by the coder.
     ///
-    /// - Parameter take: `takeChanges()`, from where the state's type is known.
+    /// - Parameter take: `takeChanges()`, from a context that knows the state's type.
+    /// - Returns: nil if the whole value must be sent: at first, when changes are unknown, and when the value is not a successor
+    ///   of that version.
     package mutating func take<State: DeltaState>(
         from state: inout State, with coder: ValueCoder,
         _ take: (inout State) -> StateChanges? = { $0.takeChanges() }
@@ -20,7 +21,7 @@ package struct ChangeReader: Sendable {
         if isComplete == nil { isComplete = Self.isComplete(state) }
         return StateChanges.$coder.withValue(coder) {
             guard let changes = take(&state), changes.isKnown else {
-                // Nothing is left to be told now, but where the next changes begin.
+                // Nothing can be sent as a change, but the start of the next changes is recorded.
                 mark = take(&state)?.end
                 return nil
             }
@@ -33,7 +34,7 @@ package struct ChangeReader: Sendable {
         let names = UnnamedMembers.of(state)
         guard let first = names.first else { return true }
         ProgrammerNote.tell(
-            "deltaMembers of \(type(of: state)) lacks '\(first.prefix(64).filter { $0.isLetter || $0.isNumber || "._".contains($0) })': until it is there, the whole state is sent and kept at each change"
+            "deltaMembers of \(type(of: state)) lacks '\(first.prefix(64).filter { $0.isLetter || $0.isNumber || "._".contains($0) })'; until it is added, each change sends and stores the whole state"
         )
         return false
     }

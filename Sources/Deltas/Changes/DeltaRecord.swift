@@ -1,4 +1,4 @@
-/// A struct whose members know what changed in them: it names them, and is a ``DeltaState``.
+/// A struct that lists its members, each of which tracks its own changes. It is a ``DeltaState``.
 ///
 ///     struct Board: DeltaRecord {
 ///         @DeltaValue var title = ""
@@ -9,23 +9,23 @@
 ///         ]
 ///     }
 ///
-/// What is small and knows nothing of changes gets ``DeltaValue``. The names are those of the struct's JSON. Every member
-/// should be among them: of a record that has others, the whole is sent and kept at each change, and a line on standard error says so.
+/// Small members that do not track changes get ``DeltaValue``. The names are those of the struct's JSON. The list should name
+/// every member. If it does not, the whole record is sent and persisted at each change, and standard error shows a warning.
 public protocol DeltaRecord: DeltaState {
-    /// Every member of the record's JSON.
+    /// The members of the record, one for each member of its JSON.
     static var deltaMembers: [DeltaMember<Self>] { get }
 }
 
 extension DeltaRecord {
-    /// Asks each member for what changed since the last time, in the order of ``deltaMembers``.
+    /// Takes the changes of each member since the last call, in the order of ``deltaMembers``.
     public mutating func takeChanges() -> StateChanges? {
         var changes = StateChanges()
         for member in Self.deltaMembers { changes.append(member.take(&self), at: member.name) }
         return changes
     }
 
-    /// Hands each change to its member. Throws ``StateChangesError`` for a member that is not among ``deltaMembers``; then
-    /// nothing is changed.
+    /// Applies each change to its member. Throws ``StateChangesError`` for a member that is not in ``deltaMembers``; then the
+    /// value is unchanged.
     public mutating func apply(_ changes: StateChanges) throws {
         try changes.apply(to: &self) { record, name, changes in
             guard let member = Self.deltaMembers.first(where: { $0.name == name }) else { return false }
@@ -35,15 +35,17 @@ extension DeltaRecord {
     }
 }
 
-/// A member of a ``DeltaRecord``: its name in JSON, and how it is reached.
+/// A member of a ``DeltaRecord``: its name in JSON and the path to it.
 public struct DeltaMember<Record: DeltaRecord>: Sendable {
     let name: String
     let take: @Sendable (inout Record) -> StateChanges?
     let apply: @Sendable (inout Record, StateChanges) throws -> Void
 
+    /// Creates a member.
+    ///
     /// - Parameters:
-    ///   - name: As in the record's `CodingKeys`.
-    ///   - path: To the member; for one with ``DeltaValue`` to the wrapper, which has an underscore: `\._title`.
+    ///   - name: The name in the record's `CodingKeys`.
+    ///   - path: The path to the member; for a ``DeltaValue`` the path to the wrapper, which has an underscore: `\._title`.
     public init<Part: DeltaState>(_ name: String, _ path: any WritableKeyPath<Record, Part> & Sendable) {
         self.name = name
         take = { $0[keyPath: path].takeChanges() }

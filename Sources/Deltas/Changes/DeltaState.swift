@@ -1,24 +1,24 @@
 package import TrebuchetWire
 
-/// A state that knows what changed in it, so that what is sent of a change does not grow with the state.
+/// A state that tracks its changes, so that the size of an update does not grow with the state.
 ///
-/// ``KeyedCollection`` is one, and so is a property with ``DeltaValue``. A struct of such members is a ``DeltaRecord``. Write
-/// a conformance of your own only for what is none of these.
+/// ``KeyedCollection`` conforms to it, and a property with ``DeltaValue`` does. A struct of such members is a ``DeltaRecord``.
+/// Write a custom conformance only for other types.
 public protocol DeltaState: Codable, Sendable {
-    /// The changes since the last call; nil when they are not known, or too many: then the whole value is sent.
+    /// Returns the changes since the last call, or nil when they are unknown or too many; then the whole value is sent.
     ///
-    /// They turn the JSON of the value then into that of the value now. Who streams the state calls this; when someone
-    /// else does, those changes are missing from what is sent, until the whole value is sent again.
+    /// The changes transform the JSON of the value at the last call into its current JSON. The stream of the state calls this
+    /// method. If other code calls it, the stream lacks those changes until it sends the whole value again.
     mutating func takeChanges() -> StateChanges?
 
-    /// Makes changes that were taken from an equal value.
+    /// Applies changes that were taken from an equal value.
     ///
-    /// Throws when they do not fit; the value is as it was then.
+    /// Throws when they do not fit; then the value is unchanged.
     mutating func apply(_ changes: StateChanges) throws
 }
 
 extension DeltaState {
-    /// The value after the changes of a patch (RFC 6902), as a peer sent it.
+    /// Returns the value after applying a patch (RFC 6902) from a peer.
     package func applying(_ patch: UnsafeRawBufferPointer, with coder: ValueCoder) throws -> Self {
         var changed = self
         try StateChanges.$coder.withValue(coder) { try changed.apply(StateChanges(patch: patch)) }

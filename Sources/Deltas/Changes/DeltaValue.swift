@@ -1,16 +1,16 @@
-/// A property that notes when it is set, as a part of a ``DeltaState``.
+/// A property wrapper that records whether its value was set, as a part of a ``DeltaState``.
 ///
-/// A change of it is sent as the whole new value, so it is meant for what is small. In JSON it is the value alone.
+/// A change is sent as the whole new value, so use it for small values. In JSON it is only the value.
 @propertyWrapper
 public struct DeltaValue<Value: Codable & Sendable>: DeltaState {
     private var value: Value
     private var isChanged = false
     private var mark = ChangeMark()
 
-    /// Begins with a value that counts as unchanged.
+    /// Creates the wrapper with a value that counts as unchanged.
     public init(wrappedValue: Value) { value = wrappedValue }
 
-    /// The value; setting it, or changing it in place, is a change also when the new value is equal.
+    /// The value. Setting it or changing it in place counts as a change, even if the new value is equal.
     public var wrappedValue: Value {
         get { value }
         _modify {
@@ -28,7 +28,7 @@ public struct DeltaValue<Value: Codable & Sendable>: DeltaState {
         try container.encode(value)
     }
 
-    /// The whole value if it was set since the last time; no operations if not.
+    /// Returns a replacement of the whole value if it was set since the last call, otherwise no operations.
     public mutating func takeChanges() -> StateChanges? {
         var changes = StateChanges()
         changes.start = mark
@@ -49,7 +49,7 @@ public struct DeltaValue<Value: Codable & Sendable>: DeltaState {
 }
 
 extension DeltaValue: Equatable where Value: Equatable {
-    /// Whether the values are equal, whatever changed before.
+    /// Returns whether the values are equal, ignoring recorded changes.
     public static func == (one: DeltaValue, other: DeltaValue) -> Bool { one.value == other.value }
 }
 

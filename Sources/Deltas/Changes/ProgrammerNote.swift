@@ -1,13 +1,15 @@
 internal import Platform
 internal import Synchronization
 
-/// What a program does that its author cannot have meant, and that is no reason to end it: a line on standard error, once.
+/// A warning on standard error about a probable programming error. Each text is written once, and the process continues.
 enum ProgrammerNote {
-    /// No more are remembered, or written.
+    /// The maximum number of texts that are remembered and written.
     private static let most = 100
     private static let told = Mutex<Set<String>>([])
 
-    /// - Parameter text: of the program itself, never of a peer.
+    /// Writes a warning, once for each text.
+    ///
+    /// - Parameter text: built by the program itself, never from data of a peer.
     static func tell(_ text: String) {
         let isNew = told.withLock { $0.count < most && $0.insert(text).inserted }
         guard isNew else { return }

@@ -1,9 +1,10 @@
 package import Bytes
 internal import TrebuchetWire
 
-/// Changes as the text of a patch (RFC 6902).
+/// Reading and writing changes as the text of a patch (RFC 6902).
 extension StateChanges {
-    /// Reads a patch. Throws `StateChangesError` when it is none, has too many operations, or one that changes never have.
+    /// Reads a patch. Throws `StateChangesError` for an invalid patch, too many operations, or operations other than add, remove,
+    /// replace and move.
     package init(patch: UnsafeRawBufferPointer) throws {
         var changes = StateChanges()
         do throws(JSONPatchError) {
@@ -16,7 +17,7 @@ extension StateChanges {
 
     private mutating func append(_ operation: PatchOperation) throws(JSONPatchError) {
         guard let kind = Operation.Kind(rawValue: operation.kind.rawValue) else {
-            throw JSONPatchError(.malformedPatch, "changes have no '\(operation.kind)'")
+            throw JSONPatchError(.malformedPatch, "operation '\(operation.kind)' is not supported")
         }
         guard steps.count < Self.mostOperations else {
             throw JSONPatchError(.tooLarge, "there are more than \(Self.mostOperations) operations")
@@ -57,7 +58,7 @@ extension StateChanges {
         buffer.append(0x5D)
     }
 
-    /// Writes paths. The names of one are mostly those of the one before: their text is made once.
+    /// A cache of encoded paths. Consecutive paths mostly have the same names, which are encoded once.
     private struct NamesText {
         let depth: Int
         private var names: [JSONPointer.Token] = []

@@ -1,20 +1,20 @@
 internal import TrebuchetWire
 
-/// Reading changes, operation by operation or part by part.
+/// Reading changes, by operation or by member.
 extension StateChanges {
     /// One change.
     public struct Operation: Sendable {
-        /// What is done; the other operations of RFC 6902, `copy` and `test`, are no changes.
+        /// The kind of an operation. The other operations of RFC 6902, `copy` and `test`, do not occur in changes.
         public enum Kind: String, Sendable {
-            /// As in RFC 6902 §4.
+            /// An operation of RFC 6902 §4.
             case add, remove, replace, move
         }
 
-        /// What is done.
+        /// The kind of the operation.
         public let kind: Kind
-        /// The names and indices that lead to the place; none when the whole value is meant.
+        /// The names and indices that lead to the target; empty for the whole value.
         public let path: [String]
-        /// The place that a `move` takes its value from.
+        /// The source path of a `move`.
         public let from: [String]?
         private let bytes: ArraySlice<UInt8>
 
@@ -28,9 +28,9 @@ extension StateChanges {
             bytes = changes.bytes[step.value]
         }
 
-        /// The value of an `add` or `replace`. Throws ``StateChangesError`` when there is none of this type.
+        /// Decodes the value of an `add` or `replace`. Throws ``StateChangesError`` if there is no value of this type.
         public func value<Value: Decodable>(as type: Value.Type) throws -> Value {
-            guard !bytes.isEmpty else { throw StateChangesError("a '\(kind)' has no value") }
+            guard !bytes.isEmpty else { throw StateChangesError("operation '\(kind)' requires a value") }
             do {
                 return try bytes.withUnsafeBytes {
                     try (StateChanges.coder ?? ValueCoder()).decode(type, from: $0)
@@ -40,22 +40,22 @@ extension StateChanges {
             }
         }
 
-        /// That this change does not fit, because of what `problem` says.
+        /// Returns an error for this operation with `problem` as the reason.
         public func error(_ problem: String) -> StateChangesError {
             let place = from.map { " from '/\($0.joined(separator: "/"))'" } ?? ""
             return StateChangesError("'\(kind)'\(place) at '/\(path.joined(separator: "/"))': \(problem)")
         }
     }
 
-    /// The changes in their order.
+    /// The operations, in order.
     public var operations: some Sequence<Operation> {
         steps.lazy.map { Operation($0, in: self) }
     }
 
-    /// Changes a value member by member, and as a whole where the whole is replaced.
+    /// Changes a value member by member, and as a whole where an operation replaces the whole.
     ///
-    /// The body makes the changes of one member and returns true, or returns false when the value has no such member. When
-    /// it does, or throws, the value is as it was.
+    /// The body applies the changes of one member and returns true, or returns false for an unknown member. If it returns false
+    /// or throws, the value is unchanged.
     public func apply<State: Decodable>(
         to state: inout State, _ body: (inout State, _ member: String, _ changes: StateChanges) throws -> Bool
     ) throws {
@@ -65,7 +65,7 @@ extension StateChanges {
         while let step = rest.first {
             guard step.path.count > depth else {
                 let operation = Operation(step, in: self)
-                guard step.kind == .replace else { throw operation.error("the whole can only be replaced") }
+                guard step.kind == .replace else { throw operation.error("the root value can only be replaced") }
                 changed = try operation.value(as: State.self)
                 rest.removeFirst()
                 continue
@@ -73,13 +73,13 @@ extension StateChanges {
             let member = step.path[depth]
             let end = rest.firstIndex { $0.path.count <= depth || $0.path[depth] != member } ?? rest.endIndex
             guard rest[..<end].allSatisfy({ $0.from == nil || $0.from!.count > depth && $0.from![depth] == member })
-            else { throw StateChangesError("a 'move' from one member to another") }
+            else { throw StateChangesError("'move' cannot cross members") }
             var part = self
             part.steps = rest[..<end]
             part.depth += 1
             let name = String(decoding: member.bytes, as: UTF8.self)
             guard try body(&changed, name, part) else {
-                throw StateChangesError("\(State.self) has no member '\(name)' that changes")
+                throw StateChangesError("\(State.self) has no member '\(name)'")
             }
             rest = rest[end...]
         }

@@ -3,10 +3,10 @@ internal import TrebuchetWire
 
 /// Changes of a value, as operations on its JSON (RFC 6902).
 ///
-/// They are made in a state's ``DeltaState/takeChanges()`` and read in its ``DeltaState/apply(_:)``. Values are encoded and
-/// decoded as whole states are. A patch has at most 65,536 operations; with more the changes are not known.
+/// A state creates them in ``DeltaState/takeChanges()`` and applies them in ``DeltaState/apply(_:)``. Values are encoded and
+/// decoded in the same way as whole states. A patch has at most 65,536 operations; with more, the changes are unknown.
 public struct StateChanges: Sendable {
-    /// Kept by where its value is, so that parts of many changes share their bytes.
+    /// An operation that references its value by position, so that parts of many changes share their bytes.
     struct Step: Sendable {
         let kind: Operation.Kind
         var path: Path
@@ -14,10 +14,10 @@ public struct StateChanges: Sendable {
         var value: Range<Int>
     }
 
-    /// The way to a place: names, and where that is an element of an array that notes its own changes, an index behind them.
+    /// The path to a target: names, followed by an index if the target is an element of an array that tracks its changes.
     struct Path: Sendable {
         var names: [JSONPointer.Token] = []
-        /// Negative for none.
+        /// The index, or a negative number for none.
         var index = -1
 
         var count: Int { names.count + (index < 0 ? 0 : 1) }
@@ -26,45 +26,46 @@ public struct StateChanges: Sendable {
             place < names.count ? names[place] : JSONPointer.Token(String(index))
         }
 
-        /// What is left behind so many, with a name before it.
+        /// Returns the path without its first `depth` components, behind a name.
         func below(_ name: [JSONPointer.Token], from depth: Int) -> Path {
-            // Mostly all that was there is an index: the one name is shared then.
+            // Usually only an index remains; then the array with the one name is shared.
             Path(names: depth < names.count ? name + names[depth...] : name, index: depth < count ? index : -1)
         }
     }
 
+    /// The maximum number of operations.
     static let mostOperations = 65_536
 
-    /// What values are written and read with, while a state's changes are taken or applied for a stream.
+    /// The coder for values while the changes of a streamed state are taken or applied.
     ///
-    /// A coder is for one thread; the calls that it is bound for do not suspend.
+    /// A coder belongs to one thread; the calls during which it is bound do not suspend.
     @TaskLocal static var coder: ValueCoder?
 
     var steps: ArraySlice<Step> = []
-    /// The values.
+    /// The encoded values.
     var bytes: [UInt8] = []
-    /// How many names at the beginning of each path lead to the value that these are the changes of.
+    /// The number of leading path names that lead to the value that these changes belong to.
     var depth = 0
-    /// False when something changed that no operation tells: the whole value must be sent.
+    /// False after a change that operations cannot describe: the whole value must be sent.
     public private(set) var isKnown = true
-    /// The marks of the versions that the changes are between.
+    /// The marks of the versions before and after the changes.
     @usableFromInline var start = ChangeMark.none
     @usableFromInline var end = ChangeMark.none
 
-    /// No changes.
+    /// Creates an empty list of changes.
     public init() {}
 
-    /// Whether nothing changed.
+    /// True if nothing changed.
     public var isEmpty: Bool { isKnown && steps.isEmpty }
 
     // MARK: Making
 
-    /// Puts a value into an object or, before the element with an index, into an array.
+    /// Adds a value to an object or, before the element with an index, to an array.
     ///
-    /// - Parameter path: The names and indices that lead from the whole value to the place.
+    /// - Parameter path: The names and indices that lead from the whole value to the target.
     public mutating func add(_ value: some Encodable, at path: String...) { append(.add, path, encoding: value) }
 
-    /// Replaces a value; without a path, the whole.
+    /// Replaces a value, or without a path the whole value.
     public mutating func replace(_ value: some Encodable, at path: String...) {
         append(.replace, path, encoding: value)
     }
@@ -72,7 +73,7 @@ public struct StateChanges: Sendable {
     /// Removes a member, or an element of an array.
     public mutating func remove(at path: String...) { append(.remove, path) }
 
-    /// Removes a value at one place and puts it in at another, as it is called when the value has been removed.
+    /// Moves a value. The target path applies to the state after the removal.
     public mutating func move(from: String..., to path: String...) { append(.move, path, from: from) }
 
     package mutating func add(_ value: some Encodable, atPath path: [String]) { append(.add, path, encoding: value) }
@@ -81,7 +82,7 @@ public struct StateChanges: Sendable {
     }
     package mutating func remove(atPath path: [String]) { append(.remove, path) }
 
-    /// Appends the changes of a part, which is a member of this value. Without changes, none are known of the whole.
+    /// Appends the changes of a member of this value. If they are nil, the changes of the whole are unknown.
     public mutating func append(_ part: StateChanges?, at member: String) {
         guard isKnown, let part, part.isKnown, steps.count + part.steps.count <= Self.mostOperations else {
             return forget()
@@ -99,12 +100,12 @@ public struct StateChanges: Sendable {
         }
     }
 
-    /// Throws when something changed that no operation tells.
+    /// Throws if there are changes that operations cannot describe.
     func checkIsKnown() throws {
-        guard isKnown else { throw StateChangesError("not all of the changes are known") }
+        guard isKnown else { throw StateChangesError("the recorded changes are incomplete") }
     }
 
-    /// There are changes that cannot be told.
+    /// Marks the changes as unknown.
     mutating func forget() {
         isKnown = false
         steps = []
@@ -125,11 +126,11 @@ public struct StateChanges: Sendable {
         take(writer)
     }
 
-    /// What makes some more changes, about so many.
+    /// Returns a writer for about `count` more operations.
     @usableFromInline
     func writer(of count: Int) -> ChangeWriter { ChangeWriter(behind: steps.count, bytes.count, count) }
 
-    /// Takes what was written.
+    /// Appends the operations of a writer.
     @usableFromInline
     mutating func take(_ writer: borrowing ChangeWriter) {
         guard isKnown else { return }
@@ -139,7 +140,7 @@ public struct StateChanges: Sendable {
     }
 }
 
-/// Makes changes one after the other: all of their values are encoded into one buffer.
+/// A writer for a series of operations that encodes all their values into one buffer.
 @usableFromInline
 struct ChangeWriter: ~Copyable {
     private(set) var steps: [StateChanges.Step] = []
@@ -165,11 +166,11 @@ struct ChangeWriter: ~Copyable {
         append(kind, StateChanges.Path(index: index), from: from.map { StateChanges.Path(index: $0) })
     }
 
-    /// Something changed that cannot be told.
+    /// Marks the changes as unknown.
     @usableFromInline
     mutating func forget() { isKnown = false }
 
-    /// Instead of the whole.
+    /// Appends a replacement of the whole value.
     @usableFromInline
     mutating func append(replacement value: some Encodable) { append(.replace, StateChanges.Path(), value) }
 
@@ -179,7 +180,7 @@ struct ChangeWriter: ~Copyable {
         do {
             try coder.encode(value, into: &values)
         } catch {
-            // The error will be that of the whole value, which is sent now.
+            // Sending the whole value, which follows, reports the same error.
             isKnown = false
             return
         }
@@ -205,12 +206,14 @@ extension StateChanges.Path {
     init(_ names: [String]) { self.init(names: names.map { JSONPointer.Token($0) }) }
 }
 
-/// Changes that do not fit the value, or are not what changes may be.
+/// An error: changes do not fit the value or are invalid.
 public struct StateChangesError: Error, Sendable, CustomStringConvertible {
-    /// What is wrong, and with which operation.
+    /// The problem and the operation that has it.
     public let message: String
 
-    /// - Parameter message: what is wrong, and with which operation; for a ``DeltaState`` of your own.
+    /// Creates the error, for a custom ``DeltaState``.
+    ///
+    /// - Parameter message: the problem and the operation that has it.
     public init(_ message: String) { self.message = message }
 
     public var description: String { message }

@@ -1,7 +1,8 @@
-/// Which members of a record's JSON are not among its ``DeltaRecord/deltaMembers``: their changes would be sent to nobody and kept
-/// nowhere.
+/// Finds the members of a record's JSON that are missing from its ``DeltaRecord/deltaMembers``. Their changes would neither be
+/// sent nor persisted.
 struct UnnamedMembers {
-    /// Of the record, and of records in it, as `board.title`. Members that the record writes in some cases alone may be missing.
+    /// Returns the missing members of the record and of nested records, as `board.title`. Members that the record encodes only in
+    /// some cases may be undetected.
     static func of(_ state: some DeltaState) -> [String] {
         guard let record = state as? any DeltaRecord else { return [] }
         return of(record: record)
@@ -9,19 +10,20 @@ struct UnnamedMembers {
 
     fileprivate static func of(record: some DeltaRecord) -> [String] {
         let found = Found()
-        // What cannot be encoded is said by whoever encodes it.
+        // Encoding errors are reported by the code that encodes the value.
         try? record.encode(to: MemberEncoder(found: found))
         let names = Set(type(of: record).deltaMembers.map(\.name))
         return found.names.filter { !names.contains($0) } + found.inner
     }
 
+    /// The names that were found, and the missing members of nested records.
     fileprivate final class Found {
         var names: [String] = []
         var inner: [String] = []
     }
 }
 
-/// Writes nothing, and notes by what names a value writes its members, those without a value among them.
+/// An encoder that discards values and records the names of the members, including members without a value.
 private struct MemberEncoder: Encoder {
     let found: UnnamedMembers.Found
     var codingPath: [any CodingKey] { [] }
@@ -33,6 +35,7 @@ private struct MemberEncoder: Encoder {
     func unkeyedContainer() -> any UnkeyedEncodingContainer { NoMembers() }
     func singleValueContainer() -> any SingleValueEncodingContainer { NoMembers() }
 
+    /// The top-level members of the record.
     private struct Members<Key: CodingKey>: KeyedEncodingContainerProtocol {
         let found: UnnamedMembers.Found
         var codingPath: [any CodingKey] { [] }
@@ -77,7 +80,7 @@ private struct MemberEncoder: Encoder {
         }
     }
 
-    /// For what lies in a member.
+    /// An encoder for values inside a member, which it discards.
     private struct Nowhere: Encoder {
         var codingPath: [any CodingKey] { [] }
         var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -88,6 +91,7 @@ private struct MemberEncoder: Encoder {
         func singleValueContainer() -> any SingleValueEncodingContainer { NoMembers() }
     }
 
+    /// A keyed container that discards its values.
     private struct NoMembersOf<Key: CodingKey>: KeyedEncodingContainerProtocol {
         var codingPath: [any CodingKey] { [] }
         func encodeNil(forKey key: Key) {}
@@ -100,6 +104,7 @@ private struct MemberEncoder: Encoder {
         func superEncoder(forKey key: Key) -> any Encoder { Nowhere() }
     }
 
+    /// An unkeyed or single-value container that discards its values.
     private struct NoMembers: UnkeyedEncodingContainer, SingleValueEncodingContainer {
         var codingPath: [any CodingKey] { [] }
         var count: Int { 0 }

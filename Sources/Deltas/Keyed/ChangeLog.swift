@@ -1,30 +1,31 @@
-/// What happened to a keyed collection since its changes were taken.
+/// The changes of a keyed collection since they were last taken.
 ///
-/// Elements are noted by their ids and read when the changes are taken: each is written at most once however often it was
-/// changed, and the log holds no copy that would make the next change in place copy the element.
+/// Elements are recorded by id and read when the changes are taken. Each is therefore encoded at most once, however often it was
+/// changed. The log holds no copies that would make the next in-place change copy the element.
 @usableFromInline
 package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Element.ID: Sendable {
+    /// A recorded change.
     @usableFromInline
     enum Step: Sendable {
         case add(id: Element.ID, index: Int)
-        /// Was removed later; what comes between counts on its place.
+        /// An added element that was removed later. The steps between rely on its position.
         case addRemoved(Element, index: Int)
         case replace(id: Element.ID, index: Int)
         case remove(index: Int)
         case move(from: Int, to: Int)
         case removeAll
-        /// Not needed any more.
+        /// A step that became unnecessary.
         case nothing
     }
 
     @usableFromInline var steps: [Step] = []
-    /// The step that writes an element.
+    /// The index of the step that writes an element.
     @usableFromInline var writes: [Element.ID: Int] = [:]
-    /// There were too many steps.
+    /// True after too many steps: the whole value must be sent.
     @usableFromInline var isFull = false
-    /// Whether elements stand where they stood when the steps were noted: nothing but updates came.
+    /// True if only updates were recorded, so that elements still have the recorded indices.
     @usableFromInline private(set) var keepsPlaces = true
-    /// The version that the steps begin with.
+    /// The mark of the version before the first step.
     @usableFromInline let start = ChangeMark()
 
     @usableFromInline
@@ -34,7 +35,7 @@ package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Eleme
     mutating func updated(_ id: Element.ID, index: Int, count: Int) {
         guard !isFull else { return }
         let number = steps.count
-        // One look into the table, which is most of what noting costs.
+        // A single hash lookup, which is most of the cost of recording.
         guard Self.read(&writes[id, default: number]) == number else { return }
         append(.replace(id: id, index: index), count)
     }
@@ -83,7 +84,7 @@ package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Eleme
         keepsPlaces = false
     }
 
-    /// The whole value is to be sent.
+    /// Discards the steps, so that the whole value is sent.
     @usableFromInline
     mutating func forget() {
         steps = []
@@ -98,7 +99,7 @@ package struct ChangeLog<Element: Identifiable & Sendable>: Sendable where Eleme
         append(step, count)
     }
 
-    /// Beyond a quarter of the elements, the whole value is hardly longer.
+    /// Appends a step. With steps for more than a quarter of the elements, the whole value is hardly longer.
     @inlinable
     mutating func append(_ step: Step, _ count: Int) {
         guard steps.count < max(64, count / 4) else {

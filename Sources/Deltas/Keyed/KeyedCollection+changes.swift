@@ -1,7 +1,8 @@
 extension KeyedCollection: DeltaState {
-    /// The changes since the last call; nil when there were more than 64 and more than a quarter of the elements.
+    /// Returns the changes since the last call, or nil for more than 64 changes that are also more than a quarter of the
+    /// elements.
     ///
-    /// A new or decoded collection has none. What changed travels with copies: of several, take the changes of one only.
+    /// A new or decoded collection has none. Copies include the recorded changes: take the changes of only one of several copies.
     @inlinable
     public mutating func takeChanges() -> StateChanges? {
         var changes = StateChanges()
@@ -36,14 +37,14 @@ extension KeyedCollection: DeltaState {
     func write(
         _ kind: StateChanges.Operation.Kind, _ index: Int, _ element: Element?, to changes: inout ChangeWriter
     ) {
-        // An element whose id is not equal to itself is found by nobody: the whole value shows it.
+        // An element whose id does not equal itself cannot be found; the whole value includes it.
         if let element { changes.append(kind, index, element) } else { changes.forget() }
     }
 
-    /// Makes changes that were taken from an equal collection.
+    /// Applies changes that were taken from an equal collection.
     ///
-    /// Throws ``StateChangesError`` when an index is none of this collection, an id would be there twice, a value is no
-    /// element, or something within an element is to be changed; the collection is as it was then.
+    /// Throws ``StateChangesError`` for an invalid index, a duplicate id, a value that is no element, or an operation inside an
+    /// element. Then the collection is unchanged.
     public mutating func apply(_ changes: StateChanges) throws {
         try changes.checkIsKnown()
         var changed = store
@@ -80,23 +81,23 @@ extension KeyedCollection: DeltaState {
     private static func replaceAll(
         _ operation: StateChanges.Operation, in store: inout ElementStore<Element>
     ) throws {
-        guard operation.kind == .replace else { throw operation.error("the whole can only be replaced") }
+        guard operation.kind == .replace else { throw operation.error("the root value can only be replaced") }
         store = try operation.value(as: KeyedCollection.self).store
     }
 
     private static func checkIsNew(
         _ id: Element.ID, _ operation: StateChanges.Operation, _ store: ElementStore<Element>
     ) throws {
-        guard !store.contains(id) else { throw operation.error("the id \(id) is there already") }
+        guard !store.contains(id) else { throw operation.error("the id \(id) already exists") }
     }
 
-    /// The index that a path is, written as JSON Pointer asks for (RFC 6901): digits without a leading zero.
+    /// Returns the index in a path, written as JSON Pointer requires (RFC 6901): digits without leading zeros.
     private static func index(
         _ path: [String], _ operation: StateChanges.Operation, below limit: Int
     ) throws -> Int {
-        guard path.count == 1 else { throw operation.error("elements are changed as a whole") }
+        guard path.count == 1 else { throw operation.error("elements can only be replaced as a whole") }
         guard let index = Int(path[0]), String(index) == path[0], (0..<limit).contains(index) else {
-            throw operation.error("there is no such index in \(limit) places")
+            throw operation.error("the index is out of range for \(limit) elements")
         }
         return index
     }

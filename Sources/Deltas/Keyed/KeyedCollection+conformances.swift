@@ -2,18 +2,18 @@ extension KeyedCollection: RandomAccessCollection {
     @inlinable public var startIndex: Int { 0 }
     @inlinable public var endIndex: Int { store.count }
 
-    /// The element at an index, in time that grows with the logarithm of the count. Traps for an index that is none, as that of
-    /// an array does: look into `indices` before you use one that a client sends.
+    /// The element at an index, in time logarithmic in the count. Traps for an invalid index, like an array: check an index from
+    /// a client against `indices` first.
     @inlinable
     public subscript(index: Int) -> Element {
-        precondition(indices.contains(index), "there is no element \(index) of \(count)")
+        precondition(indices.contains(index), "index \(index) is out of range for \(count) elements")
         return store[index]
     }
 
     @inlinable
     public func makeIterator() -> Iterator { Iterator(store: store) }
 
-    /// Goes through the elements in order.
+    /// An iterator over the elements in order.
     public struct Iterator: IteratorProtocol {
         @usableFromInline let store: ElementStore<Element>
         @usableFromInline var leaf: [Element] = []
@@ -37,12 +37,12 @@ extension KeyedCollection: RandomAccessCollection {
 }
 
 extension KeyedCollection: ExpressibleByArrayLiteral {
-    /// Keeps the first of several elements with one id.
+    /// Creates a collection that keeps the first of several elements with the same id.
     public init(arrayLiteral elements: Element...) { self.init(elements) }
 }
 
 extension KeyedCollection: Equatable where Element: Equatable {
-    /// Whether the elements are equal and in the same order, whatever changed before.
+    /// Returns whether the elements are equal and in the same order, ignoring recorded changes.
     public static func == (one: KeyedCollection, other: KeyedCollection) -> Bool {
         one.count == other.count && one.elementsEqual(other)
     }
@@ -60,7 +60,7 @@ extension KeyedCollection: CustomStringConvertible {
 }
 
 extension KeyedCollection: Codable {
-    /// Throws `DecodingError` when two elements have one id.
+    /// Decodes an array of elements. Throws `DecodingError` when two elements have the same id.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let elements = try container.decode([Element].self)

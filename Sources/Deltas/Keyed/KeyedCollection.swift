@@ -1,20 +1,19 @@
-/// Elements in order, each with an id of its own, that knows what changed in it.
+/// An ordered collection of elements with unique ids that tracks its changes.
 ///
-/// Changing, adding, removing, moving and finding an element, by id or by index, take about the same time in a collection
-/// of ten thousand as in one of ten (they grow with the logarithm of the count), and so they do when a copy is kept: the
-/// two share all but the way to what is different. Copying takes constant time.
+/// Finding, changing, adding, removing and moving an element, by id or index, takes time logarithmic in the count. This also
+/// holds while a copy exists: the two share all nodes except the paths to their differences. Copying takes constant time.
 ///
-/// In JSON it is an array of the elements. As a `@StreamedState`, or as a part of one (see ``DeltaState``), a change of an
-/// element is sent as that element alone.
+/// In JSON it is an array of the elements. As a `@StreamedState` or a part of one (see ``DeltaState``), a change of an element is
+/// sent as only that element.
 ///
-/// It keeps one element for each id, and never traps for an id. An element whose id is present is not added. When an element
-/// gets the id of another, the first of the two stays. ``updateOrAppend(_:)`` replaces instead. It is no `MutableCollection`,
-/// since setting an element may remove another.
+/// It keeps one element for each id and never traps for an id. An element whose id is present is not added. When an element gets
+/// the id of another, the first of the two stays. ``updateOrAppend(_:)`` replaces instead. The type is no `MutableCollection`,
+/// because setting an element may remove another.
 public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Sendable where Element.ID: Sendable {
     @usableFromInline var store: ElementStore<Element>
     @usableFromInline var log: ChangeLog<Element>
 
-    /// A collection without elements.
+    /// Creates an empty collection.
     @inlinable
     public init() { self.init(ElementStore()) }
 
@@ -24,24 +23,24 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
         log = ChangeLog()
     }
 
-    /// Keeps the first of several elements with one id.
+    /// Creates a collection that keeps the first of several elements with the same id.
     @inlinable
     public init(_ elements: some Sequence<Element>) { self.init(ElementStore(elements) { _ in }) }
 
     // MARK: Finding
 
-    /// Where the element with this id stands.
+    /// Returns the index of the element with this id, or nil.
     @inlinable
     public func index(id: Element.ID) -> Int? { store.index(of: id) }
 
-    /// Whether an element with this id is there.
+    /// Returns whether there is an element with this id.
     @inlinable
     public func contains(id: Element.ID) -> Bool { store.contains(id) }
 
     /// The element with this id.
     ///
-    /// Setting nil removes it; setting an element where there is none appends it. The new element keeps its own id, also when
-    /// that differs from the subscript. To change an element in place, use ``update(id:_:)``.
+    /// Setting nil removes it; setting an element for an absent id appends it. The new element keeps its `id`, even if that
+    /// differs from the subscript. To change an element in place, use ``update(id:_:)``.
     @inlinable
     public subscript(id id: Element.ID) -> Element? {
         get { store[id] }
@@ -56,12 +55,12 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
 
     // MARK: Adding
 
-    /// Adds an element at the end, unless one with its id is there; the index is that of the one that is there.
+    /// Appends an element unless its id is present. The returned index is that of the element with this id.
     @discardableResult
     @inlinable
     public mutating func append(_ element: Element) -> (inserted: Bool, index: Int) { insert(element, at: count) }
 
-    /// Adds an element before the one at an index, unless one with its id is there; the index is that of the one that is there.
+    /// Inserts an element at an index unless its id is present. The returned index is that of the element with this id.
     ///
     /// - Parameter index: clamped to `0...count`.
     @discardableResult
@@ -76,7 +75,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
 
     // MARK: Changing
 
-    /// Changes the element with this id in place and returns what the body does; nil when there is none.
+    /// Changes the element with this id in place and returns the body's result, or nil for an absent id.
     ///
     /// When the body gives the element the id of another, the one in front stays and the other is removed. A change of the id is
     /// sent with the whole value.
@@ -88,7 +87,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
         let count = store.count
         var place = 0
         var hasOtherID = false
-        // Also when the body throws: it may have changed something before.
+        // Runs even if the body throws, because it may have changed the element before.
         defer { if hasOtherID { admit(at: place, insteadOf: id) } }
         return try store.update(id: id) { index in
             place = index
@@ -111,7 +110,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
         store.insert(element, at: index)
     }
 
-    /// Replaces the element with the same id, which is returned, or adds the new one at the end.
+    /// Replaces and returns the element with the same id, or appends the new one.
     @discardableResult
     @inlinable
     public mutating func updateOrAppend(_ element: Element) -> Element? {
@@ -128,7 +127,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
 
     // MARK: Removing
 
-    /// Removes the element with this id, which is returned, if there is one.
+    /// Removes and returns the element with this id, if there is one.
     @discardableResult
     @inlinable
     public mutating func remove(id: Element.ID) -> Element? {
@@ -138,7 +137,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
         return removed
     }
 
-    /// Removes all elements; it is sent as one change.
+    /// Removes all elements; this is sent as one change.
     @inlinable
     public mutating func removeAll() {
         store = ElementStore()
@@ -147,7 +146,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
 
     // MARK: Reordering
 
-    /// Takes the element with this id out and puts it in, so that it stands at an index then; false when there is none.
+    /// Moves the element with this id so that its new index is `index`. Returns false for an absent id.
     ///
     /// - Parameter index: clamped to the indices of the elements.
     @discardableResult

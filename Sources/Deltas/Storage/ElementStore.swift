@@ -1,7 +1,7 @@
-/// Elements in order with their ids: the tree of leaves, and the table that leads from an id into it.
+/// The storage of a keyed collection: a tree of leaves, and a table from ids to leaves.
 ///
-/// What knows the type of the elements is inlinable, so that it is made for that type where the elements are known; what does not, the
-/// tree and the table, is compiled once.
+/// Code that depends on the element type is inlinable, so that it is specialized where the type is known. The tree and the table
+/// do not depend on it and are compiled once.
 @usableFromInline
 struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID: Sendable {
     @usableFromInline private(set) var tree: LeafTree
@@ -10,7 +10,7 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
     @inlinable
     init() { tree = LeafTree(label: LeafTree.firstLabel, leaf: Leaf<Element>([]), count: 0) }
 
-    /// Keeps the first of several elements with one id; `repeated` is called with that.
+    /// Creates a store that keeps the first of several elements with the same id; `repeated` is called with each duplicate id.
     @inlinable
     init(_ elements: some Sequence<Element>, repeated: (Element.ID) throws -> Void) rethrows {
         self.init()
@@ -38,7 +38,7 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
         return Self.typed(leaf).elements[place]
     }
 
-    /// The elements of the leaf that holds the element at an index, and its place among them.
+    /// Returns the elements of the leaf that holds the element at an index, and the element's position among them.
     @inlinable
     func elements(around index: Int) -> (elements: [Element], place: Int) {
         let (leaf, place) = tree.leaf(holding: index)
@@ -76,14 +76,14 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
         tree.insertAtRoot(newcomer, at: index, &labels)
     }
 
-    /// Where the body changes the id, the element has to be removed with the old one's hash.
+    /// Changes the element at an index. If the body changes the id, the element must be removed with the hash of the old id.
     @inlinable
     mutating func update<Result>(_ index: Int, _ body: (inout Element) throws -> Result) rethrows -> Result {
         let (leaf, place) = tree.ownLeaf(holding: index)
         return try body(&Self.typed(leaf).elements[place])
     }
 
-    /// The same of the element with an id; nil when there is none. `found` is told its index before.
+    /// Changes the element with an id, after a call of `found` with its index; returns nil for an absent id.
     @inlinable
     mutating func update<Result>(
         id: Element.ID, found: (_ index: Int) -> Void, _ body: (inout Element) throws -> Result
@@ -103,7 +103,9 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
         remove(at: index, hash: self[index].id.hashValue)
     }
 
-    /// - Parameter hash: that of the id by which the element is found.
+    /// Removes the element at an index.
+    ///
+    /// - Parameter hash: the hash of the id by which the element is found.
     @inlinable
     mutating func remove(at index: Int, hash: Int) -> Element {
         let removed = self[index]
@@ -118,7 +120,7 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
         typed(leaf).elements.firstIndex { $0.id == id }
     }
 
-    /// All leaves of a store's tree are made by it, of its elements.
+    /// Casts a leaf. The store creates all leaves of its tree, each with elements of this type.
     @inlinable
     static func typed(_ leaf: AnyLeaf) -> Leaf<Element> { unsafeDowncast(leaf, to: Leaf<Element>.self) }
 }

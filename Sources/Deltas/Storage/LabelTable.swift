@@ -1,12 +1,13 @@
-/// For the hash of each id, the label of the leaf that its element is in.
+/// A table from the hash of each id to the label of the leaf that holds its element.
 ///
-/// Ids themselves are in the elements: where two have one hash, both labels are found and both leaves looked into. Hashes
-/// are seeded, so ids that a peer chose to collide do not.
+/// The elements contain the ids: for two ids with the same hash, both labels are found and both leaves are searched. Hashes are
+/// seeded, so a peer cannot choose ids that collide.
 ///
-/// A tree that branches by the bits of the hash, of arrays in arrays as `LeafTree` is: a change copies what lies on the way
-/// to it when a copy shares it.
+/// The table is a tree that branches by hash bits, of nested arrays like `LeafTree`. A change copies only the nodes on its path
+/// that a copy of the table shares.
 @usableFromInline
 struct LabelTable: Sendable {
+    /// A hash with a label.
     @usableFromInline
     struct Entry: Equatable, Sendable {
         @usableFromInline let hash: Int
@@ -14,32 +15,32 @@ struct LabelTable: Sendable {
     }
 
     private static let bitsPerLevel = 4
-    /// More entries than this make branches of a node, as long as the hash has bits left.
+    /// The maximum number of entries of a node with unused hash bits; with more it gets branches.
     private static let mostEntries = 32
-    /// Fewer than this in all branches, and they become one node again.
+    /// The number of entries in all branches below which they are merged into one node.
     private static let fewestEntries = 12
 
-    /// Entries in this node and all below.
+    /// The number of entries in this node and below.
     private(set) var count = 0
-    /// Empty when there are branches.
+    /// The entries; empty if there are branches.
     private(set) var entries: [Entry] = []
-    /// None, or one for each value of the bits.
+    /// The branches: none, or one for each value of the hash bits.
     private(set) var branches: [LabelTable] = []
 
     @usableFromInline
     init() {}
 
-    /// Few entries, those of a hash among them.
+    /// Returns a small number of entries that include those with this hash.
     @usableFromInline
     func neighbours(of hash: Int) -> [Entry] { neighbours(hash, 0) }
 
     @usableFromInline
     mutating func add(_ label: UInt64, for hash: Int) { add(Entry(hash: hash, label: label), 0) }
 
-    /// Removes a label that is there.
+    /// Removes a label that is present.
     mutating func remove(_ label: UInt64, for hash: Int) { remove(Entry(hash: hash, label: label), 0) }
 
-    /// Puts a label in the place of one that is there.
+    /// Replaces a label that is present.
     mutating func change(_ label: UInt64, to new: UInt64, for hash: Int) {
         guard label != new else { return }
         change(Entry(hash: hash, label: label), to: new, 0)
@@ -51,7 +52,7 @@ struct LabelTable: Sendable {
 
     private func neighbours(_ hash: Int, _ level: Int) -> [Entry] {
         if branches.isEmpty { return entries }
-        // In place: an element that is taken out of an array is copied, which counts references.
+        // Accessed in place: copying an element out of the array would do reference counting.
         return branches.withUnsafeBufferPointer { $0[Self.branch(hash, level)].neighbours(hash, level + 1) }
     }
 
@@ -73,7 +74,7 @@ struct LabelTable: Sendable {
             branches[Self.branch(entry.hash, level)].remove(entry, level + 1)
         }
         guard !branches.isEmpty, count < Self.fewestEntries else { return }
-        // Branches with so few entries have none themselves.
+        // Branches with so few entries have no branches themselves.
         entries = branches.flatMap(\.entries)
         branches = []
     }

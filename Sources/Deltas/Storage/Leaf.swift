@@ -1,21 +1,21 @@
-/// Elements that stand one behind the other, whatever their type: what trees of leaves are made of.
+/// A leaf of a `LeafTree`: a sequence of elements of any type.
 ///
-/// `@unchecked Sendable`: a leaf is changed only by who has just seen that nobody else refers to it.
+/// `@unchecked Sendable`: code changes a leaf only after it has checked that it holds the only reference.
 @usableFromInline
 class AnyLeaf: @unchecked Sendable {
     @inlinable
     init() {}
 
     @usableFromInline func copy() -> AnyLeaf { fatalError("of a subclass") }
-    /// The hashes of the ids of the elements.
+    /// Returns the hashes of the elements' ids.
     @usableFromInline func hashes() -> [Int] { fatalError("of a subclass") }
-    /// Moves the elements from a place on into a leaf of their own.
+    /// Moves the elements from `place` on into a new leaf.
     @usableFromInline func split(at place: Int) -> AnyLeaf { fatalError("of a subclass") }
-    /// Appends the elements of a leaf of the same kind.
+    /// Appends the elements of a leaf of the same type.
     @usableFromInline func append(_ other: AnyLeaf) { fatalError("of a subclass") }
 }
 
-/// `@unchecked Sendable` as `AnyLeaf`.
+/// A leaf with elements of a type. `@unchecked Sendable` for the reason stated at `AnyLeaf`.
 @usableFromInline
 final class Leaf<Element: Identifiable & Sendable>: AnyLeaf, @unchecked Sendable {
     @usableFromInline var elements: [Element]

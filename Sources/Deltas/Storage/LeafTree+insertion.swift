@@ -1,5 +1,5 @@
 extension LeafTree {
-    /// An element to be put in: the hash of its id, and what puts it into a leaf.
+    /// An element to be inserted: the hash of its id, and the closure that inserts it into a leaf.
     @usableFromInline
     struct Newcomer {
         let hash: Int
@@ -12,30 +12,30 @@ extension LeafTree {
         }
     }
 
+    /// The result of an insertion into a node.
     enum Insertion {
         case done
-        /// The node was full: this is the second half of it.
+        /// The node was full: the value is its second half.
         case split(LeafTree)
-        /// Nothing has happened: a leaf is full and no label is free between it and the next.
+        /// The insertion failed without changes: a leaf is full and there is no free label between it and the next.
         case noLabel
     }
 
-    /// Where a node is among the others.
+    /// The position of a node among the others.
     struct Surroundings {
-        /// No leaf comes before this node's first.
+        /// True if the node contains the first leaf of the tree.
         let isFirst: Bool
-        /// No more than the labels behind this node.
+        /// A bound: at most the labels behind this node.
         let end: UInt64
 
         static let root = Surroundings(isFirst: true, end: .max)
     }
 
-    /// The distance of labels where nothing limits it: wide enough that a leaf between two can split 40 times, and small
-    /// enough for 8 million leaves on either side of the first.
+    /// The default distance of labels. It allows 40 splits between two leaves, and 8 million leaves on either side of the first.
     @usableFromInline static let labelDistance: UInt64 = 1 << 40
     @usableFromInline static let firstLabel: UInt64 = 1 << 63
 
-    /// Puts an element into the whole tree.
+    /// Inserts an element into the whole tree.
     @usableFromInline
     mutating func insertAtRoot(_ element: Newcomer, at index: Int, _ labels: inout LabelTable) {
         switch insert(element, at: index, .root, &labels) {
@@ -80,7 +80,7 @@ extension LeafTree {
             return .done
         }
         guard let free = freeLabel(surroundings) else { return .noLabel }
-        // Who adds at one end fills leaves there, instead of leaving them half empty.
+        // Insertions at one end fill the leaves there instead of leaving them half empty.
         let quarter = Self.mostElements / 4
         let middle = index == 0 ? quarter : index == count ? count - quarter : count / 2
         let present = label
@@ -97,7 +97,7 @@ extension LeafTree {
         return .split(half)
     }
 
-    /// A label for another leaf: before this one when it is the first, or else behind it.
+    /// Returns a label for a new leaf: before this one if it is the first, otherwise behind it.
     private func freeLabel(_ surroundings: Surroundings) -> UInt64? {
         if surroundings.isFirst, label > Self.labelDistance { return label - Self.labelDistance }
         let gap = surroundings.end - label
@@ -114,10 +114,9 @@ extension LeafTree {
 
     // MARK: Labels
 
-    /// Spreads the labels of all leaves below evenly; false when too few are free for it to last.
+    /// Distributes the labels of all leaves below evenly. Returns false if too few are free for this to last.
     ///
-    /// The smallest part of the tree that has labels enough is spread, so that many elements inserted at one place cost
-    /// each of them little.
+    /// The smallest subtree with enough labels is relabelled, so that many insertions at one place have a low amortized cost.
     private mutating func spreadLabels(_ surroundings: Surroundings, _ labels: inout LabelTable) -> Bool {
         let distance = (surroundings.end - label) / UInt64(leafCount)
         guard distance >= 1 << 16 else { return false }
@@ -126,7 +125,7 @@ extension LeafTree {
         return true
     }
 
-    /// Spreads the labels of the whole tree, with room at both ends.
+    /// Distributes the labels of the whole tree, with free labels at both ends.
     mutating func spreadAllLabels(_ labels: inout LabelTable) {
         var next = Self.firstLabel / 2
         setLabels(&next, distance: min(Self.firstLabel / UInt64(leafCount), Self.labelDistance), &labels)

@@ -1,5 +1,5 @@
 extension LeafTree {
-    /// Removes the element at an index of the whole tree, whose id has this hash; the body takes it out of its leaf.
+    /// Removes the element at an index of the whole tree, whose id has this hash; the body removes it from its leaf.
     @usableFromInline
     mutating func removeAtRoot(
         at index: Int, hash: Int, _ labels: inout LabelTable, _ body: (AnyLeaf, _ place: Int) -> Void
@@ -23,7 +23,7 @@ extension LeafTree {
         }
     }
 
-    /// Puts a child's parts to those of the child before it, and takes half of them back when they are too many.
+    /// Merges a child with its predecessor, and splits the result again if it is too large.
     private mutating func fill(at place: Int, _ labels: inout LabelTable) {
         let right = children.remove(at: place)
         children[place - 1].append(right, &labels)
@@ -31,7 +31,7 @@ extension LeafTree {
         children.insert(children[place - 1].splitHalf(label: right.label, &labels), at: place)
     }
 
-    /// Takes all parts of the node that comes behind this one.
+    /// Appends all parts of the next node to this one.
     private mutating func append(_ other: LeafTree, _ labels: inout LabelTable) {
         if let added = other.leaf {
             for hash in added.hashes() { labels.change(other.label, to: label, for: hash) }
@@ -41,7 +41,7 @@ extension LeafTree {
         count += other.count
     }
 
-    /// The second half of this node's parts, as another node. A leaf's gets the label.
+    /// Returns the second half of this node's parts as another node, which gets the label if it is a leaf.
     private mutating func splitHalf(label: UInt64, _ labels: inout LabelTable) -> LeafTree {
         guard isLeaf else { return splitNode() }
         let middle = count / 2

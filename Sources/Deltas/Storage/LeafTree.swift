@@ -1,28 +1,27 @@
-/// Leaves in order, found by the index of an element or by label in a number of steps that grows with the logarithm of
-/// their count.
+/// A tree of leaves in order. A leaf is found by element index or by label, in a logarithmic number of steps.
 ///
-/// Nodes are values in the arrays of their parents, so a change copies the arrays on the way to it when a copy of the tree
-/// shares them, and nothing when none does: what `Array` does for its elements holds for every level.
+/// Nodes are values in the arrays of their parents. A change copies the arrays on its path only if a copy of the tree shares
+/// them: the copy-on-write of `Array` applies at every level.
 ///
-/// Each leaf has a label, a number that grows from leaf to leaf. A table keeps the label of the leaf that an id is in, and
-/// so the way from an id to its index is a way down the tree by labels. A label belongs to a leaf and not to an element:
-/// the table changes only when elements change their leaf.
+/// Each leaf has a label, a number that increases from leaf to leaf. `LabelTable` maps an id to the label of its leaf, and
+/// descending by label gives the index. A label belongs to a leaf and not to an element: the table changes only when elements
+/// change their leaf.
 ///
-/// The tree knows nothing of the elements' type: only the end of the way does.
+/// The tree does not depend on the element type; only the leaves do.
 @usableFromInline
 struct LeafTree: Sendable {
-    /// Elements in a leaf; not fewer than a quarter of it unless the leaf is all there is.
+    /// The maximum number of elements in a leaf. The minimum is a quarter of it, except for a single leaf.
     @usableFromInline static let mostElements = 16
-    /// Nodes in another node; not fewer than a quarter of it unless it is the root.
+    /// The maximum number of children of a node. The minimum is a quarter of it, except for the root.
     static let mostChildren = 32
 
-    /// A leaf's own; in other nodes no greater than the labels of the leaves below, and greater than all before them.
+    /// The label of a leaf. In other nodes: at most the labels of the leaves below, and greater than all before them.
     var label: UInt64
-    /// Elements in this node and all below.
+    /// The number of elements in this node and below.
     @usableFromInline var count: Int
-    /// Nil in a node that has children.
+    /// The leaf, or nil in a node with children.
     var leaf: AnyLeaf?
-    /// Empty at a leaf, and only there.
+    /// The children; empty only at a leaf.
     var children: [LeafTree]
 
     @usableFromInline
@@ -39,7 +38,7 @@ struct LeafTree: Sendable {
         count = children.reduce(0) { $0 + $1.count }
     }
 
-    /// The tree of leaves, given in their order; nil for none.
+    /// Creates a tree of leaves in order; nil without leaves.
     @usableFromInline
     init?(joining leaves: [LeafTree]) {
         var nodes = leaves
@@ -52,7 +51,8 @@ struct LeafTree: Sendable {
         self = root
     }
 
-    /// As few groups as possible, of about the same size, and not full, so that not each of the next insertions splits one.
+    /// Divides `parts` into as few groups as possible, of similar size. Groups are not full, so that the next insertions do not
+    /// each split one.
     @usableFromInline
     static func groups(_ parts: Int, of mostParts: Int) -> [Range<Int>] {
         let size = mostParts - mostParts / 8
@@ -66,16 +66,16 @@ struct LeafTree: Sendable {
 
     // MARK: Finding
 
-    /// The leaf that holds the element at an index, and its place in it.
+    /// Returns the leaf that holds the element at an index, and the element's position in it.
     @usableFromInline
     func leaf(holding index: Int) -> (leaf: AnyLeaf, place: Int) {
         if let leaf { return (leaf, index) }
         let (place, rest) = child(holding: index)
-        // In place: an element that is taken out of an array is copied, which counts references.
+        // Accessed in place: copying an element out of the array would do reference counting.
         return children.withUnsafeBufferPointer { $0[place].leaf(holding: rest) }
     }
 
-    /// The leaf with a label, which there is, and the index of its first element.
+    /// Returns the leaf with a label, which must exist, and the index of its first element.
     @usableFromInline
     func leaf(labelled label: UInt64) -> (leaf: AnyLeaf, start: Int) {
         if let leaf { return (leaf, 0) }
@@ -84,7 +84,7 @@ struct LeafTree: Sendable {
         return (leaf, before + start)
     }
 
-    /// The child that has the leaf with a label, which there is, and how many elements come before it.
+    /// Returns the child that contains the leaf with a label, which must exist, and the number of elements before it.
     private func child(labelled label: UInt64) -> (place: Int, before: Int) {
         children.withUnsafeBufferPointer { children in
             var place = 0
@@ -97,12 +97,12 @@ struct LeafTree: Sendable {
         }
     }
 
-    /// The child that holds the element at an index, and the element's index in it.
+    /// Returns the child that holds the element at an index, and the element's index in it.
     func child(holding index: Int) -> (place: Int, rest: Int) {
         children.withUnsafeBufferPointer { children in
             var place = 0
             var rest = index
-            // The last child takes what is behind the end too: there an element can be inserted.
+            // The last child also takes the index behind the end, where an element can be inserted.
             while place < children.count - 1, rest >= children[place].count {
                 rest -= children[place].count
                 place += 1
@@ -113,7 +113,7 @@ struct LeafTree: Sendable {
 
     // MARK: Changing
 
-    /// The leaf that holds the element at an index, which no other tree shares, and its place in it.
+    /// Returns the leaf that holds the element at an index, unshared with other trees, and the element's position in it.
     @usableFromInline
     mutating func ownLeaf(holding index: Int) -> (leaf: AnyLeaf, place: Int) {
         if isLeaf { return (ownLeaf(), index) }
@@ -121,7 +121,7 @@ struct LeafTree: Sendable {
         return children[place].ownLeaf(holding: rest)
     }
 
-    /// The leaf with a label, which there is and which no other tree shares, and the index of its first element.
+    /// Returns the leaf with a label, which must exist, unshared with other trees, and the index of its first element.
     @usableFromInline
     mutating func ownLeaf(labelled label: UInt64) -> (leaf: AnyLeaf, start: Int) {
         if isLeaf { return (ownLeaf(), 0) }
@@ -130,7 +130,7 @@ struct LeafTree: Sendable {
         return (leaf, before + start)
     }
 
-    /// The leaf, which no other tree shares.
+    /// Returns the leaf, unshared with other trees.
     mutating func ownLeaf() -> AnyLeaf {
         if !isKnownUniquelyReferenced(&leaf) { leaf = leaf!.copy() }
         return leaf!

@@ -2,9 +2,9 @@ internal import CEpoll
 internal import Glibc
 internal import Transports
 
-/// A non-blocking TCP socket: the system calls, with their errors named.
+/// A non-blocking TCP socket: system calls with named errors.
 ///
-/// It does not close itself; its owner (`ByteChannel`, `Listener`) does, once.
+/// It does not close itself; its owner (`ByteChannel`, `Listener`) closes it once.
 struct Socket {
     let descriptor: Int32
 
@@ -23,15 +23,16 @@ struct Socket {
         setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Has a socket that listens on `::` take connections over IPv4 too, whatever the system's default is, and any other of IPv6 none.
+    /// Makes a socket that listens on `::` accept IPv4 connections, whatever the system's default is, and any other IPv6 socket
+    /// accept none.
     func setFamilies(of address: SocketAddress) {
         if address.isIPv6 { set(IPV6_V6ONLY, level: Int32(IPPROTO_IPV6), to: address.isIPv6Wildcard ? 0 : 1) }
     }
 
-    /// Small messages leave at once: we gather them ourselves, one `send` per turn.
+    /// Disables Nagle's algorithm: output is gathered already, with one `send` per turn.
     func disableNagle() { set(TCP_NODELAY, level: Int32(IPPROTO_TCP)) }
 
-    /// Closing it resets the connection instead of ending it.
+    /// Makes `close` reset the connection instead of ending it in order.
     func resetWhenClosed() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
@@ -43,12 +44,12 @@ struct Socket {
 
     func listen(backlog: Int32) -> Int32 { Glibc.listen(descriptor, backlog) == 0 ? 0 : errno }
 
-    /// 0, EINPROGRESS, or the error.
+    /// Returns 0, EINPROGRESS, or the error.
     func connect(to address: SocketAddress) -> Int32 {
         address.withSystemAddress { Glibc.connect(descriptor, $0, $1) } == 0 ? 0 : errno
     }
 
-    /// The error of a connect that went on in the background.
+    /// Returns the error of an asynchronous connect.
     func pendingError() -> Int32 {
         var value: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
@@ -56,7 +57,7 @@ struct Socket {
         return value
     }
 
-    /// A connection that waits, or the error (EAGAIN when none does).
+    /// Returns a waiting connection, or the error (EAGAIN if there is none).
     func accept() -> (socket: Socket?, error: Int32) {
         let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let descriptor = gnu_accept4(self.descriptor, nil, nil, flags)
@@ -78,21 +79,21 @@ struct Socket {
         }
     }
 
-    /// Number of bytes read, 0 at the end of the stream, or the negated error.
+    /// Returns the number of bytes read, 0 at the end of the stream, or the negated error.
     @inline(__always)
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
         return count >= 0 ? count : -Int(errno)
     }
 
-    /// Number of bytes sent, or the negated error.
+    /// Returns the number of bytes sent, or the negated error.
     @inline(__always)
     func send(_ bytes: UnsafeRawBufferPointer) -> Int {
         let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
         return count >= 0 ? count : -Int(errno)
     }
 
-    /// Number of bytes sent from the pieces, or the negated error. `writev` that raises no SIGPIPE.
+    /// Sends several pieces like `writev`, but without SIGPIPE. Returns the number of bytes sent, or the negated error.
     func send(_ pieces: UnsafeMutableBufferPointer<iovec>) -> Int {
         var message = msghdr()
         message.msg_iov = pieces.baseAddress
@@ -101,9 +102,9 @@ struct Socket {
         return count >= 0 ? count : -Int(errno)
     }
 
-    /// What the kernel knows of the peer's taking: bytes that it has acknowledged so far, and whether it has not got all.
+    /// The kernel's delivery state: the bytes acknowledged by the peer, and whether some are still unacknowledged or unsent.
     var delivery: (acknowledged: UInt64, isWaiting: Bool)? {
-        // `struct tcp_info` of linux/tcp.h, whose members stay where they are; Glibc's own ends before `tcpi_bytes_acked`.
+        // Offsets in `struct tcp_info` of linux/tcp.h, which are stable; Glibc's own declaration ends before `tcpi_bytes_acked`.
         let (unacknowledged, acknowledged, unsent, size) = (24, 120, 144, 148)
         return withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { info in
             var count = socklen_t(info.count)
@@ -118,7 +119,7 @@ struct Socket {
 
     func shutdownWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// The port is free when this returns, whoever still has a descriptor of the socket: a process that is being made has all of them
-    /// for a moment, also those that are to be closed in it.
+    /// Frees the port before it returns, even if other processes hold a descriptor of the socket. A forked process briefly has
+    /// all descriptors, including those that are closed in it.
     func stopListening() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 }

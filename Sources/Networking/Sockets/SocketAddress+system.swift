@@ -2,7 +2,7 @@ internal import Glibc
 package import Transports
 
 extension SocketAddress {
-    /// The address for a literal such as `127.0.0.1` or `::1`; nil for a name. `::ffff:127.0.0.1` is `127.0.0.1`.
+    /// Creates the address of a literal such as `127.0.0.1` or `::1`; nil for a name. `::ffff:127.0.0.1` becomes `127.0.0.1`.
     package init?(literal host: String, port: Int) {
         var four = in_addr()
         var six = in6_addr()
@@ -16,8 +16,8 @@ extension SocketAddress {
         }
     }
 
-    /// The IPv4 address that an address of IPv6 stands for (RFC 4291 §2.5.5.2): a peer that comes over IPv4 to a socket of both families
-    /// has one. Everything that counts, compares or shows hosts sees the IPv4 address.
+    /// Returns the IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2), which an IPv4 peer has at a dual-stack
+    /// socket. All code that counts, compares or shows hosts uses the IPv4 address.
     private static func mapped(_ address: in6_addr) -> String? {
         withUnsafeBytes(of: address) { bytes in
             guard bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF else { return nil }
@@ -25,7 +25,7 @@ extension SocketAddress {
         }
     }
 
-    /// Whether it is `::`, which stands for all addresses of the machine.
+    /// True for `::`, the wildcard address of IPv6.
     var isIPv6Wildcard: Bool {
         guard isIPv6 else { return false }
         var six = in6_addr()
@@ -33,9 +33,9 @@ extension SocketAddress {
         return withUnsafeBytes(of: six) { $0.allSatisfy { $0 == 0 } }
     }
 
-    /// The addresses of a host, of both families. Blocks while names are looked up: not for a reactor's thread.
+    /// Resolves a host to its addresses of both families. Blocks during name resolution: not for a reactor's thread.
     ///
-    /// - Parameter forListening: includes families of which the machine has a loopback address alone.
+    /// - Parameter forListening: includes families for which the machine has only a loopback address.
     package static func resolve(
         host: String, port: Int, forListening: Bool = false
     ) throws(TransportError) -> [SocketAddress] {
@@ -66,7 +66,7 @@ extension SocketAddress {
         return found
     }
 
-    /// Reads the system's form; nil when it is neither IPv4 nor IPv6. The port is taken from it unless one is given.
+    /// Converts the system's form; nil for families other than IPv4 and IPv6. The port is taken from it unless one is given.
     init?(_ address: UnsafePointer<sockaddr>, port: Int? = nil) {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         switch Int32(address.pointee.sa_family) {

@@ -3,7 +3,7 @@ internal import Glibc
 package import Transports
 
 extension TransportError {
-    /// The error of a system call, as `connecting to 127.0.0.1:8080: Connection refused (connect: ECONNREFUSED)`.
+    /// Returns the error of a system call, as `connecting to 127.0.0.1:8080: Connection refused (connect: ECONNREFUSED)`.
     package static func system(_ call: String, _ number: Int32, _ context: String) -> TransportError {
         let code: Code
         switch number {

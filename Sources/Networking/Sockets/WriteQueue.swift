@@ -1,14 +1,14 @@
 internal import Bytes
 internal import Glibc
 
-/// Bytes of a connection that the socket did not take yet, in order.
+/// The unsent output of a connection, in order.
 ///
-/// Own bytes are copied in; large shared bytes are only referred to, so that a state of a megabyte behind a thousand
-/// slow subscribers lies in memory once. Empty, it holds no memory.
+/// Private bytes are copied in. Large shared bytes are referenced, so that a state of a megabyte for a thousand slow subscribers
+/// is in memory once. An empty queue holds no memory.
 struct WriteQueue {
-    /// Own bytes gathered in one piece of memory.
+    /// A contiguous buffer of private bytes.
     private final class Piece {
-        /// Behind a pointer, so that it can be written to over a span of calls; freed with the piece.
+        /// Behind a pointer, so that it can be written to across calls; freed with the piece.
         let buffer = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
 
         init() { buffer.initialize(to: ByteBuffer()) }
@@ -19,6 +19,7 @@ struct WriteQueue {
         }
     }
 
+    /// An element of the queue.
     private enum Chunk {
         case own(Piece)
         case shared(SharedBytes)
@@ -32,22 +33,22 @@ struct WriteQueue {
     }
 
     private var chunks: [Chunk] = []
-    /// How much the buffer at the end held when it was begun to be written to.
+    /// The size of the last buffer when appending to it began.
     private var appendingFrom = 0
-    /// Bytes of the first chunk that have been sent.
+    /// The number of bytes of the first chunk that have been sent.
     private var sent = 0
-    /// Bytes that wait.
+    /// The number of unsent bytes.
     private(set) var count = 0
-    /// Bytes of the shared pieces that are not sent to their end.
+    /// The size of the shared pieces that are not completely sent.
     private(set) var sharedCount = 0
-    /// Bytes that wait and are ours alone.
+    /// The number of unsent private bytes.
     var ownCount: Int { max(0, count - sharedCount) }
 
     var isEmpty: Bool { count == 0 }
-    /// Pieces that are held.
+    /// The number of chunks.
     var pieceCount: Int { chunks.count }
 
-    /// The buffer at the end, to write to until `endAppending`.
+    /// Returns the last buffer, to write to until `endAppending`.
     mutating func beginAppending() -> UnsafeMutablePointer<ByteBuffer> {
         let buffer = lastOwnPiece().buffer
         appendingFrom = buffer.pointee.count
@@ -72,16 +73,16 @@ struct WriteQueue {
     }
 
     private mutating func lastOwnPiece() -> Piece {
-        // A piece of which a part was sent may still grow; one over 64 KiB is left alone, so that growing does not copy
-        // a long backlog.
+        // A partly sent piece may still grow. A piece over 64 KiB does not, so that growing does not copy a long backlog.
         if case .own(let piece) = chunks.last, piece.buffer.pointee.count < 64 << 10 { return piece }
         let piece = Piece()
         chunks.append(.own(piece))
         return piece
     }
 
-    /// Gives pieces to `send` as long as it takes them; it returns how many bytes it took or the negated error. 0, or the
-    /// error (EAGAIN is none).
+    /// Passes pieces to `send` until it accepts no more. `send` returns the number of accepted bytes or the negated error.
+    ///
+    /// - Returns: 0, or the error. EAGAIN is not an error.
     mutating func flush(_ send: (UnsafeMutableBufferPointer<iovec>) -> Int) -> Int32 {
         while count > 0 {
             let result = withUnsafeTemporaryAllocation(of: iovec.self, capacity: 32) { pieces in

@@ -3,13 +3,13 @@ internal import COpenSSL
 internal import Glibc
 internal import Transports
 
-/// Buffers that the TLS connections of a reactor use in turn.
+/// Buffers that the TLS connections of a reactor share, one at a time.
 final class TLSBuffers {
-    /// The size of the buffer for what comes from the network.
+    /// The size of the buffer for network input.
     static let inputSize = 128 << 10
 
     let input = UnsafeMutableRawBufferPointer.allocate(byteCount: inputSize, alignment: 64)
-    /// Records on their way to the socket. Behind a pointer, so that OpenSSL's call back may reach it.
+    /// Records on their way to the socket. Behind a pointer, so that OpenSSL's callback can reach them.
     let output = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
 
     init() { output.initialize(to: ByteBuffer()) }
@@ -21,18 +21,18 @@ final class TLSBuffers {
     }
 }
 
-/// The TLS of one connection, between the socket and the plain text.
+/// The TLS state of one connection, between socket and plain text.
 ///
-/// OpenSSL never sees the socket: it reads records where they were received and writes them to the reactor's buffer, so
-/// that a turn costs one `recv` and one `send`, however many records it brings. Only a record that came in part, and what
-/// the socket did not take, is kept here. On the reactor.
+/// OpenSSL never accesses the socket: it reads records from the receive buffer and writes them to the reactor's buffer. A turn
+/// costs one `recv` and one `send` for any number of records. The connection keeps only incomplete records and unsent output.
+/// Only on the reactor.
 final class TLSConnection {
-    /// The most plain text in a record (RFC 8446 §5.1).
+    /// The maximum plain text in a record (RFC 8446 §5.1).
     private static let largestRecord = 16 << 10
-    /// Plain text that is turned into records before they are handed to the socket.
+    /// The maximum plain text that is encrypted before records are passed to the socket.
     private static let largestBatch = 256 << 10
 
-    /// Flags of `X509_NAME_print_ex`, macros there: RFC 2253 with quotes, in UTF-8, ", " between the parts.
+    /// Flags of `X509_NAME_print_ex`, which are macros: RFC 2253 with quotes, in UTF-8, ", " between the parts.
     private static let oneLineInUTF8: UInt = 0x31B | 2 << 16
 
     private let context: TLSContext
@@ -40,22 +40,24 @@ final class TLSConnection {
     private let host: String?
     private let name: String
     private let buffers: TLSBuffers
-    /// Records that the socket did not take.
+    /// Records that the socket did not accept.
     private var unsent = WriteQueue()
-    /// What was received and not read by OpenSSL yet.
+    /// Received input that OpenSSL has not read yet.
     fileprivate var input = UnsafeRawBufferPointer(start: nil, count: 0)
     fileprivate var output: UnsafeMutablePointer<ByteBuffer> { buffers.output }
-    /// Why nothing more can be read or written.
+    /// The error after which nothing can be read or written.
     private(set) var failure: TransportError?
-    /// The peer has said that nothing more comes.
+    /// True after the peer's close notification.
     private(set) var isEnded = false
-    /// Whether nothing has come from the peer yet.
+    /// True until the first input arrives from the peer.
     private var isFirst = true
     private let answerToPlainText: [UInt8]
-    /// Bytes that the last `receive` took from the socket.
+    /// The number of bytes that the last `receive` read from the socket.
     private(set) var receivedBytes = 0
 
-    /// - Parameter answer: at a server, what a client gets that sends plain text.
+    /// Creates the TLS state.
+    ///
+    /// - Parameter answer: at a server, the response to a client that sends plain text.
     init(
         _ context: TLSContext, host: String?, name: String, buffers: TLSBuffers, answerToPlainText answer: [UInt8] = []
     ) throws(TransportError) {
@@ -71,17 +73,17 @@ final class TLSConnection {
     }
 
     deinit {
-        // A connection that ends without a word is no reason to forget its session; one that failed is.
+        // A connection that ends without a close notification keeps its session; one that failed does not.
         if failure == nil { SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
         SSL_free(ssl)
     }
 
     var isEstablished: Bool { SSL_is_init_finished(ssl) == 1 }
-    /// Whether it took up an earlier session.
+    /// Whether an earlier session was resumed.
     var isResumed: Bool { SSL_session_reused(ssl) == 1 }
     var unsentBytes: Int { unsent.count }
 
-    /// The subject of the certificate that the peer showed, as `CN=ada, O=Example`; nil when it showed none.
+    /// The subject of the peer's certificate, as `CN=ada, O=Example`; nil without a certificate.
     var peerSubject: String? {
         guard let certificate = SSL_get1_peer_certificate(ssl) else { return nil }
         defer { X509_free(certificate) }
@@ -93,7 +95,7 @@ final class TLSConnection {
         return count > 0 ? String(decoding: text[..<Int(count)], as: UTF8.self) : nil
     }
 
-    /// Says the first word, when it is ours.
+    /// Starts the handshake on the client side.
     func begin(on socket: Socket) {
         guard !context.isServer else { return }
         ERR_clear_error()
@@ -101,11 +103,10 @@ final class TLSConnection {
         sendOutput(to: socket)
     }
 
-    /// Number of bytes of plain text read, 0 at the end, or the negated error (EAGAIN when there is none yet).
+    /// Returns the number of plain-text bytes read, 0 at the end, or the negated error (EAGAIN when there is none yet).
     ///
-    /// All plain text of what is taken from the socket is handed out at once, so nothing ever waits here for a next call that
-    /// the socket would not ask for: `plain` has room for `most` bytes of records and for one record more, of which
-    /// OpenSSL may have kept a part.
+    /// All plain text of the received input is returned at once, so that no input waits for a call that the socket would not
+    /// trigger. Therefore `plain` has room for `most` bytes of records plus one record, of which OpenSSL may have kept a part.
     func receive(from socket: Socket, atMost most: Int, into plain: UnsafeMutableRawBufferPointer) -> Int {
         let most = min(most, buffers.input.count, plain.count - Self.largestRecord)
         let count = socket.receive(into: UnsafeMutableRawBufferPointer(rebasing: buffers.input[..<most]))
@@ -128,14 +129,14 @@ final class TLSConnection {
                 break
             }
             filled += Int(read)
-            // Asked once more it would only say, at some length, that there is no more.
+            // Another read would only report, expensively, that there is no more.
             if input.isEmpty, SSL_has_pending(ssl) == 0 { break }
         }
         if !input.isEmpty, failure == nil, !isEnded {
-            // Would be a hole in the stream; what cannot be, must not go unseen.
+            // Unread input would leave a gap in the stream; this cannot happen, but must not stay undetected.
             failure = TransportError(.tls, "TLS with \(name): \(input.count) received bytes were not read")
         }
-        // What the handshake had to say.
+        // Sends handshake output.
         let status = sendOutput(to: socket)
         if filled > 0 { return filled }
         if failure != nil { return -Int(EPROTO) }
@@ -143,7 +144,7 @@ final class TLSConnection {
         return isEnded ? 0 : -Int(EAGAIN)
     }
 
-    /// Whether the first bytes of a peer are a word in ASCII, as HTTP begins with. Records of TLS begin with 20 to 23.
+    /// Returns whether the first bytes of a peer are uppercase ASCII, like the start of HTTP. TLS records start with 20 to 23.
     private static func isPlainText(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.prefix(3).allSatisfy { (0x41...0x5A).contains($0) }
     }
@@ -151,17 +152,17 @@ final class TLSConnection {
     private func refusePlainText(on socket: Socket) {
         if context.isServer {
             _ = answerToPlainText.withUnsafeBytes { socket.send($0) }
-            failure = TransportError(.tls, "TLS with \(name): the client does not speak TLS")
+            failure = TransportError(.tls, "TLS with \(name): the client does not use TLS")
         } else {
             failure = TransportError(
                 .tls,
-                "TLS with \(name): the server does not speak TLS at that port; connect without it (ws:), or give the server a "
+                "TLS with \(name): the server does not use TLS at this port; connect with ws:, or configure the server with a "
                     + "certificate and its key")
         }
         input = UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
-    /// Number of bytes of plain text taken, or the negated error.
+    /// Encrypts and sends bytes. Returns the number of accepted plain-text bytes, or the negated error.
     func send(_ bytes: UnsafeRawBufferPointer, to socket: Socket) -> Int {
         let error = flush(to: socket)
         if error != 0 { return -Int(error) }
@@ -182,7 +183,7 @@ final class TLSConnection {
         return failure == nil ? -Int(EAGAIN) : -Int(EPROTO)
     }
 
-    /// The same for several pieces.
+    /// Encrypts and sends several pieces, like `send(_:to:)`.
     func send(_ pieces: UnsafeMutableBufferPointer<iovec>, to socket: Socket) -> Int {
         var taken = 0
         for piece in pieces {
@@ -195,10 +196,10 @@ final class TLSConnection {
         return taken
     }
 
-    /// Hands records that wait to the socket. 0, or the error.
+    /// Sends pending records. Returns 0, or the error.
     func flush(to socket: Socket) -> Int32 { unsent.flush { socket.send($0) } }
 
-    /// Says that nothing more comes from us.
+    /// Sends the close notification.
     func end(on socket: Socket) {
         guard failure == nil, isEstablished else { return }
         ERR_clear_error()
@@ -223,7 +224,7 @@ final class TLSConnection {
         return 0
     }
 
-    /// Looks why OpenSSL did not go on.
+    /// Records the reason for which OpenSSL could not continue.
     private func note(_ result: Int32) {
         guard result <= 0 else { return }
         switch SSL_get_error(ssl, result) {
@@ -233,24 +234,24 @@ final class TLSConnection {
         }
     }
 
-    /// OpenSSL gives a client the sessions that the server lets it take up again.
+    /// OpenSSL's callback for a client's resumable sessions.
     static let didReceiveSession: @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32 = { ssl, session in
         guard let session, let raw = SSL_get_ex_data(ssl, 0) else { return 0 }
-        // Called from `receive`, while the object is there.
+        // Called from `receive`, while the object is alive.
         let connection = Unmanaged<TLSConnection>.fromOpaque(raw).takeUnretainedValue()
         connection.context.keep(session, for: connection.host)
         return 1
     }
 }
 
-/// What OpenSSL takes for a network: the memory of a `TLSConnection`.
+/// The BIO through which OpenSSL accesses the memory of a `TLSConnection` in place of a network.
 private enum RecordTransport {
     private static let shouldRetry: Int32 = 0x08
     private static let retryRead: Int32 = 0x01
     private static let allRetryFlags: Int32 = 0x0F
     private static let controlFlush: Int32 = 11
 
-    /// OpenSSL's table of functions, made once and never changed, so any thread may read it.
+    /// OpenSSL's function table, created once and never changed, so any thread can read it.
     private nonisolated(unsafe) static let method: OpaquePointer = {
         guard let method = BIO_meth_new(BIO_get_new_index() | Int32(BIO_TYPE_SOURCE_SINK), "trebuchet") else {
             fatalError("BIO_meth_new: out of memory")
@@ -287,7 +288,7 @@ private enum RecordTransport {
         return bio
     }
 
-    /// The session frees the BIO when it goes, so it is there as long as it is called.
+    /// Returns the connection of a BIO. It frees the BIO in its `deinit`, so it is alive during the BIO's callbacks.
     private static func session(of bio: OpaquePointer?) -> TLSConnection {
         Unmanaged<TLSConnection>.fromOpaque(BIO_get_data(bio)!).takeUnretainedValue()
     }

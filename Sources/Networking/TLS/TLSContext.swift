@@ -3,19 +3,19 @@ internal import Glibc
 internal import Synchronization
 package import Transports
 
-/// Certificates, keys and rules that many connections share.
+/// Certificates, keys and settings that many TLS connections share.
 ///
-/// `@unchecked Sendable`: OpenSSL counts references to an `SSL_CTX` and locks what connections change in it; ours is not
-/// changed once it is made.
+/// `@unchecked Sendable`: OpenSSL counts references to an `SSL_CTX` and locks the state that connections change in it; this
+/// object is immutable after its creation.
 package final class TLSContext: @unchecked Sendable {
-    /// A session that a later connection may take up. Counted by OpenSSL, so it may go from thread to thread.
+    /// A session that a later connection may resume. OpenSSL counts its references, so it can move between threads.
     private struct Resumable: @unchecked Sendable { let session: OpaquePointer }
 
     private static let clients = Mutex<[TLSClientSettings: TLSContext]>([:])
     private static let mostClients = 16
-    /// Servers whose sessions a client keeps, one for each.
+    /// The maximum number of servers for which a client keeps a session, one for each.
     private static let mostSessions = 64
-    // Constants that OpenSSL has as macros.
+    // Constants that are macros in OpenSSL.
     private static let setMode: Int32 = 33
     private static let setSessionCacheMode: Int32 = 44
     private static let setMinimumVersion: Int32 = 123
@@ -41,7 +41,7 @@ package final class TLSContext: @unchecked Sendable {
         SSL_CTX_ctrl(pointer, Self.setMode, Self.modes, nil)
         SSL_CTX_ctrl(pointer, Self.setMinimumVersion, Self.version12, nil)
         SSL_CTX_set_options(pointer, Self.noRenegotiation | Self.noCompression)
-        // OpenSSL's own asks at the terminal, and waits there.
+        // OpenSSL's default callback prompts at the terminal and blocks there.
         SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, wasAsked in
             wasAsked?.storeBytes(of: 1, as: Int32.self)
             return -1
@@ -55,7 +55,7 @@ package final class TLSContext: @unchecked Sendable {
 
     // MARK: The two sides
 
-    /// Throws `TransportError` of code `.tls` that names the file.
+    /// Creates a server's context. Throws `TransportError` of code `.tls` that names the file.
     package static func server(_ settings: TLSServerSettings) throws(TransportError) -> TLSContext {
         let context = try TLSContext(isServer: true, verifiesHost: false, serverName: nil)
         try context.use(certificates: settings.certificateChainFile, key: settings.privateKeyFile)
@@ -66,16 +66,16 @@ package final class TLSContext: @unchecked Sendable {
             let required = settings.requiresClientCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0
             SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER | required, nil)
         }
-        // Clients keep their sessions themselves, in tickets. OpenSSL would keep up to 20,480 more of TLS 1.2 in memory.
+        // Clients keep their sessions in tickets. OpenSSL would cache up to 20,480 TLS 1.2 sessions.
         SSL_CTX_ctrl(context.pointer, setSessionCacheMode, Int(SSL_SESS_CACHE_OFF), nil)
-        // Without a name, sessions of clients with certificates could not be resumed.
+        // Without an id context, sessions of clients with certificates could not be resumed.
         let name = Array("trebuchet".utf8)
         SSL_CTX_set_session_id_context(context.pointer, name, UInt32(name.count))
         return context
     }
 
-    /// The context for these settings, the same one each time: reading the system's roots takes milliseconds, and sessions
-    /// are resumed within a context. Throws `TransportError` of code `.tls` that names the file.
+    /// Returns the shared context for these settings: reading the system's roots takes milliseconds, and sessions are resumed
+    /// within a context. Throws `TransportError` of code `.tls` that names the file.
     package static func client(_ settings: TLSClientSettings) throws(TransportError) -> TLSContext {
         if let known = clients.withLock({ $0[settings] }) { return known }
         let made = try makeClient(settings)
@@ -103,7 +103,7 @@ package final class TLSContext: @unchecked Sendable {
             try context.use(certificates: file, key: settings.privateKeyFile ?? file)
         }
         SSL_CTX_set_alpn_protos(context.pointer, TLSProtocol.offered, UInt32(TLSProtocol.offered.count))
-        // Kept by us, by name of the server, not by OpenSSL.
+        // This class stores sessions by server name; OpenSSL does not.
         SSL_CTX_ctrl(
             context.pointer, setSessionCacheMode, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE), nil)
         SSL_CTX_sess_set_new_cb(context.pointer, TLSConnection.didReceiveSession)
@@ -127,8 +127,8 @@ package final class TLSContext: @unchecked Sendable {
                 ERR_clear_error()
                 throw TransportError(
                     .tls,
-                    "private key file '\(key)' has a passphrase, which cannot be typed here; write the key without one: "
-                        + "openssl pkey -in '\(key)' -out NEWFILE, and let only the server's user read it")
+                    "private key file '\(key)' has a passphrase, which is not supported; write the key without one: "
+                        + "openssl pkey -in '\(key)' -out NEWFILE, readable only by the server's user")
             }
             throw TLSFailure.current("private key file '\(key)'")
         }
@@ -137,8 +137,8 @@ package final class TLSContext: @unchecked Sendable {
         }
     }
 
-    /// Throws for a file that cannot be read, and for one that would be waited for: a certificate is read again on a thread that handles
-    /// signals.
+    /// Throws for an unreadable file and for one that would block, such as a pipe: certificates are reloaded on a thread that
+    /// handles signals.
     private static func check(_ path: String, _ what: String) throws(TransportError) {
         let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -147,7 +147,7 @@ package final class TLSContext: @unchecked Sendable {
         defer { close(descriptor) }
         var facts = stat()
         guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
-            throw TransportError(.tls, "\(what) '\(path)' is no regular file")
+            throw TransportError(.tls, "\(what) '\(path)' is not a regular file")
         }
     }
 
@@ -160,7 +160,7 @@ package final class TLSContext: @unchecked Sendable {
 
     // MARK: Connections
 
-    /// The state of a new connection; a client names the host that it wants.
+    /// Creates the state of a new connection; a client names its host.
     func makeConnection(to host: String?) throws(TransportError) -> OpaquePointer {
         guard let ssl = SSL_new(pointer) else { throw TLSFailure.current("starting TLS") }
         guard !isServer else {
@@ -173,17 +173,17 @@ package final class TLSContext: @unchecked Sendable {
         if isLiteral {
             if verifiesHost { X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) }
         } else {
-            // A literal address may not be a server name (RFC 6066 §3).
+            // A literal address must not be a server name (RFC 6066 §3).
             var text = Array(name.utf8CString)
             SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, Int(TLSEXT_NAMETYPE_host_name), &text)
             if verifiesHost { SSL_set1_host(ssl, name) }
         }
-        // Within the lock: beyond it another connection may put its own session in the place of this one, which is freed then.
+        // Inside the lock: otherwise another connection may replace this session, which frees it.
         sessions.withLock { if let known = $0[name] { SSL_set_session(ssl, known.session) } }
         return ssl
     }
 
-    /// Keeps a session for the next connection to that server; takes it over.
+    /// Stores a session for the next connection to that server, and takes ownership of it.
     func keep(_ session: OpaquePointer, for host: String?) {
         guard let name = serverName ?? host else { return SSL_SESSION_free(session) }
         let resumable = Resumable(session: session)
@@ -195,9 +195,9 @@ package final class TLSContext: @unchecked Sendable {
     }
 }
 
-/// The application protocol that is agreed on (ALPN, RFC 7301): HTTP/1.1, in which a WebSocket begins.
+/// The negotiated application protocol (ALPN, RFC 7301): HTTP/1.1, from which a WebSocket is upgraded.
 private enum TLSProtocol {
-    /// With its length before it.
+    /// The protocol name, prefixed with its length.
     static let offered = [UInt8(8)] + Array("http/1.1".utf8)
 
     static let select:
@@ -221,11 +221,11 @@ private enum TLSProtocol {
         }
 }
 
-/// What has to be said to OpenSSL before anything else is asked of it.
+/// Initialization that must precede any other use of OpenSSL.
 package enum OpenSSL {
-    private static let withoutExitHandler: UInt64 = 0x80000  // OPENSSL_INIT_NO_ATEXIT, a macro there
+    private static let withoutExitHandler: UInt64 = 0x80000  // OPENSSL_INIT_NO_ATEXIT, a macro
 
-    /// Keeps OpenSSL from tearing itself down when the process exits: reactors still run then, and would use what is gone.
-    /// Looked at before every first use of OpenSSL, since only the first one counts.
+    /// Prevents OpenSSL's cleanup at process exit, because reactors still run then and would use freed state. It is evaluated
+    /// before every first use of OpenSSL, since only the first initialization counts.
     package static let outlivesReactors: Bool = OPENSSL_init_crypto(withoutExitHandler, nil) == 1
 }

@@ -1,22 +1,22 @@
 internal import COpenSSL
 internal import Transports
 
-/// Errors of OpenSSL as ours, with its text.
+/// Conversion of OpenSSL errors, with their text.
 enum TLSFailure {
-    /// The oldest error of this thread's queue, which is emptied.
+    /// Returns the oldest error of this thread's queue, and clears the queue.
     static func current(_ context: String) -> TransportError {
         let number = ERR_get_error()
         ERR_clear_error()
         return TransportError(.tls, "\(context): \(number == 0 ? "unknown TLS error" : text(of: number))")
     }
 
-    /// What went wrong with a connection: a certificate that was not accepted has an error of its own.
+    /// Returns the error of a connection. A rejected certificate has its own error text.
     static func current(_ context: String, _ ssl: OpaquePointer) -> TransportError {
         let result = SSL_get_verify_result(ssl)
         guard result != X509_V_OK else { return current(context) }
         ERR_clear_error()
         let reason = String(cString: X509_verify_cert_error_string(result))
-        return TransportError(.tls, "\(context): the certificate was not accepted: \(reason)")
+        return TransportError(.tls, "\(context): the certificate was rejected: \(reason)")
     }
 
     private static func text(of number: UInt) -> String {

@@ -1,7 +1,7 @@
 internal import Synchronization
 package import Transports
 
-/// A server's certificates, which may be read anew while it runs.
+/// A server's certificates, which can be reloaded while it runs.
 package final class TLSServerIdentity: Sendable {
     private let settings: TLSServerSettings
     private let current: Mutex<TLSContext>
@@ -11,11 +11,11 @@ package final class TLSServerIdentity: Sendable {
         current = Mutex(try TLSContext.server(settings))
     }
 
-    /// What new connections use.
+    /// The context for new connections.
     package var context: TLSContext { current.withLock { $0 } }
 
-    /// Reads the files again, for connections from now on; those that exist go on. When the files are no good, it throws
-    /// and everything stays as it was.
+    /// Reads the files again, for future connections; existing ones continue. If the files are invalid, it throws and keeps the
+    /// current certificates.
     package func reload() throws(TransportError) {
         let fresh = try TLSContext.server(settings)
         current.withLock { $0 = fresh }

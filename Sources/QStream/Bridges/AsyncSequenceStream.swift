@@ -1,18 +1,19 @@
 public import Relays
 
-/// A stream of what an asynchronous sequence gives, read by a task of its own; its current value is the last that came.
+/// A stream of the elements of an asynchronous sequence, read by a separate task. Its current value is the last
+/// element.
 ///
 ///     elements               ─1───2───3|
 ///     AsyncSequenceStream    ─1───2───3────   (3 stays)
 ///
-/// The next element is asked for when those below have dealt with the last. The reading ends when the stream, and the
-/// chains that hang on it, are released. After the end of the sequence the last value stays.
+/// The next element is requested after the streams below have processed the last one. Reading ends when the stream,
+/// and the chains attached to it, are released. After the end of the sequence the last value stays current.
 public actor AsyncSequenceStream<Value: Sendable>: Stream {
-    /// Where the elements come out.
+    /// The outlet of the elements.
     nonisolated public let outlet: Outlet<Value>
     private nonisolated let reader: Task<Void, Never>
 
-    /// A stream of the sequence's elements.
+    /// Creates a stream of the sequence's elements.
     public init<Elements: AsyncSequence & Sendable>(_ elements: Elements)
     where Elements.Element == Value, Elements.Failure == Never {
         self.init(Outlet()) { outlet in
@@ -20,9 +21,9 @@ public actor AsyncSequenceStream<Value: Sendable>: Stream {
         }
     }
 
-    /// A stream of the sequence's elements.
+    /// Creates a stream of the sequence's elements.
     ///
-    /// - Parameter onFailure: called when the sequence fails; the stream keeps its last value then.
+    /// - Parameter onFailure: called when the sequence fails; the stream then keeps its last value.
     public init<Elements: AsyncSequence & Sendable>(
         _ elements: Elements, onFailure: @escaping @Sendable (Elements.Failure) async -> Void
     ) where Elements.Element == Value {
@@ -35,10 +36,10 @@ public actor AsyncSequenceStream<Value: Sendable>: Stream {
         }
     }
 
-    /// A stream of the relay's values, with the current one from the beginning; while those below are busy, it skips to
-    /// the newest.
+    /// Creates a stream of the relay's values that starts with the current value. While the streams below are busy, it
+    /// skips to the newest.
     ///
-    /// It does not keep the relay alive.
+    /// The stream does not keep the relay alive.
     public init(_ relay: StateRelay<Value>) {
         let (value, version) = relay.current
         let later = relay.stream(after: version)
@@ -56,7 +57,7 @@ public actor AsyncSequenceStream<Value: Sendable>: Stream {
 }
 
 extension AsyncSequence where Self: Sendable, Element: Sendable, Failure == Never {
-    /// A stream of the elements, the head of a chain: `await game.observeScore().stream().map { … }`.
+    /// Returns a stream of the elements, as the head of a chain: `await game.observeScore().stream().map { … }`.
     ///
     ///     self        ─1───2───3|
     ///     stream()    ─1───2───3────
@@ -64,12 +65,12 @@ extension AsyncSequence where Self: Sendable, Element: Sendable, Failure == Neve
 }
 
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-    /// A stream of the elements.
+    /// Returns a stream of the elements.
     ///
     ///     self                      ─1───2───x
     ///     stream { failed($0) }     ─1───2────────   (2 stays, and `onFailure` is called)
     ///
-    /// - Parameter onFailure: called when the sequence fails; the stream keeps its last value then.
+    /// - Parameter onFailure: called when the sequence fails; the stream then keeps its last value.
     public func stream(onFailure: @escaping @Sendable (Failure) async -> Void) -> AsyncSequenceStream<Element> {
         AsyncSequenceStream(self, onFailure: onFailure)
     }

@@ -1,22 +1,22 @@
 extension Stream {
-    /// The values sent from now on, as an asynchronous sequence.
+    /// Returns an asynchronous sequence of the values sent from now on.
     ///
     ///     self             1───23──────4──
     ///     asyncStream()    ────2──3────4──   (the reader takes a while for each)
     ///
-    /// Nobody waits for its reader: unread values are kept. The subscription ends when the reader leaves its loop, is
-    /// cancelled, or the sequence is released.
+    /// Senders do not wait for the reader: unread values are kept. The subscription ends when the reader leaves its
+    /// loop, is cancelled, or the sequence is released.
     nonisolated public func asyncStream() async -> AsyncStream<Value> {
         await sequence(receiveCurrentValue: false, .unbounded)
     }
 
-    /// The current value, if there is one, and those sent from now on, as an asynchronous sequence.
+    /// Returns an asynchronous sequence of the current value, if any, and the values sent from now on.
     ///
     ///     self                1───23──────4──
     ///     tapAsyncStream()    1───2──3────4──   (the reader takes a while for each)
     ///
-    /// Nobody waits for its reader. The subscription ends when the reader leaves its loop, is cancelled, or the sequence is
-    /// released.
+    /// Senders do not wait for the reader. The subscription ends when the reader leaves its loop, is cancelled, or the
+    /// sequence is released.
     ///
     /// - Parameter bufferingPolicy: which unread values are kept.
     nonisolated public func tapAsyncStream(
@@ -25,12 +25,12 @@ extension Stream {
         await sequence(receiveCurrentValue: true, bufferingPolicy)
     }
 
-    /// The values sent from now on, as a sequence that holds up the sender until its reader has taken each.
+    /// Returns a sequence of the values sent from now on, whose sender waits until the reader has taken each value.
     ///
     ///     self           1───2──3────4──   (3 could not be sent before 2 was taken)
     ///     asyncPipe()    ────2──3────4──
     ///
-    /// When the reader leaves its loop, the sender is not held up any more.
+    /// When the reader leaves its loop, the sender no longer waits.
     nonisolated public func asyncPipe() async -> AsyncPipe<Value> {
         let pipe = AsyncPipe<Value>()
         // Weak: the pipe keeps the subscription, not the other way round.

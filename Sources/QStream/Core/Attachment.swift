@@ -1,13 +1,13 @@
 internal import Relays
 
-/// What holds a chain together: it keeps the stream above alive, and ends the delivery when it is released.
+/// The link between two streams of a chain: keeps the stream above alive, and ends the delivery when it is released.
 @usableFromInline
 final class Attachment: @unchecked Sendable {
-    // Unchecked: the stream is written only as the attachment goes.
+    // Unchecked: `stream` is written only in `deinit`.
     private var stream: (any AnyObject & Sendable)?
     private let end: @Sendable () -> Void
 
-    /// Not yet attached: that is the outlet's part, once this exists.
+    /// Creates an attachment without adding the inlet to the outlet; the outlet adds it afterwards.
     init<S: Stream>(_ inlet: Inlet<S.Value>, to stream: S) {
         let outlet = stream.outlet
         end = {
@@ -18,7 +18,7 @@ final class Attachment: @unchecked Sendable {
         self.stream = stream
     }
 
-    /// Something else that has to be undone with the chain.
+    /// Creates an attachment for another resource that ends with the chain.
     init(_ end: @escaping @Sendable () -> Void) { self.end = end }
 
     deinit {
@@ -27,13 +27,14 @@ final class Attachment: @unchecked Sendable {
     }
 }
 
-/// The streams of a chain that goes, from below: each is released when the one below it is gone.
+/// The queue of a chain's streams that are to be released, from below: each is released after the one below it.
 ///
-/// Not one in the `deinit` of the other: chains may be long.
+/// A release in the `deinit` of the stream below would recurse, and chains may be long.
 private final class Released: Sendable {
-    /// What the code that runs is released by. A task that is begun there inherits it, and may find it over.
+    /// The queue of the running code. A task started there inherits it, and may find it over.
     private static let current = TaskLocal<Released?>(wrappedValue: nil)
 
+    /// The streams that wait for their release.
     private struct State {
         var waiting = Fifo<any AnyObject & Sendable>()
         var isOver = false
@@ -41,7 +42,7 @@ private final class Released: Sendable {
 
     private let state = Kept(State())
 
-    /// Releases the object: now, or as soon as what is being released is gone.
+    /// Releases the object: now, or after the current release ends.
     static func letGo(_ object: inout (any AnyObject & Sendable)?) {
         if let released = current.get(), released.take(&object) { return }
         let released = Released()

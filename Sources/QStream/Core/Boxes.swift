@@ -1,14 +1,18 @@
 internal import Synchronization
 
-/// A value that lives in an actor of its own.
+/// A value guarded by a dedicated actor.
 public actor ValueActor<Value: Sendable> {
-    /// The value as it is; a copy.
+    /// A copy of the value.
     public var value: Value
 
-    /// - Parameter value: what it begins with.
+    /// Creates the actor.
+    ///
+    /// - Parameter value: the initial value.
     public init(_ value: Value) { self.value = value }
 
-    /// - Parameter value: what it begins with.
+    /// Creates the actor.
+    ///
+    /// - Parameter value: the initial value.
     public init(value: Value) { self.value = value }
 
     /// Replaces the value.
@@ -17,7 +21,7 @@ public actor ValueActor<Value: Sendable> {
     /// Replaces the value.
     public func set(value: Value) { self.value = value }
 
-    /// Runs a closure with the value, on the actor; nobody else changes it meanwhile.
+    /// Runs a closure with the value, on the actor, without concurrent changes.
     @discardableResult
     public func execute<Result: Sendable, Failure: Error>(
         _ work: @Sendable (inout Value) throws(Failure) -> Result
@@ -25,7 +29,7 @@ public actor ValueActor<Value: Sendable> {
         try work(&value)
     }
 
-    /// Changes the value in place; nobody else touches it meanwhile.
+    /// Changes the value in place, without concurrent accesses.
     @discardableResult
     public func mutate<Result: Sendable, Failure: Error>(
         _ change: @Sendable (inout Value) throws(Failure) -> Result
@@ -34,25 +38,29 @@ public actor ValueActor<Value: Sendable> {
     }
 }
 
-/// A value behind a lock, for code that cannot wait.
+/// A value behind a lock, for synchronous code.
 public final class Synced<Value: Sendable>: Sendable {
     private let guarded: Mutex<Value>
 
-    /// - Parameter value: what it begins with.
+    /// Creates the box.
+    ///
+    /// - Parameter value: the initial value.
     public init(_ value: Value) { guarded = Mutex(value) }
 
-    /// A copy of the value, or a new one.
+    /// A copy of the value; assignment replaces it.
     public var value: Value {
         get { guarded.withLock { $0 } }
         set {
-            // The old value is released outside the lock: its `deinit` may be code that uses this one.
+            // The old value is released outside the lock: its `deinit` may use this object.
             var old = newValue
             guarded.withLock { value in swap(&value, &old) }
         }
     }
 
-    /// Changes the value in place, under the lock: the change must be short and must not use this object, nor may the `deinit` of what
-    /// it replaces or removes; setting ``value`` releases the old one outside of the lock.
+    /// Changes the value in place, under the lock.
+    ///
+    /// The change must be short and must not use this object; nor may the `deinit` of values that it replaces or
+    /// removes. Setting ``value`` releases the old one outside the lock.
     @discardableResult
     public func mutate<Result: Sendable, Failure: Error>(
         _ change: (inout Value) throws(Failure) -> Result
@@ -61,17 +69,17 @@ public final class Synced<Value: Sendable>: Sendable {
     }
 }
 
-/// A reference that does not keep what it refers to.
+/// A weak reference.
 public struct Weak<Object: AnyObject & Sendable>: Sendable {
-    /// The object; nil once nobody else keeps it.
+    /// The object; nil once it has been freed.
     public weak let object: Object?
 
-    /// Does not keep the object.
+    /// Creates a reference that does not retain the object.
     public init(_ object: Object?) { self.object = object }
 }
 
-/// Nothing, as a type that can have conformances.
+/// `Void` as a nominal type, which can have conformances.
 public struct SendableVoid: Sendable, Hashable, Codable {
-    /// The only one there is.
+    /// Creates the only value.
     public init() {}
 }

@@ -1,7 +1,7 @@
 extension Streams {
-    /// What an operator returns: a stream that is made of other streams, and keeps them alive.
+    /// The result of an operator: a stream that is derived from other streams, and keeps them alive.
     public actor Derived<Value: Sendable>: Stream {
-        /// Where the operator's values come out.
+        /// The outlet of the operator's values.
         nonisolated public let outlet: Outlet<Value>
         private nonisolated let attachments: [Attachment]
 
@@ -13,13 +13,13 @@ extension Streams {
 }
 
 extension Stream {
-    /// Puts an operator below this stream.
+    /// Adds an operator below this stream.
     ///
     /// - Parameters:
-    ///   - outlet: where the operator's values come out; by default one that keeps its value.
+    ///   - outlet: the outlet of the operator's values; by default one that keeps its value.
     ///   - withCurrent: whether the operator begins with the current value.
-    ///   - first: what it does with that, where it is not the same.
-    ///   - also: what ends with the operator.
+    ///   - first: the sink of the current value, if it differs from `sink`.
+    ///   - also: further attachments that end with the operator.
     @usableFromInline
     nonisolated func derive<Output>(
         into outlet: Outlet<Output>, withCurrent: Bool = true, first: Inlet<Value>.Sink? = nil,
@@ -40,7 +40,7 @@ extension Stream {
         return [attachment]
     }
 
-    /// An outlet for an operator below this stream.
+    /// Returns an outlet for an operator below this stream.
     @usableFromInline
     nonisolated func outletBelow<Output>(keepsValue: Bool = true) -> Outlet<Output> {
         Outlet(keepsValue: keepsValue, height: outlet.height)

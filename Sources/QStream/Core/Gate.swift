@@ -1,10 +1,11 @@
 internal import Relays
 
-/// Open or closed; those who come while it is closed wait until it opens.
+/// A gate that is open or closed. Tasks wait at a closed gate until it opens.
 final class Gate: Sendable {
+    /// The state under the lock of the monitor.
     private struct State {
         var isOpen: Bool
-        /// How often it was opened: who waits gets through also when it closes again at once.
+        /// The number of openings: a waiting task passes even if the gate closes again at once.
         var openings = 0
     }
 

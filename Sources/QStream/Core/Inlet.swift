@@ -1,27 +1,28 @@
 internal import Relays
 public import Synchronization
 
-/// One who is attached to an outlet.
+/// An attachment point below an outlet, with the sink of its values.
 ///
-/// It begins with the current value; values emitted meanwhile wait until that has been delivered.
+/// Delivery begins with the current value; values emitted meanwhile wait until that has been delivered.
 @usableFromInline
 final class Inlet<Value: Sendable>: Sendable {
     @usableFromInline typealias Sink = nonisolated(nonsending) @Sendable (Value, Wave) async -> Void
 
+    /// The delivery of the current value, and the values that wait for its end.
     private struct Opening {
         /// The task that delivers the current value.
         let task: Int
         var waiting: [UnsafeContinuation<Void, Never>] = []
-        /// Sent by that task itself meanwhile.
+        /// Values sent by that task during the delivery.
         var later = Fifo<Value>()
     }
 
     @usableFromInline let sink: Sink
-    /// What to do with the current value, where it is not the same.
+    /// The sink of the current value, if it differs from `sink`.
     private let first: Sink?
-    /// Which place below this leads to, if it leads on.
+    /// The outlet or join below that this inlet leads to, if any.
     let destination: (any Downstream)?
-    /// Written once, when it is attached.
+    /// Written once, at attachment.
     let number = Atomic<UInt64>(0)
     @usableFromInline let phase = Atomic(InletPhase.opening)
     private let opening: Mutex<Opening>
@@ -46,7 +47,8 @@ final class Inlet<Value: Sendable>: Sendable {
     @usableFromInline
     nonisolated(nonsending) func deliverLater(_ value: Value, _ wave: Wave) async {
         if phase.load(ordering: .acquiring) == .opening, opening.withLock({ $0.task == wave.task }) {
-            Deadlock.report("a subscriber that was given a stream's current value sends a value up that same stream")
+            Deadlock.report(
+                "a subscriber that is receiving a stream's current value sends a value into the same stream")
             let isKept = opening.withLock { opening in
                 guard phase.load(ordering: .acquiring) == .opening else { return false }
                 opening.later.append(value)
@@ -65,7 +67,7 @@ final class Inlet<Value: Sendable>: Sendable {
         if phase.load(ordering: .acquiring) == .open { await sink(value, wave) }
     }
 
-    /// From now on values pass.
+    /// Lets values pass from now on.
     func open() { change(to: .open) }
 
     /// Delivers the current value, then lets the others pass.
@@ -78,7 +80,7 @@ final class Inlet<Value: Sendable>: Sendable {
         open()
     }
 
-    /// From now on nothing passes.
+    /// Lets no value pass from now on.
     func close() { change(to: .closed) }
 
     private func change(to new: InletPhase) {
@@ -92,7 +94,7 @@ final class Inlet<Value: Sendable>: Sendable {
     }
 }
 
-/// Not in the class, whose own types would be looked up by `Value` at each delivery.
+/// At file level: a type nested in the generic class would be looked up by `Value` at each delivery.
 @usableFromInline
 enum InletPhase: UInt8, AtomicRepresentable, Sendable {
     case opening, open, closed

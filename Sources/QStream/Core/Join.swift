@@ -1,23 +1,25 @@
 internal import Synchronization
 
-/// The place where several streams meet, whose newest values come out together.
+/// Combines the newest values of several streams.
 ///
-/// A wave may reach it through several slots: their values are taken together when the wave fires the join, so no
-/// combination of one wave's new value with its old one ever comes out. A slot that got several values in one wave gives
-/// as many combinations. Waves that reach different slots do not wait for each other.
+/// A wave may reach a join through several slots. Their values are taken together when the wave fires the join, so a
+/// combination never mixes a new value of a wave with an old one. A slot with several values in one wave yields as
+/// many combinations. Waves that reach different slots do not wait for each other.
 ///
-/// It begins when all slots are attached, and when the waves have been through that were under way at that moment above
-/// several of them: what the slots hold may be what such a wave has left on one way and not yet changed on another.
+/// A join begins when all slots are attached, and all earlier waves above several of them have ended. Such a wave may
+/// have changed one slot and not yet another.
 final class Join<Output: Sendable>: Joining {
     let outlet = Outlet<Output>(height: 1)
+    /// The phase of the join's beginning.
     private enum Phase {
         /// Not all slots are attached.
         case building
-        /// The waves have yet to fire the join.
+        /// These waves have yet to fire the join.
         case waiting(for: [Wave], Gate)
         case begun
     }
 
+    /// The state under the lock.
     private struct Guarded {
         var phase = Phase.building
         /// The waves that have reached the join and not yet fired it.
@@ -25,16 +27,16 @@ final class Join<Output: Sendable>: Joining {
     }
 
     private let line = Line("changes an input of the combineLatest that it came from")
-    /// What comes out when a wave fires the join: combinations, each with the part of the wave that it comes from.
+    /// The result of a fired join: combinations, each with the part of the wave that it comes from.
     private struct Taken {
         var outputs: [(Output, Wave)] = []
-        /// To be opened when they have come out: with them, the join begins.
+        /// The gate to open after the emission of the outputs, which is the beginning of the join.
         var begun: Gate?
     }
 
     private let guarded = Mutex(Guarded())
     private let slots: [any JoinSlot]
-    /// The combination of what the slots hold, nil while one is empty; called under the lock.
+    /// Returns the combination of the slots' values, nil while one is empty. Called under the lock.
     private let combine: @Sendable () -> Output?
 
     init(_ slots: [any JoinSlot], _ combine: @escaping @Sendable () -> Output?) {
@@ -44,21 +46,22 @@ final class Join<Output: Sendable>: Joining {
 
     var height: Int { outlet.height }
 
-    /// The current value of the stream that one of the slots has just been attached to.
+    /// Stores the current value of the stream that `slot` has just been attached to.
     func begin<Value>(with value: Value, in slot: Slot<Value>) {
         guarded.withLock { _ in slot.value = value }
     }
 
-    /// All slots are attached to the streams.
+    /// Begins the join after all slots are attached to the streams.
     ///
-    /// Returns when the join has begun; at once where something may wait for its caller: while a value is delivered.
+    /// Returns when the join has begun. During the delivery of a value it returns at once, because another task may
+    /// wait for its caller.
     func begin(below streams: [any Upstream]) async {
         let building = Wave()
-        // What has been taken in the meantime has come out, or been held back, before the first value comes out.
+        // The first value comes out after the values taken meanwhile, which have come out or been held back.
         _ = await line.enter(building.task)
         let common = CommonUpstreams(of: streams).waves
         let (first, gate) = guarded.withLock { guarded -> (Output?, Gate?) in
-            // One that cannot be noted has come to its end, and with that has fired all that it has offered.
+            // A wave that does not accept the join has ended, and so has fired all its joins.
             let waves = common.filter { $0.fireLater(self) }
             if waves.isEmpty {
                 guarded.phase = .begun
@@ -73,7 +76,7 @@ final class Join<Output: Sendable>: Joining {
         if let gate, !Wave.isInside { await gate.wait() }
     }
 
-    /// A wave has brought a value for one of the slots.
+    /// Records a value that a wave has brought for a slot.
     func offer<Value>(_ value: Value, to slot: Slot<Value>, _ wave: Wave) {
         let isFirst = guarded.withLock { guarded in
             slot.pending.append((wave, value))
@@ -101,10 +104,11 @@ final class Join<Output: Sendable>: Joining {
         taken.begun?.open()
     }
 
-    /// Lets the wave become part of an older one that has not fired and has a value in front of one of this one's.
+    /// Merges the wave into an older one that has not fired and has a value in front of one of this wave's values.
     ///
-    /// To fire at once would tear the older wave apart; to wait could hold up what it needs. Where neither can be helped
-    /// (the older wave is the same task's, and waits for this one), its values here are taken along.
+    /// Firing at once would split the older wave; waiting could delay values that it needs. If merging is impossible
+    /// (the older wave belongs to the same task, and waits for this one), the older wave's values here are taken
+    /// along.
     private func mergeIntoOlder(_ wave: Wave) -> Bool {
         for slot in slots {
             if let older = slot.waveInFront(of: wave), wave.merge(into: older, at: self) { return true }
@@ -112,9 +116,9 @@ final class Join<Output: Sendable>: Joining {
         return false
     }
 
-    /// The combinations that the wave makes, now that it is complete; none while the join has not begun.
+    /// Returns the combinations of the wave, which is complete now; none before the join has begun.
     ///
-    /// The values of one part are taken together, so that each combination is of one moment.
+    /// The values of one part are taken together, so that each combination belongs to one moment.
     private func take(_ wave: Wave) -> Taken {
         guarded.withLock { guarded in
             var outputs: [(Output, Wave)] = []
@@ -123,13 +127,13 @@ final class Join<Output: Sendable>: Joining {
             while counts.contains(where: { $0 > 0 }) {
                 part = nextPart(after: part, counts)
                 for index in slots.indices where counts[index] > 0 {
-                    // Where parts came in different orders to different slots, there is no moment of one of them alone.
+                    // When parts came in different orders to different slots, no combination contains one part alone.
                     if let part, slots[index].firstWave !== part { continue }
                     slots[index].advance()
                     counts[index] -= 1
                 }
                 guard let output = combine() else { continue }
-                // A wave that is taken along does not know of it.
+                // The wave is not the root of a value that was taken along.
                 outputs.append((output, part?.root === wave ? part! : wave))
             }
             guarded.waves.removeAll { $0.root === wave }
@@ -145,7 +149,7 @@ final class Join<Output: Sendable>: Joining {
         }
     }
 
-    /// A part that is first in each slot that it has brought values for; the last one as long as it has any.
+    /// Returns a part that is first in each slot it has values for. Prefers the last part while it has values.
     private func nextPart(after last: Wave?, _ counts: [Int]) -> Wave? {
         var candidates = last.map { [$0] } ?? []
         for index in slots.indices where counts[index] > 0 {

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What an operator remembers from one value to the next.
+/// The state of an operator between values.
 final class Kept<Value: Sendable>: Sendable {
     private let guarded: Mutex<Value>
 
@@ -8,7 +8,7 @@ final class Kept<Value: Sendable>: Sendable {
 
     var value: Value { guarded.withLock { $0 } }
 
-    /// Remembers the new value and returns the old one.
+    /// Stores the new value and returns the old one.
     @discardableResult
     func exchange(_ value: Value) -> Value {
         guarded.withLock { kept in
@@ -18,6 +18,6 @@ final class Kept<Value: Sendable>: Sendable {
         }
     }
 
-    /// Changes the value. What is to be released comes out with the result.
+    /// Changes the value. Values to be released leave the lock with the result.
     func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result { guarded.withLock { body(&$0) } }
 }

@@ -1,21 +1,23 @@
 internal import Relays
 internal import Synchronization
 
-/// Tasks that pass one at a time, in the order in which they came: what keeps values in order.
+/// A first-in, first-out queue of tasks that pass one at a time, which keeps values in order.
 ///
 ///     guard await line.enter(task) else { return line.later { … } }
 ///     …
 ///     line.leave()
 @usableFromInline
 final class Line: Sendable {
+    /// An entry of the queue: a suspended task, or work that a task left behind.
     private enum Waiting {
         case task(UnsafeContinuation<Void, Never>, identity: Int)
-        /// What a task would have done that could not wait, because it is the one that everybody waits for.
+        /// The work of a task that could not wait, because the other tasks wait for it.
         case errand(@Sendable () async -> Void)
     }
 
+    /// The state under the lock.
     private struct Guarded {
-        /// The task inside; nil when nobody is.
+        /// The task inside; nil if there is none.
         var owner: Int?
         var waiting = Fifo<Waiting>()
     }
@@ -23,10 +25,12 @@ final class Line: Sendable {
     private let guarded = Mutex(Guarded())
     private let what: StaticString
 
-    /// - Parameter what: what a task does inside, for the report of a deadlock: "sends a value of a Subject".
+    /// Creates a queue.
+    ///
+    /// - Parameter what: the activity of a task inside, for deadlock reports: "sends a value of a Subject".
     init(_ what: StaticString) { self.what = what }
 
-    /// Waits for the task's turn. False when the task is inside already: it would wait for itself.
+    /// Waits for the task's turn. Returns false if the task is already inside and would wait for itself.
     @inlinable
     @inline(__always)
     nonisolated(nonsending) func enter(_ task: Int) async -> Bool { enterNow(task) ? true : await enterLater(task) }
@@ -57,15 +61,15 @@ final class Line: Sendable {
         return true
     }
 
-    /// Lets the next one in.
+    /// Admits the next task.
     @usableFromInline
     func leave() {
         let next = guarded.withLock { guarded in
-            // Asked first: what is generic in removing would be looked up for each value.
+            // Checked first: the generic code of the removal would be looked up for each value.
             let next = guarded.waiting.isEmpty ? nil : guarded.waiting.popFirst()
             switch next {
             case .task(_, let identity): guarded.owner = identity
-            // A number that no task has, until the errand's task says its own.
+            // A number of no task, until the errand's task sets its identity.
             case .errand: guarded.owner = 0
             case nil: guarded.owner = nil
             }
@@ -78,8 +82,8 @@ final class Line: Sendable {
         }
     }
 
-    /// For a task that is inside already: reports the deadlock (in debug builds that traps). Where the report returns,
-    /// the errand is run after those that wait, in a task of its own that has the line to itself.
+    /// Handles a task that is already inside: reports the deadlock, which traps in debug builds. If the report
+    /// returns, the errand runs after the waiting tasks, in a separate task that holds the queue.
     func later(_ errand: @escaping @Sendable () async -> Void) {
         Deadlock.report("a task that still delivers a value \(what) again")
         guarded.withLock { $0.waiting.append(.errand(errand)) }
@@ -93,9 +97,9 @@ final class Line: Sendable {
         }
     }
 
-    /// Emits a value of an operator with several inputs, in its turn.
+    /// Emits a value of an operator with several inputs, in turn.
     ///
-    /// - Parameter stillWanted: asked when it is the value's turn.
+    /// - Parameter stillWanted: called when it is the value's turn; false drops the value.
     func emit<Value>(
         _ value: Value, from outlet: Outlet<Value>, _ wave: Wave,
         if stillWanted: @escaping @Sendable () -> Bool = { true }
@@ -114,6 +118,6 @@ final class Line: Sendable {
 
 extension Deadlock {
     static func report(_ what: String) {
-        report(what, "Put .dispatch() in front of the subscriber that sends, or break the circle.")
+        report(what, "Add .dispatch() before the subscriber that sends, or remove the cycle.")
     }
 }

@@ -1,7 +1,7 @@
 #if TREBUCHET_THREAD_SANITIZER
     public import Relays
 
-    /// Found before the one of the same name in Synchronization, whose lock ThreadSanitizer does not see.
+    /// Shadows the type of the same name in Synchronization, whose lock is invisible to ThreadSanitizer.
     @usableFromInline
     typealias Mutex<Value: ~Copyable> = SanitizedMutex<Value>
 #endif

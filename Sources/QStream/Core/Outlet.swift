@@ -1,16 +1,18 @@
 public import Synchronization
 
-/// The end of a stream where values come out: the current value, and those who are attached.
+/// The output of a stream: its current value and the attached inlets.
 public final class Outlet<Value: Sendable>: @unchecked Sendable {
-    // Unchecked: the memory of `cell` is touched only under the lock of `state`. The value is not in there, and the inlets
-    // stand there without their type, because types made of `Value` would be looked up at each delivery: that took half
-    // of its time.
+    // Unchecked: the memory of `cell` is accessed only under the lock of `state`. The value is stored apart from the
+    // state, and the inlets are stored without their type, because types generic over `Value` would be looked up at
+    // each delivery, which took half of its time.
     @usableFromInline let state: Mutex<OutletState>
     /// Initialized when `hasValue` is true.
     @usableFromInline let cell = UnsafeMutablePointer<Value>.allocate(capacity: 1)
     @usableFromInline let keepsValue: Bool
     private let level: Atomic<Int>
 
+    /// Creates an outlet.
+    ///
     /// - Parameter keepsValue: false for a stream of impulses, which never has a current value.
     init(_ value: Value? = nil, keepsValue: Bool = true, height: Int = 0) {
         if let value { cell.initialize(to: value) }
@@ -26,29 +28,29 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
 
     var current: Value? { state.withLock { $0.hasValue ? cell.pointee : nil } }
     var height: Int { level.load(ordering: .relaxed) }
-    /// How many are attached.
+    /// The number of attached inlets.
     package var inletCount: Int { state.withLock { $0.inlets.count } }
 
-    /// Makes the value current and hands it to those attached at this moment, one after another.
+    /// Makes the value current and delivers it to the inlets attached at this moment, one after another.
     @inlinable
     @inline(__always)
     nonisolated(nonsending) func emit(_ new: Value, _ wave: Wave) async {
         let inlets = makeCurrent(new, wave)
-        // By index: an iterator is one more type.
+        // By index: an iterator would need another generic type.
         for index in 0..<inlets.count { await inlet(inlets[index]).deliver(new, wave) }
     }
 
-    /// Makes the value current. Gives those who get it.
+    /// Makes the value current. Returns the inlets that receive it.
     ///
-    /// Not part of `emit`, where what it needs for a moment would be asked of the task's allocator.
+    /// Separate from `emit`, where its temporary storage would come from the task's allocator.
     @inlinable
     @inline(never)
     func makeCurrent(_ new: Value, _ wave: Wave) -> [any AnyObject & Sendable] {
-        // The old value comes out of the lock before it is released: its `deinit` may be code that uses this stream.
+        // The old value leaves the lock before its release: its `deinit` may use this stream.
         var old = new
         let isFirst = wave.begins(in: self)
         let inlets = state.withLock { state in
-            // In one step with the list of those who get the value: who is attached later finds the wave here.
+            // In one step with the list of receivers: an inlet attached later finds the wave here.
             if isFirst { state.begun.append(wave) }
             if keepsValue {
                 if state.hasValue {
@@ -67,15 +69,15 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
     @inlinable
     @inline(__always)
     func inlet(_ stored: any AnyObject & Sendable) -> Inlet<Value> {
-        // Nothing else is ever attached.
+        // Only inlets of this value type are ever attached.
         unsafeDowncast(stored, to: Inlet<Value>.self)
     }
 
-    /// For a value that is sent here.
+    /// Creates the wave of a value that is sent here.
     @usableFromInline
     func makeWave() -> Wave { Wave(from: self) }
 
-    /// Forgets the current value.
+    /// Removes the current value.
     func clear() {
         _ = state.withLock { state -> Value? in
             guard state.hasValue else { return nil }
@@ -84,9 +86,9 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Attaches an inlet: it gets what is emitted from now on, after the current value where that is wanted.
+    /// Attaches an inlet, which gets the values emitted from now on, after the current value if `withCurrent` is true.
     ///
-    /// Returns when the current value has been delivered: whether there was one.
+    /// Returns after the delivery of the current value: true if there was one.
     @discardableResult
     func attach(_ inlet: Inlet<Value>, withCurrent: Bool, in wave: Wave? = nil) async -> Bool {
         let first = state.withLock { state -> Value? in
@@ -110,7 +112,7 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
 
     func detach(_ inlet: Inlet<Value>) {
         let number = inlet.number.load(ordering: .relaxed)
-        // Released outside the lock, like everything that may be somebody's last reference.
+        // Released outside the lock, like every object whose last reference this may be.
         _ = state.withLock { state -> (any AnyObject & Sendable)? in
             var (low, high) = (0, state.inlets.count)
             while low < high {
@@ -127,11 +129,11 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
     }
 }
 
-/// What an outlet guards, but for the value itself.
+/// The state that an outlet guards, except the value.
 @usableFromInline
 struct OutletState: Sendable {
     @usableFromInline var hasValue: Bool
-    /// All `Inlet<Value>`, in the order in which they were attached, which is the order of their numbers.
+    /// All are `Inlet<Value>`, in the order of attachment, which is the order of their numbers.
     @usableFromInline var inlets: [any AnyObject & Sendable] = []
     var lastNumber: UInt64 = 0
     var above: [any Upstream] = []
@@ -144,7 +146,7 @@ extension Outlet: Upstream {
 
     func end(_ wave: Wave) {
         state.withLock { state in
-            // The same one twice where a wave begins with several values.
+            // A wave that begins with several values is listed several times.
             if state.begun.count == 1, state.begun[0] === wave {
                 state.begun.removeLast()
             } else {

@@ -1,17 +1,18 @@
 internal import Relays
 
-/// How many values wait in front of something that is busy.
+/// The limit of values that wait for a busy receiver.
 public enum BufferingPolicy: Sendable, Hashable {
-    /// As many as come.
+    /// Keeps all values.
     case unbounded
-    /// The oldest, so many; what comes when they are there is dropped.
+    /// Keeps at most this many of the oldest; later values are dropped.
     case bufferingOldest(Int)
-    /// The newest, so many; the oldest makes room.
+    /// Keeps at most this many of the newest; the oldest is dropped.
     case bufferingNewest(Int)
 }
 
-/// Delivers values in a task of its own, in their order; the task lives while there are any.
+/// Delivers values in order in a separate task, which lives while values wait.
 final class Pump<Value: Sendable>: Sendable {
+    /// The waiting values, and the state of the delivering task.
     private struct State {
         var waiting = Fifo<Value>()
         var isRunning = false
@@ -51,7 +52,7 @@ final class Pump<Value: Sendable>: Sendable {
         }
     }
 
-    /// Drops what waits, and all that comes.
+    /// Drops the waiting values, and all that follow.
     func stop() {
         _ = state.withLock { state in
             state.isStopped = true
@@ -71,15 +72,15 @@ final class Pump<Value: Sendable>: Sendable {
 }
 
 extension Stream {
-    /// The same values, delivered by a task of its own: whoever sends does not wait for what is below.
+    /// Returns a stream of the same values, delivered by a separate task: senders do not wait for the streams below.
     ///
     ///     self        ─1─2─3──────────
     ///     dispatch()  ──1───2───3─────   (each takes a while below)
     ///
-    /// This is how a subscriber may send a value up the stream that it hangs on. The current value passes at once when
-    /// the chain is built.
+    /// This lets a subscriber send a value up its own stream. The current value passes at once when the chain is
+    /// built.
     ///
-    /// - Parameter bufferingPolicy: which values wait while those below are busy; all, unless you say otherwise.
+    /// - Parameter bufferingPolicy: the values that wait while the streams below are busy. By default all.
     nonisolated public func dispatch(
         priority: TaskPriority? = nil, bufferingPolicy: BufferingPolicy = .unbounded
     ) async -> Streams.Derived<Value> {

@@ -1,12 +1,13 @@
-/// One input of a join: the value that counts, and those that waves have brought and not yet fired.
+/// One input of a join: the valid value, and the values of waves that have not fired.
 final class Slot<Value: Sendable>: JoinSlot, @unchecked Sendable {
-    // Unchecked: both are touched only under the lock of the join that the slot belongs to.
+    // Unchecked: both are accessed only under the lock of the join that the slot belongs to.
     var value: Value?
     var pending: [(wave: Wave, value: Value)] = []
 
+    /// The error of a slot without a value.
     struct IsEmpty: Error {}
 
-    /// The value that counts; throws while there is none.
+    /// Returns the valid value. Throws while there is none.
     func filled() throws(IsEmpty) -> Value {
         guard let value else { throw IsEmpty() }
         return value
@@ -30,16 +31,16 @@ final class Slot<Value: Sendable>: JoinSlot, @unchecked Sendable {
     func advance() { value = pending.removeFirst().value }
 }
 
-/// A slot whatever its values are; everything is called under the lock of its join.
+/// A slot with any value type. All members are called under the lock of its join.
 protocol JoinSlot: AnyObject, Sendable {
-    /// The wave of the oldest value, if that is another and the given one has brought a value too.
+    /// Returns the wave of the oldest value, if that is another wave and the given one has brought a value too.
     func waveInFront(of wave: Wave) -> Wave?
-    /// The wave, or the part of one, that brought the oldest pending value.
+    /// The wave, or part of a wave, that brought the oldest pending value.
     var firstWave: Wave? { get }
-    /// The place of the first pending value that the part has brought.
+    /// Returns the position of the first pending value of the part.
     func position(of part: Wave) -> Int?
-    /// How many values there are up to the wave's last.
+    /// Returns the number of values up to the last one of the wave.
     func countUpToLast(of wave: Wave) -> Int
-    /// Makes the oldest pending value the one that counts.
+    /// Makes the oldest pending value the valid one.
     func advance()
 }

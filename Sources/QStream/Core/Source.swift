@@ -1,9 +1,9 @@
-/// Sends values into a chain, one after another in the order in which they were given.
+/// Sends values into a chain, one at a time, in the order of the calls.
 @usableFromInline
 final class Source<Value: Sendable>: Sendable {
     @usableFromInline let outlet: Outlet<Value>
     @usableFromInline let line: Line
-    /// What was sent from within a delivery, and has yet to come out: the newest value, and how many.
+    /// The values sent from within a delivery that have yet to come out: the newest, and their number.
     private let queued = Kept<(newest: Value?, count: Int)>((nil, 0))
 
     init(_ outlet: Outlet<Value>, _ what: StaticString) {
@@ -11,7 +11,7 @@ final class Source<Value: Sendable>: Sendable {
         line = Line(what)
     }
 
-    /// Returns when everybody below has dealt with the value.
+    /// Sends a value. Returns when all streams and subscribers below have processed it.
     @inlinable
     func send(_ value: Value) async {
         let wave = outlet.makeWave()
@@ -21,7 +21,7 @@ final class Source<Value: Sendable>: Sendable {
         await wave.settle()
     }
 
-    /// For a task that is inside the line already.
+    /// Queues a value for a task that is already inside the line.
     @usableFromInline
     func sendLater(_ value: Value) {
         _ = queued.withLock { queued in
@@ -38,7 +38,7 @@ final class Source<Value: Sendable>: Sendable {
         }
     }
 
-    /// Sends what `change` makes of the current value; no other value is sent between its reading and its sending.
+    /// Sends the result of `change` on the current value. No other value is sent between its read and its sending.
     func mutate<Result, Failure: Error>(
         _ change: (inout Value) async throws(Failure) -> Result, orInitial initial: Value
     ) async throws(Failure) -> Result {
@@ -60,7 +60,8 @@ final class Source<Value: Sendable>: Sendable {
 }
 
 extension Source {
-    /// For a task that is inside the line already: nobody can wait. The next change begins with what this one has made.
+    /// Changes the value for a task that is already inside the line and cannot wait. The next change begins with this
+    /// one's result.
     private func mutateLater<Result, Failure: Error>(
         _ change: (inout Value) async throws(Failure) -> Result, orInitial initial: Value
     ) async throws(Failure) -> Result {
@@ -72,7 +73,7 @@ extension Source {
 }
 
 extension Outlet {
-    /// Emits a value that has no sender who waits: of a timer, a queue, a sequence.
+    /// Emits a value without a waiting sender: from a timer, a queue, a sequence.
     func emitAlone(_ value: Value) async {
         let wave = Wave(from: self)
         await wave.run { await emit(value, wave) }

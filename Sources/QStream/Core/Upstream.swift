@@ -1,48 +1,50 @@
-/// A stream as those below it see it, whatever its values are.
+/// A stream of any value type, as seen by the streams below it.
 protocol Upstream: AnyObject, Sendable {
-    /// The number of joins one above another between here and the sources.
+    /// The maximum number of joins on a path from here to the sources.
     var height: Int { get }
-    /// The streams right above.
+    /// The streams directly above.
     var upstreams: [any Upstream] { get }
-    /// The waves that began here and have not come to their end.
+    /// The waves that began here and have not ended.
     var wavesUnderWay: [Wave] { get }
-    /// The wave has come to its end.
+    /// Removes a wave that has ended.
     func end(_ wave: Wave)
 }
 
-/// Something below a stream: where an inlet leads to.
+/// An object below a stream: the destination of an inlet.
 protocol Downstream: AnyObject, Sendable {
-    /// A stream has been put above.
+    /// Adds a stream above.
     func hang(below upstream: any Upstream)
-    /// That stream has gone; once for each time it was put there.
+    /// Removes a stream above. Called once for each time that it was added.
     func leave(_ upstream: any Upstream)
-    /// The height may grow when something deeper is put above. Gives what has to be raised then, and to which height.
+    /// Raises the height after a deeper stream was added above. Returns the objects to be raised then, and their
+    /// heights.
     func raise(to height: Int) -> [(any Downstream, Int)]
 }
 
 extension Downstream {
-    /// Raises this, and all below it. Not a recursion: chains may be long.
+    /// Raises this object, and all below it. Not recursive, because chains may be long.
     func raiseAll(to height: Int) {
         var places = raise(to: height)
         while let (place, height) = places.popLast() { places += place.raise(to: height) }
     }
 }
 
-/// What stands above several inputs of a join: the waves that began there reach it on several ways.
+/// The streams above several inputs of a join: waves that began there reach it on several paths.
 struct CommonUpstreams {
+    /// The inputs that a stream is above: one, or several.
     private enum Reach: Equatable {
         case from(Int)
         case fromSeveral
     }
 
     private var reaches: [ObjectIdentifier: Reach] = [:]
-    /// Those that are under way.
+    /// The waves that have not ended.
     private(set) var waves: [Wave] = []
 
     init(of inputs: [any Upstream]) {
         for (number, input) in inputs.enumerated() {
             var found: [(any Upstream, Reach)] = [(input, .from(number))]
-            // Not a recursion: chains may be long.
+            // Not recursive, because chains may be long.
             while let (stream, reach) = found.popLast() {
                 let known = reaches[ObjectIdentifier(stream)]
                 if known == .fromSeveral || known == reach { continue }

@@ -1,14 +1,15 @@
 internal import Relays
 internal import Synchronization
 
-/// Everything that one sent value causes, down to the last subscriber.
+/// The propagation of one sent value, down to the last subscriber.
 ///
-/// A value runs down plain operators at once. Where streams meet (`Join`), the wave notes the place and comes back to it
-/// when all that stands above has been done: so each meeting sees the wave complete, and fires once.
+/// A value passes plain operators at once. Where streams meet (`Join`), the wave records the join and fires it after
+/// everything above is done. So each join sees the complete wave, and fires once.
 ///
-/// Where one wave would overtake another between two joins, it becomes part of the other, with all that it has still to
-/// fire; its sender waits, holding nothing, until the other has come to its end.
+/// A wave that would overtake another one between two joins becomes part of it, with all its unfired joins. Its sender
+/// waits, without holding a lock, until the other wave has ended.
 public final class Wave: Sendable {
+    /// The joins to fire and the relations to other waves, under the lock.
     private struct State {
         var due: [any Joining] = []
         var isDrained = false
@@ -19,7 +20,7 @@ public final class Wave: Sendable {
         var parts: [Wave] = []
     }
 
-    /// What has to be told when the wave has come to its end.
+    /// The parties to notify at the end of the wave.
     private struct Ended {
         var origin: (any Upstream)?
         var parts: [Wave] = []
@@ -27,21 +28,22 @@ public final class Wave: Sendable {
     }
 
     private let state = Mutex(State())
-    /// How far it is, for those that meet no join: they do without the lock.
+    /// The progress of waves. A wave that meets no join uses no lock.
     private enum Stage: UInt8, AtomicRepresentable {
         case plain, joined, over
     }
 
     private let stage = Atomic<Stage>(.plain)
     private let ownTask: Int
-    /// Where it begins; nil for one that only brings something new its first value.
+    /// The origin of the wave; nil if it only brings a new stream its first value.
     let origin: (any Upstream)?
 
-    /// Whether this runs because a value is being delivered: in a closure of a stream, or in a task started there.
+    /// True during the delivery of a value: in a closure of a stream, or in a task started there.
     static var isInside: Bool { inside.get() }
     @usableFromInline static let inside = TaskLocal(wrappedValue: false)
 
-    /// Taken after a join's lock and before a wave's own: no two waves become part of each other.
+    /// Taken after the lock of a join and before the lock of a wave, so that two waves cannot become part of each
+    /// other.
     private static let merging = Mutex(())
 
     init(from origin: (any Upstream)? = nil) {
@@ -52,17 +54,18 @@ public final class Wave: Sendable {
     @usableFromInline
     func begins(in outlet: AnyObject) -> Bool { origin === outlet }
 
-    /// The task that carries the wave on: the one that began it, or the whole that it is part of.
+    /// The task that executes the wave: that of its origin, or of the whole that it is part of.
     @usableFromInline var task: Int { stage.load(ordering: .relaxed) == .joined ? root.ownTask : ownTask }
 
     @usableFromInline var isJoined: Bool { stage.load(ordering: .relaxed) == .joined }
 
-    /// Does all that the wave causes: what `emit` does, and then the joins that it has reached, upper ones first.
+    /// Executes the wave: runs `emit`, then fires the joins that it has reached, upper ones first.
     @inlinable
     @inline(__always)
     func run(isolation: isolated (any Actor)? = #isolation, _ emit: () async -> Void) async {
         await Self.inside.withValue(true) {
-            // Named, as a closure that does not is on no actor: the value would leave the sender's for it.
+            // Explicit, because a closure without isolation runs on no actor: the value would leave the sender's
+            // actor.
             _ = isolation
             await emit()
             if !endPlainly() { await fireDue() }
@@ -83,9 +86,9 @@ public final class Wave: Sendable {
         while let join = next() { await join.fire(self) }
     }
 
-    /// Notes a join that is to be fired when all above it has been done. Any task may.
+    /// Records a join to be fired after everything above it is done. Callable from any task.
     ///
-    /// - Returns: false when the wave has come to its end.
+    /// - Returns: false when the wave has ended.
     @discardableResult
     func fireLater(_ join: any Joining) -> Bool {
         let change = stage.compareExchange(expected: .plain, desired: .joined, ordering: .acquiringAndReleasing)
@@ -103,7 +106,7 @@ public final class Wave: Sendable {
         }
     }
 
-    /// The next join to fire; nil when there is none any more: the wave has come to its end.
+    /// Returns the next join to fire; nil if there is none, which ends the wave.
     private func next() -> (any Joining)? {
         let (join, ended) = state.withLock { state -> ((any Joining)?, Ended) in
             guard state.due.isEmpty else {
@@ -114,7 +117,7 @@ public final class Wave: Sendable {
                 return (state.due.remove(at: upmost), Ended())
             }
             state.isDrained = true
-            // What has become a part is under way until its whole has come to its end.
+            // A part stays in progress until its whole has ended.
             let isPart = state.whole != nil
             let ended = Ended(
                 origin: isPart ? nil : origin, parts: isPart ? [] : state.parts, waiting: state.waiting)
@@ -145,10 +148,10 @@ public final class Wave: Sendable {
         return wave
     }
 
-    /// Becomes part of an older wave, that cannot come to its end meanwhile because it has yet to fire a join whose lock
-    /// the caller holds. That join is `join`; the older one fires it for both.
+    /// Merges this wave into an older one. The older one cannot end meanwhile, because it has yet to fire `join`,
+    /// whose lock the caller holds. It fires `join` for both waves.
     ///
-    /// - Returns: false when the older one waits for this one (it is the same task's) or has nobody to drain it any more.
+    /// - Returns: false if the older one waits for this one (they have the same task) or no task drains it any more.
     func merge(into other: Wave, at join: any Joining) -> Bool {
         Self.merging.withLock { _ in
             let older = other.root
@@ -168,8 +171,8 @@ public final class Wave: Sendable {
         }
     }
 
-    /// Waits for the wave that this one has become part of; not while a value is delivered, because that wave may be
-    /// waiting for whoever sends there.
+    /// Waits for the wave that this one has become part of. Does not wait during a delivery, because that wave may
+    /// wait for the sender there.
     @inlinable
     @inline(__always)
     nonisolated(nonsending) func settle() async {
@@ -201,9 +204,9 @@ public final class Wave: Sendable {
     }
 }
 
-/// A place where streams meet, as a wave sees it.
+/// A place where streams meet, as seen by a wave.
 protocol Joining: AnyObject, Sendable {
-    /// More than that of each join above.
+    /// The height, greater than that of each join above.
     var height: Int { get }
     func fire(_ wave: Wave) async
 }

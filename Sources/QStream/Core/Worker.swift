@@ -1,7 +1,7 @@
-/// Starts the tasks that operators need: timers, queues, readers of sequences.
+/// Starts the tasks of operators: timers, queues, readers of sequences.
 ///
-/// They run where the chain was built: on the task executor that the building task preferred, if any. They inherit
-/// nothing else, so that a task-local value does not live as long as a stream.
+/// They run on the task executor that the task which built the chain preferred, if any. They inherit nothing else, so
+/// that a task-local value does not live as long as a stream.
 struct Worker: Sendable {
     let executor: (any TaskExecutor)?
 

@@ -1,7 +1,7 @@
 extension Stream {
-    /// What the overloads of `combineLatest` do, for any number of streams.
+    /// Implements the overloads of `combineLatest`, for any number of streams.
     ///
-    /// It has a name of its own because a caller's type checker finds its way better among plain tuples.
+    /// The name differs because the type checker handles overloads with plain tuples better.
     nonisolated func combine<each Other: Stream>(
         _ others: repeat each Other
     ) async -> Streams.Derived<(Value, repeat (each Other).Value)> {
@@ -27,13 +27,13 @@ extension Stream {
 }
 
 extension Collection where Element: Stream, Self: Sendable {
-    /// The newest values of all the streams, in their order, whenever one of them changes.
+    /// Returns the newest values of all the streams, in their order, whenever one of them changes.
     ///
     ///     a                       ─1─────────2────────────
     ///     b                       ───7──────────────8─────
     ///     [a, b].combineLatest()  ───[1,7]───[2,7]──[2,8]─
     ///
-    /// It begins when each has a value. Of no streams at all it is a constant empty array.
+    /// The result begins when each stream has a value. An empty collection gives a constant empty array.
     public func combineLatest() async -> Streams.Derived<[Element.Value]> {
         let slots = map { _ in Slot<Element.Value>() }
         guard !slots.isEmpty else { return Streams.Derived(Outlet([]), []) }

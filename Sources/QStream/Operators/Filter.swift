@@ -1,10 +1,10 @@
 extension Stream {
-    /// The values for which the condition holds.
+    /// Returns the values for which the condition holds.
     ///
     ///     self               ─1───2───3───4──
     ///     filter { $0 > 2 }  ─────────3───4──
     ///
-    /// The newest of them stays current; before the first there is none.
+    /// The newest of them stays current. There is no current value before the first.
     @inlinable
     nonisolated public func filter(
         _ isIncluded: @escaping @Sendable (Value) async -> Bool
@@ -15,7 +15,7 @@ extension Stream {
         }
     }
 
-    /// The first value and no other; it stays current.
+    /// Returns the first value only, which stays current.
     ///
     ///     self    ─────1───2───3──
     ///     first() ─────1──────────
@@ -27,7 +27,7 @@ extension Stream {
         }
     }
 
-    /// All values from the first on for which the condition does not hold.
+    /// Drops values while the condition holds, and passes all values from the first other one.
     ///
     ///     self                   ─1───2───3───1──
     ///     drop(while: { $0 < 3 }) ─────────3───1──

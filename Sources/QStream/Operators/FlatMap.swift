@@ -1,5 +1,5 @@
 extension Stream {
-    /// Each element of the array that the transformation makes of a value, one after another.
+    /// Returns the elements of the array that `transform` returns for each value, one after another.
     ///
     ///     self                 ─1───────3──────
     ///     flatMap { [$0, $0] } ─(11)────(33)───
@@ -14,7 +14,7 @@ extension Stream {
         }
     }
 
-    /// Each element of each array.
+    /// Returns each element of each array.
     ///
     ///     self      ─[1,2]───[3]──
     ///     flatMap() ─(12)────3────

@@ -1,5 +1,5 @@
 extension Stream {
-    /// The current value, or the next if there is none; nil only when the task is cancelled before there is one.
+    /// Returns the current value, or the next if there is none; nil only if the task is cancelled first.
     ///
     ///     self     1────2──      ─────1──
     ///     get()    1             ─────1
@@ -7,7 +7,7 @@ extension Stream {
         await firstValue(receiveCurrentValue: true) { $0 }
     }
 
-    /// The next value, whether there is a current one or not; nil only when the task is cancelled before it comes.
+    /// Returns the next value, even if there is a current one; nil only if the task is cancelled first.
     ///
     ///     self         1────2──
     ///     getNext()    ─────2
@@ -15,19 +15,19 @@ extension Stream {
         await firstValue(receiveCurrentValue: false) { $0 }
     }
 
-    /// The current value, or the next if there is none.
+    /// Returns the current value, or the next if there is none.
     ///
     ///     self                     ───1──      ────────1──
     ///     get(timeout: 5 ticks)    ───1        ─────x          (throws)
     ///
-    /// Throws ``TimeoutError`` when there is none in time, `CancellationError` when the task is cancelled before.
+    /// Throws ``TimeoutError`` when there is none in time, `CancellationError` when the task is cancelled first.
     nonisolated public func get(timeout: Duration, clock: some Clock<Duration> = ContinuousClock()) async throws
         -> Value
     {
         try await withTimeout(timeout, clock: clock) { try await self.getCancelable() }
     }
 
-    /// The current value, or the next if there is none. Throws when the task is cancelled before there is one.
+    /// Returns the current value, or the next if there is none. Throws when the task is cancelled first.
     ///
     ///     self               1────2──      ─────1──
     ///     getCancelable()    1             ─────1
@@ -35,12 +35,12 @@ extension Stream {
         try await getCancelable { $0 }
     }
 
-    /// What `transform` makes of the first value, the current one included, for which it is not nil.
+    /// Returns the first non-nil result of `transform`, applied to the current value and those that follow.
     ///
     ///     self                           "x"────"1"────"2"──
     ///     getCancelable { Int($0) }      ───────1
     ///
-    /// Throws when the task is cancelled before there is one.
+    /// Throws when the task is cancelled first.
     nonisolated public func getCancelable<Output: Sendable>(
         transform: @escaping @Sendable (Value) async -> Output?
     ) async throws(CancellationError) -> Output {
@@ -48,13 +48,14 @@ extension Stream {
         return output
     }
 
-    /// What `transform` makes of the first value, the current one included, for which it is not nil, if there is one in
-    /// time.
+    /// Returns the first non-nil result of `transform`, applied to the current value and those that follow, within a
+    /// time limit.
     ///
     ///     self                                        "x"────"y"────"1"──
     ///     getCancelable(timeout: 9 ticks) { Int($0) } ─────────x            (throws)
     ///
-    /// Throws ``TimeoutError`` when there is no such value in time, `CancellationError` when the task is cancelled before.
+    /// Throws ``TimeoutError`` when there is no such value in time, `CancellationError` when the task is cancelled
+    /// first.
     nonisolated public func getCancelable<Output: Sendable>(
         timeout: Duration, clock: some Clock<Duration> = ContinuousClock(),
         transform: @escaping @Sendable (Value) async -> Output?
@@ -62,8 +63,8 @@ extension Stream {
         try await withTimeout(timeout, clock: clock) { try await self.getCancelable(transform: transform) }
     }
 
-    /// The first value, the current one included, for which the condition holds; nil only when the task is cancelled
-    /// before there is one.
+    /// Returns the first value, including the current one, for which the condition holds; nil only if the task is
+    /// cancelled first.
     ///
     ///     self                1────2────3──
     ///     waitFor { $0 > 1 }  ─────2
@@ -72,22 +73,23 @@ extension Stream {
         await firstValue(receiveCurrentValue: true) { await predicate($0) ? $0 : nil }
     }
 
-    /// A task that waits for the current value, or the next if there is none; cancel it to wait no longer.
+    /// Returns a task that waits for the current value, or the next if there is none. Cancel the task to stop waiting.
     ///
     ///     self                 ─────1────2──
     ///     getFuture().value    ─────1
     ///
-    /// Cancelled before there is a value, it throws `CancellationError`.
+    /// If cancelled before there is a value, the task throws `CancellationError`.
     nonisolated public func getFuture() -> Task<Value, any Error> {
         Task { try await self.getCancelable() }
     }
 
-    /// A task that waits for the first value, the current one included, of which `transform` makes something.
+    /// Returns a task that waits for the first non-nil result of `transform`, applied to the current value and those
+    /// that follow.
     ///
     ///     self                                     "x"────"1"──
     ///     getFuture(compactMap: { Int($0) }).value ───────1
     ///
-    /// Cancelled before there is one, it throws `CancellationError`.
+    /// If cancelled before there is a result, the task throws `CancellationError`.
     nonisolated public func getFuture<Output: Sendable>(
         compactMap transform: @escaping @Sendable (Value) async -> Output?
     ) -> Task<Output, any Error> {

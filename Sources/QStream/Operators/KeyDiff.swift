@@ -1,10 +1,11 @@
 extension Stream {
-    /// Which keys went and which came, with their values; a key that stays is not reported, even with a new value.
+    /// Returns the removed and inserted keys with their values. A key that stays is not reported, even with a new
+    /// value.
     ///
     ///     self            ─[a:1]──────────[a:2,b:3]──────[b:3]─────────
     ///     keyDiffStream() ─(-[], +[a:1])──(-[], +[b:3])──(-[a:2], +[])─
     ///
-    /// The first dictionary is all insertions. Where no key went or came, nothing is sent.
+    /// The first dictionary consists of insertions. A dictionary with the same keys sends nothing.
     nonisolated public func keyDiffStream<Key: Hashable & Sendable, Element: Sendable>() async
         -> Streams.Derived<(removals: [Key: Element], insertions: [Key: Element])> where Value == [Key: Element]
     {

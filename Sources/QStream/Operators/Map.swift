@@ -1,5 +1,5 @@
 extension Stream {
-    /// Each value, transformed.
+    /// Returns each value, transformed.
     ///
     ///     self           ─1───2───3──
     ///     map { $0 * 2 } ─2───4───6──
@@ -11,12 +11,13 @@ extension Stream {
         return await derive(into: outlet) { value, wave in await outlet.emit(transform(value), wave) }
     }
 
-    /// Each value, transformed; where the transformation gives nil, nothing.
+    /// Returns each value, transformed, and drops nil results.
     ///
     ///     self                  ─"1"───"x"───"3"──
     ///     compactMap { Int($0) } ─1───────────3───
     ///
-    /// The newest result stays current while later values are dropped; before the first there is none.
+    /// The newest result stays current while later values are dropped. There is no current value before the first
+    /// result.
     @inlinable
     nonisolated public func compactMap<Output: Sendable>(
         _ transform: @escaping @Sendable (Value) async -> Output?
@@ -27,7 +28,7 @@ extension Stream {
         }
     }
 
-    /// Each value that is not nil.
+    /// Returns each value that is not nil.
     ///
     ///     self         ─1───nil───3──
     ///     compactMap() ─1─────────3──
@@ -35,7 +36,7 @@ extension Stream {
         await compactMap { $0 }
     }
 
-    /// Each value, and the one before it, transformed; before the first value there is nil.
+    /// Returns each value transformed together with the previous value, which is nil for the first.
     ///
     ///     self                            ─1───2───5──
     ///     selfScan { $1 - ($0 ?? $1) }    ─0───1───3──

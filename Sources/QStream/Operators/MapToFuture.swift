@@ -1,17 +1,17 @@
 extension Stream {
-    /// Nil at once and then, when there is one, the result of work that nobody waits for.
+    /// Returns nil at once for each value, then the result of asynchronous work. Senders do not wait for the work.
     ///
     ///     self             ─1────────2───────
     ///     mapToFuture      ─n────A───n────B──
     ///
-    /// A new value cancels the work on the one before, whose result does not come any more.
+    /// A new value cancels the work for the previous one, whose result is dropped.
     nonisolated public func mapToFuture<Output: Sendable>(
         priority: TaskPriority? = nil, _ transform: @escaping @Sendable (Value) async -> Output?
     ) async -> Streams.Derived<Output?> {
         let outlet: Outlet<Output?> = outletBelow()
         let line = Line("sends into the mapToFuture that it came from")
         let worker = Worker.current
-        // The number is that of the newest value, nil when the chain has gone.
+        // The number belongs to the newest value; nil after the release of the chain.
         let state = Kept<(number: Int?, task: Task<Void, Never>?)>((0, nil))
         let stop = Attachment {
             state.exchange((nil, nil)).task?.cancel()
@@ -23,7 +23,7 @@ extension Stream {
                 return (state.number, old)
             }
             old?.cancel()
-            // A value may be on its way while the chain goes.
+            // A delivery may be in progress while the chain is released.
             guard let number = newest else { return }
             await line.emit(nil, from: outlet, wave)
             let task = worker.start(priority: priority) {

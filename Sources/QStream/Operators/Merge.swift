@@ -1,17 +1,17 @@
 extension Streams {
-    /// All values of several streams of the same type, in the order in which they are sent.
+    /// Merges the values of several streams of the same type, in the order in which they are sent.
     ///
     ///     a       ─1───────2──
     ///     b       ───7───8────
     ///     Merge   ─1─7───8─2──
     ///
-    /// At first it has the current value of the last stream that has one.
+    /// The initial value is the current value of the last stream that has one.
     public actor Merge<Value: Sendable>: Stream {
-        /// Where the values of all come out.
+        /// The outlet of the values of all streams.
         nonisolated public let outlet: Outlet<Value>
         private nonisolated let attachments: [Attachment]
 
-        /// Any number of streams, whatever their types; none give a stream that never has a value.
+        /// Merges any number of streams of any types. An empty array gives a stream that never has a value.
         public nonisolated init(_ streams: [any Stream<Value>]) async {
             let outlet = Outlet<Value>()
             let line = Line("sends into the merge that it came from")
@@ -21,25 +21,25 @@ extension Streams {
             self.attachments = attachments
         }
 
-        /// Five and more streams of one type.
+        /// Merges five or more streams of one type.
         public nonisolated init<S: Stream>(
             _ a: S, _ b: S, _ c: S, _ d: S, _ e: S, _ more: S...
         ) async where S.Value == Value {
             await self.init(([a, b, c, d, e] + more) as [any Stream<Value>])
         }
 
-        /// Two streams.
+        /// Merges two streams.
         public nonisolated init<A: Stream, B: Stream>(_ a: A, _ b: B) async where A.Value == Value, B.Value == Value {
             await self.init([a, b] as [any Stream<Value>])
         }
 
-        /// Three streams.
+        /// Merges three streams.
         public nonisolated init<A: Stream, B: Stream, C: Stream>(_ a: A, _ b: B, _ c: C) async
         where A.Value == Value, B.Value == Value, C.Value == Value {
             await self.init([a, b, c] as [any Stream<Value>])
         }
 
-        /// Four streams.
+        /// Merges four streams.
         public nonisolated init<A: Stream, B: Stream, C: Stream, D: Stream>(_ a: A, _ b: B, _ c: C, _ d: D) async
         where A.Value == Value, B.Value == Value, C.Value == Value, D.Value == Value {
             await self.init([a, b, c, d] as [any Stream<Value>])
@@ -54,7 +54,7 @@ extension Streams {
 }
 
 extension Stream {
-    /// The values of this stream and another, in the order in which they are sent; see ``Streams/Merge``.
+    /// Returns the values of this stream and another, in the order in which they are sent; see ``Streams/Merge``.
     ///
     ///     self       ─1───────2──
     ///     other      ───7───8────
@@ -66,7 +66,7 @@ extension Stream {
 }
 
 extension Sequence where Element: Stream {
-    /// The values of all the streams, in the order in which they are sent; see ``Streams/Merge``.
+    /// Returns the values of all the streams, in the order in which they are sent; see ``Streams/Merge``.
     ///
     ///     a                ─1───────2──
     ///     b                ───7───8────

@@ -1,14 +1,14 @@
 extension Stream {
-    /// The same values, each written out as it passes.
+    /// Returns the same values, and prints each as it passes.
     ///
     ///     self          1────2────3──
     ///     print("n")    1────2────3──
     ///     written       n: 1 n: 2 n: 3
     ///
     /// - Parameters:
-    ///   - label: stands in front of each line.
-    ///   - printDate: whether the time since the chain was built stands in front of that.
-    ///   - write: where the lines go; standard output unless you say otherwise.
+    ///   - label: the prefix of each line.
+    ///   - printDate: whether the time since the chain was built precedes the label.
+    ///   - write: the receiver of the lines; by default standard output.
     nonisolated public func print(
         _ label: String = "", printDate: Bool = false, to write: (@Sendable (String) -> Void)? = nil
     ) async -> Streams.Derived<Value> {

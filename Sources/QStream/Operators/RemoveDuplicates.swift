@@ -1,10 +1,10 @@
-/// A type whose values take time to compare.
+/// A type whose values are compared asynchronously.
 public protocol AsyncEquatable {
     static func == (a: Self, b: Self) async -> Bool
 }
 
 extension Stream {
-    /// Each value that differs from the one before it.
+    /// Returns each value that differs from the one before it.
     ///
     ///     self               ─1───1───2───2───1──
     ///     removeDuplicates() ─1───────2───────1──
@@ -12,7 +12,7 @@ extension Stream {
         await removeDuplicates { $0 == $1 }
     }
 
-    /// Each value that differs from the one before it, compared by a method that takes time.
+    /// Returns each value that differs from the one before it, compared asynchronously.
     ///
     ///     self               ─1───1───2───2───1──
     ///     removeDuplicates() ─1───────2───────1──
@@ -20,7 +20,7 @@ extension Stream {
         await removeDuplicates { await $0 == $1 }
     }
 
-    /// Each value that is not the same, by your measure, as the last one that passed.
+    /// Returns each value for which `areSame` is false in comparison with the last value that passed.
     ///
     ///     self                                    ─11───12───25──
     ///     removeDuplicates { $0 / 10 == $1 / 10 } ─11────────25──

@@ -1,5 +1,5 @@
 extension Stream {
-    /// What has been gathered so far: the result of each step is what the next begins with.
+    /// Returns the accumulated results: each step begins with the result of the previous one.
     ///
     ///     self         ─1───2───3──
     ///     scan(0, +)   ─1───3───6──
@@ -17,7 +17,7 @@ extension Stream {
         }
     }
 
-    /// What has been gathered so far, as ``scan(_:_:)`` gives it.
+    /// Returns the accumulated results, like ``scan(_:_:)``.
     ///
     ///     self                                 ─1───2───3──
     ///     scan(initialResult: 0) { $0 + $1 }   ─1───3───6──

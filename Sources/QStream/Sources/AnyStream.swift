@@ -1,12 +1,12 @@
-/// A stream whose kind is nobody's business; ``Stream/any()`` makes one.
+/// A type-erased stream; ``Stream/any()`` creates one.
 ///
-/// It costs nothing per value: it is the same outlet.
+/// It adds no cost per value, because it has the same outlet.
 public actor AnyStream<Value: Sendable>: Stream {
-    /// That of the stream whose kind it hides.
+    /// The outlet of the erased stream.
     nonisolated public let outlet: Outlet<Value>
     private nonisolated let stream: any Actor
 
-    /// Keeps the stream alive.
+    /// Creates a stream that keeps `stream` alive.
     public init(_ stream: some Stream<Value>) {
         outlet = stream.outlet
         self.stream = stream
@@ -14,6 +14,6 @@ public actor AnyStream<Value: Sendable>: Stream {
 }
 
 extension Stream {
-    /// The same stream without its type.
+    /// Returns the same stream without its type.
     nonisolated public func any() -> AnyStream<Value> { AnyStream(self) }
 }

@@ -1,8 +1,8 @@
-/// Work whose result comes later.
+/// Asynchronous work with a result.
 public struct Future<Value: Sendable>: Sendable {
     private let task: Task<Value, Never>
 
-    /// Begins the work.
+    /// Starts the work.
     public init(priority: TaskPriority? = nil, _ work: @escaping @concurrent @Sendable () async -> Value) {
         task = Task.detached(executorPreference: Worker.current.executor, priority: priority, operation: work)
     }
@@ -12,7 +12,7 @@ public struct Future<Value: Sendable>: Sendable {
         get async { await task.value }
     }
 
-    /// Nil, and then the result.
+    /// Returns a stream of nil, and then the result.
     ///
     ///     stream()   n─────A──
     public func stream() -> AnyStream<Value?> {

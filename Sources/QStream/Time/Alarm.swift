@@ -1,14 +1,15 @@
-/// Rings once at a time that may be moved while it runs; it sleeps in a task that lives while the alarm is set.
+/// A one-shot timer whose deadline may be moved while it runs. It sleeps in a task that lives while the timer is set.
 ///
-/// It does not ring twice at once: set while it rings, it waits for that to end.
+/// It does not fire concurrently: set while its closure runs, it waits for the end of that.
 final class Alarm: Sendable {
+    /// The deadline and the sleeping task, under the lock.
     private struct State {
         var deadline: Duration?
         var ring: (@Sendable () async -> Void)?
         var sleeper: Task<Void, Never>?
-        /// Whether there is a task that will look at the deadline; it may not have been noted in `sleeper` yet.
+        /// True if a task will check the deadline. The task may not have been stored in `sleeper` yet.
         var hasSleeper = false
-        /// The sleeper that counts; one that finds another number here has been cancelled.
+        /// The number of the valid sleeper. A sleeper that finds another number has been cancelled.
         var number = 0
         var isRinging = false
     }
@@ -19,9 +20,9 @@ final class Alarm: Sendable {
 
     init(_ clock: some Clock<Duration>) { self.clock = StreamClock(clock) }
 
-    /// Rings so long after now; what was set before does not count any more.
+    /// Sets the timer to fire after the interval. Replaces the previous setting.
     ///
-    /// A running alarm can be moved to a later time only.
+    /// A running timer can be moved to a later time only.
     func set(after interval: Duration, _ ring: @escaping @Sendable () async -> Void) {
         let deadline = clock.now() + interval
         let number = state.withLock { state -> Int? in
@@ -39,11 +40,11 @@ final class Alarm: Sendable {
             state.sleeper = sleeper
             return true
         }
-        // Cancelled before it was noted. One that has ended does not mind.
+        // Cancelled before it was stored. Cancellation of a finished task has no effect.
         if !isWanted { sleeper.cancel() }
     }
 
-    /// The alarm does not ring; if it does already, that goes on.
+    /// Cancels the timer. A closure that already runs continues.
     func cancel() {
         let sleeper = state.withLock { state -> Task<Void, Never>? in
             state.deadline = nil
@@ -56,6 +57,7 @@ final class Alarm: Sendable {
         sleeper?.cancel()
     }
 
+    /// The next action of the sleeping task.
     private enum Step {
         case sleep(Duration)
         case ring(@Sendable () async -> Void)
@@ -89,10 +91,10 @@ final class Alarm: Sendable {
     }
 }
 
-/// Any clock, with its instants as durations since this was made.
+/// A type-erased clock, with instants as durations since its creation.
 struct StreamClock: Sendable {
     let now: @Sendable () -> Duration
-    /// Throws when the task is cancelled.
+    /// Sleeps until the instant. Throws when the task is cancelled.
     let sleep: @Sendable (_ until: Duration) async throws -> Void
 
     init(_ clock: some Clock<Duration>) {

@@ -1,11 +1,11 @@
 extension Stream {
-    /// The last value, once none has come for the interval.
+    /// Returns the last value, once no other has come for the interval.
     ///
     ///     self                      ab────c────────
     ///     debounce(for: 3 ticks)    ────b────c─────
     ///
-    /// Values that come while those below are busy with an earlier one are waited for likewise: the last one always
-    /// arrives. Whoever sends does not wait. The current value passes at once when the chain is built.
+    /// Values that come while the streams below are busy with an earlier one are debounced likewise: the last one
+    /// always arrives. Senders do not wait. The current value passes at once when the chain is built.
     nonisolated public func debounce(
         for interval: Duration, clock: some Clock<Duration> = ContinuousClock()
     ) async -> Streams.Derived<Value> {

@@ -1,17 +1,17 @@
 extension Stream where Value == Bool {
-    /// True at once, false only when there has been no true for the interval.
+    /// Passes true at once, and false only after an interval without true.
     ///
     ///     self                  T─F──T──F──────────
     ///     hold(for: 4 ticks)    T────T──────F──────
     ///
-    /// The interval runs from the first false. When the last value was not true, a false passes at once.
+    /// The interval begins with the first false. When the last value was not true, a false passes at once.
     nonisolated public func hold(
         for interval: Duration, clock: some Clock<Duration> = ContinuousClock()
     ) async -> Streams.Derived<Bool> {
         let outlet: Outlet<Bool> = outletBelow()
         let alarm = Alarm(clock)
         let line = Line("sends into the hold that it came from")
-        /// The number of the false that waits; nil when none does.
+        /// The number of the waiting false; `isWaiting` is false if there is none.
         let waiting = Kept<(number: Int, isWaiting: Bool)>((0, false))
         return await derive(
             into: outlet, first: { await outlet.emit($0, $1) }, also: [Attachment { alarm.cancel() }]
@@ -31,7 +31,7 @@ extension Stream where Value == Bool {
             alarm.set(after: interval) {
                 let wave = Wave(from: outlet)
                 await wave.run {
-                    // Asked when it is its turn: a true may have come in front of it.
+                    // Checked in its turn: a true may have come in front of it.
                     await line.emit(false, from: outlet, wave) {
                         waiting.withLock { waiting in
                             guard waiting == (number, true) else { return false }

@@ -1,10 +1,10 @@
 extension Stream {
-    /// Each value for so long, then nil; nil, too, before the first.
+    /// Passes each value for the given length, then nil. The initial value is nil.
     ///
     ///     self                        ─a────────b──c───────
     ///     pulse(ofLength: 4 ticks)    na───n────b──c───n───
     ///
-    /// A new value begins its own length. A value that was current when the chain was built is no pulse.
+    /// A new value starts its own length. The current value at the building of the chain is not a pulse.
     nonisolated public func pulse(
         ofLength length: Duration, clock: some Clock<Duration> = ContinuousClock()
     ) async -> Streams.Derived<Value?> {
@@ -18,7 +18,7 @@ extension Stream {
                 return number
             }
             await line.emit(value, from: outlet, wave)
-            // Where a deeper send has begun a new pulse meanwhile, that one's end counts.
+            // If a nested send has begun a new pulse meanwhile, the end of that one counts.
             guard number.value == own else { return }
             alarm.cancel()
             alarm.set(after: length) {
@@ -29,7 +29,8 @@ extension Stream {
         }
     }
 
-    /// Each value of a stream of optionals for so long, then nil, without one optional in another; a nil ends the pulse.
+    /// Passes each value of a stream of optionals for the given length, then nil, without nested optionals. A nil ends
+    /// the pulse.
     ///
     ///     self                                ─a────────b──n───────
     ///     pulseOptional(ofLength: 4 ticks)    na───n────b──n───n───   (a nil more when the length is over)

@@ -1,13 +1,13 @@
 extension Stream {
-    /// At most one value in each interval: the first at once, then the newest when the interval is over.
+    /// Passes at most one value in each interval: the first at once, then the newest at the end of the interval.
     ///
     ///     self                      ab─c────────d──
     ///     throttle(for: 3 ticks)    a──b──c─────d──
     ///
-    /// Values that come while those below are busy are not lost: the newest of them is next. Whoever sends waits only for
-    /// a value that passes at once. The current value passes when the chain is built and begins no interval.
+    /// Values that come while the streams below are busy are not lost: the newest of them is next. Senders wait only
+    /// for a value that passes at once. The current value passes when the chain is built and begins no interval.
     ///
-    /// - Parameter emitImmediately: false when the first value, too, has to wait until the end of an interval.
+    /// - Parameter emitImmediately: false if the first value, too, waits until the end of an interval.
     nonisolated public func throttle(
         for interval: Duration, emitImmediately: Bool = true, clock: some Clock<Duration> = ContinuousClock()
     ) async -> Streams.Throttle<Value> {
@@ -20,9 +20,9 @@ extension Stream {
 }
 
 extension Streams {
-    /// What ``Stream/throttle(for:emitImmediately:clock:)`` returns.
+    /// The result of ``Stream/throttle(for:emitImmediately:clock:)``.
     public actor Throttle<Value: Sendable>: Stream {
-        /// Where the values that pass come out.
+        /// The outlet of the values that pass.
         nonisolated public var outlet: Outlet<Value> { throttling.outlet }
         fileprivate nonisolated let throttling: Throttling<Value>
         private nonisolated let attachments: [Attachment]
@@ -32,14 +32,16 @@ extension Streams {
             self.attachments = attachments
         }
 
-        /// Returns when no value waits for the end of an interval or is being delivered after one.
+        /// Returns when no value waits for the end of an interval or is in delivery after one.
         ///
-        /// When the task is cancelled it returns at once.
+        /// Returns at once when the task is cancelled.
         nonisolated public func waitForPendingEmit() async { await throttling.idle.wait() }
     }
 }
 
+/// The intervals and the pending value of a throttled stream.
 private final class Throttling<Value: Sendable>: Sendable {
+    /// The state under the lock.
     private struct State {
         var isInInterval = false
         var pending: Value?
@@ -81,13 +83,13 @@ private final class Throttling<Value: Sendable>: Sendable {
             return pending
         }
         guard let pending else { return }
-        // Set before, so that a slow delivery does not make the next interval longer.
+        // Set before the delivery, so that a slow delivery does not extend the next interval.
         alarm.set(after: interval) { await self.ring() }
         let wave = Wave(from: outlet)
         await wave.run { await line.emit(pending, from: outlet, wave) }
         await wave.settle()
         state.withLock { state in
-            // Under the lock, so that it cannot undo a `close` of a value that has just come.
+            // Under the lock, so that it cannot undo the `close` of a value that has just come.
             if state.pending == nil { idle.open() }
         }
     }

@@ -1,26 +1,28 @@
 extension Streams {
-    /// An impulse after each interval.
+    /// Emits an impulse after each interval.
     ///
     ///     Timer(interval: 3 ticks)   ───•──•──•──
     ///
-    /// An interval that those below took longer than is skipped: impulses do not come in bursts. The timer runs while it,
-    /// or a chain that hangs on it, is held.
+    /// An interval that ends while the streams below are busy is skipped: impulses do not come in bursts. The timer
+    /// runs while it, or a chain attached to it, is retained.
     public actor Timer: Stream {
-        /// Impulses carry nothing.
+        /// Impulses carry no value.
         public typealias Value = Void
-        /// Where impulses come out; it has no current value.
+        /// The outlet of the impulses. It has no current value.
         nonisolated public let outlet: Outlet<Void>
         private nonisolated let task: Task<Void, Never>
 
+        /// Starts a timer.
+        ///
         /// - Parameters:
-        ///   - preventDrift: whether the impulses keep to multiples of the interval; else each interval begins when
-        ///     those below have dealt with the impulse before.
+        ///   - preventDrift: whether the impulses keep to multiples of the interval. Otherwise each interval begins
+        ///     when the streams below have processed the previous impulse.
         ///   - isRepeating: false for a single impulse.
         public nonisolated init(
             interval: Duration, preventDrift: Bool = true, repeat isRepeating: Bool = true,
             clock: some Clock<Duration> = ContinuousClock()
         ) async {
-            precondition(interval > .zero, "a timer's interval must be longer than nothing, not \(interval)")
+            precondition(interval > .zero, "a timer's interval must be positive, not \(interval)")
             let outlet = Outlet<Void>(keepsValue: false)
             let clock = StreamClock(clock)
             self.outlet = outlet
@@ -37,7 +39,7 @@ extension Streams {
 
         deinit { task.cancel() }
 
-        /// The first of `due + interval`, `due + 2 * interval` … that is still to come.
+        /// Returns the first future instant of `due + interval`, `due + 2 * interval` ….
         static func next(after now: Duration, from due: Duration, every interval: Duration) -> Duration {
             guard due + interval <= now else { return due + interval }
             return due + interval * (Int((now - due) / interval) + 1)

@@ -1,35 +1,36 @@
 internal import Relays
 internal import Synchronization
 
-/// Values handed from one task to another, one at a time: whoever pushes waits until the value has been taken.
+/// Hands values from one task to another, one at a time: the producer waits until its value has been taken.
 ///
 ///     let pipe = AsyncPipe<Data>()
 ///     await pipe.push(data)                   // the producer
 ///     for await data in pipe { … }            // the consumer
 ///
-/// While nobody has begun to iterate, a push waits. When the loop is left, those who push go on and their values are
-/// dropped, until another loop begins: a consumer that leaves holds nobody up.
+/// Without a consumer, a push waits. When the loop is left, waiting producers continue and their values are dropped,
+/// until another loop begins: a consumer that leaves blocks no producer.
 public final class AsyncPipe<Value: Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
     public typealias Failure = Never
 
     fileprivate let shared = Shared()
-    /// What feeds the pipe, if a stream does; set once, right after it was made.
+    /// The subscription that feeds the pipe, if a stream does. Set once, right after creation.
     let source = Kept<AnySubscription?>(nil)
 
-    /// A pipe that nobody reads yet: whoever pushes waits.
+    /// Creates a pipe without consumers, at which producers wait.
     public init() {}
 
     deinit { shared.close() }
 
-    /// Returns when the value has been taken, when it can be no more, or when the task is cancelled: whether it was taken.
+    /// Pushes a value. Returns when it has been taken, when it cannot be taken any more, or when the task is
+    /// cancelled: true if it was taken.
     @discardableResult
     public func push(_ value: Value) async -> Bool { await shared.push(value) }
 
-    /// The next value; nil when the task is cancelled before it comes.
+    /// Returns the next value; nil when the task is cancelled before it comes.
     public func pull() async -> Value? { await shared.pull() }
 
-    /// The next value. Throws when the task is cancelled before it comes.
+    /// Returns the next value. Throws when the task is cancelled before it comes.
     public func pullValue() async throws(CancellationError) -> Value {
         guard let value = await pull() else { throw CancellationError() }
         return value
@@ -37,7 +38,7 @@ public final class AsyncPipe<Value: Sendable>: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-    /// A consumer; when it is released, those who push are not held up any more.
+    /// A consumer. After its release, producers do not wait any more.
     public final class Iterator: AsyncIteratorProtocol {
         private let pipe: AsyncPipe
 
@@ -48,7 +49,7 @@ public final class AsyncPipe<Value: Sendable>: AsyncSequence, Sendable {
 
         deinit { pipe.shared.removeConsumer() }
 
-        /// The next value; nil when the task is cancelled.
+        /// Returns the next value; nil when the task is cancelled.
         public func next(isolation actor: isolated (any Actor)?) async -> Value? { await pipe.pull() }
     }
 }
@@ -57,24 +58,27 @@ public final class AsyncPipe<Value: Sendable>: AsyncSequence, Sendable {
 extension AsyncPipe.Iterator: Sendable {}
 
 extension AsyncPipe {
-    /// What producers and consumers wait on; it does not keep the pipe alive.
+    /// The shared state of producers and consumers. It does not keep the pipe alive.
     fileprivate final class Shared: Sendable {
+        /// A producer that waits until its value is taken.
         private struct Offer {
             let number: Int
             let value: Value
             let taken: UnsafeContinuation<Bool, Never>
         }
 
+        /// A consumer that waits for a value.
         private struct Wish {
             let number: Int
             let given: UnsafeContinuation<Value?, Never>
         }
 
+        /// The waiting producers and consumers, under the lock.
         private struct State {
             var offers = Fifo<Offer>()
             var wishes = Fifo<Wish>()
             var consumers = 0
-            /// Whether nobody will take anything: closed, or all consumers have left.
+            /// True if no consumer will take a value: closed, or all consumers have left.
             var isDeserted = false
             var isClosed = false
             var lastNumber = 0

@@ -1,5 +1,5 @@
 extension Sequence {
-    /// The elements, transformed one after another.
+    /// Returns the elements, transformed one after another.
     nonisolated(nonsending) public func mapAsync<Output, Failure: Error>(
         _ transform: nonisolated(nonsending) (Element) async throws(Failure) -> Output
     ) async throws(Failure) -> [Output] {
@@ -9,7 +9,7 @@ extension Sequence {
         return outputs
     }
 
-    /// The elements, transformed one after another, without those that became nil.
+    /// Returns the non-nil results of `transform`, called for one element after another.
     nonisolated(nonsending) public func compactMapAsync<Output, Failure: Error>(
         _ transform: nonisolated(nonsending) (Element) async throws(Failure) -> Output?
     ) async throws(Failure) -> [Output] {
@@ -20,7 +20,7 @@ extension Sequence {
         return outputs
     }
 
-    /// The elements of what the elements become, one after another.
+    /// Returns the elements of the sequences that `transform` returns, called for one element after another.
     nonisolated(nonsending) public func flatMapAsync<Outputs: Sequence, Failure: Error>(
         _ transform: nonisolated(nonsending) (Element) async throws(Failure) -> Outputs
     ) async throws(Failure) -> [Outputs.Element] {
@@ -29,7 +29,7 @@ extension Sequence {
         return outputs
     }
 
-    /// The elements for which the condition holds, asked one after another.
+    /// Returns the elements for which the condition holds, checked one after another.
     nonisolated(nonsending) public func filterAsync<Failure: Error>(
         _ isIncluded: nonisolated(nonsending) (Element) async throws(Failure) -> Bool
     ) async throws(Failure) -> [Element] {
@@ -38,21 +38,21 @@ extension Sequence {
         return elements
     }
 
-    /// The same as ``filterAsync(_:)``.
+    /// Returns the elements for which the condition holds, like ``filterAsync(_:)``.
     nonisolated(nonsending) public func filter<Failure: Error>(
         _ isIncluded: nonisolated(nonsending) (Element) async throws(Failure) -> Bool
     ) async throws(Failure) -> [Element] {
         try await filterAsync(isIncluded)
     }
 
-    /// Does something with each element, one after another.
+    /// Calls `body` with each element, one after another.
     nonisolated(nonsending) public func forEachAsync<Failure: Error>(
         _ body: nonisolated(nonsending) (Element) async throws(Failure) -> Void
     ) async throws(Failure) {
         for element in self { try await body(element) }
     }
 
-    /// Whether the condition holds for an element; asked one after another until it does.
+    /// Returns true if the condition holds for an element. Elements are checked one after another until it does.
     nonisolated(nonsending) public func containsAsync<Failure: Error>(
         where condition: nonisolated(nonsending) (Element) async throws(Failure) -> Bool
     ) async throws(Failure) -> Bool {
@@ -62,7 +62,7 @@ extension Sequence {
 }
 
 extension Optional {
-    /// The wrapped value, transformed.
+    /// Returns the wrapped value, transformed.
     nonisolated(nonsending) public func mapAsync<Output, Failure: Error>(
         _ transform: nonisolated(nonsending) (Wrapped) async throws(Failure) -> Output
     ) async throws(Failure) -> Output? {
@@ -70,7 +70,7 @@ extension Optional {
         return try await transform(self)
     }
 
-    /// The wrapped value, transformed into an optional.
+    /// Returns the wrapped value, transformed into an optional.
     nonisolated(nonsending) public func flatMapAsync<Output, Failure: Error>(
         _ transform: nonisolated(nonsending) (Wrapped) async throws(Failure) -> Output?
     ) async throws(Failure) -> Output? {
@@ -78,7 +78,7 @@ extension Optional {
         return try await transform(self)
     }
 
-    /// The wrapped value, transformed, or the default.
+    /// Returns the wrapped value, transformed, or the default.
     public func map<Output, Failure: Error>(
         _ transform: (Wrapped) throws(Failure) -> Output, default defaultValue: @autoclosure () -> Output
     ) throws(Failure) -> Output {

@@ -1,20 +1,20 @@
-/// In which order concurrent results come.
+/// The order of concurrent results.
 public enum ConcurrentOrder: Sendable, Hashable {
-    /// In that of the elements.
+    /// The order of the elements.
     case preserving
-    /// In that in which the work was done.
+    /// The order of completion.
     case completion
 }
 
 extension Sequence where Element: Sendable {
-    /// Does something with all elements at the same time, and returns when all is done.
+    /// Calls `body` with all elements concurrently, and returns when all calls have returned.
     public func forEachConcurrent(_ body: @escaping @concurrent @Sendable (Element) async -> Void) async {
         await withTaskGroup(of: Void.self) { group in
             for element in self { group.addTask { await body(element) } }
         }
     }
 
-    /// Does something with all elements at the same time, and returns when all is done.
+    /// Calls `body` with all elements concurrently, and returns when all calls have returned.
     ///
     /// The first error cancels the rest and is thrown.
     public func forEachConcurrent(_ body: @escaping @concurrent @Sendable (Element) async throws -> Void) async throws {
@@ -24,7 +24,7 @@ extension Sequence where Element: Sendable {
         }
     }
 
-    /// The elements, all transformed at the same time.
+    /// Returns the elements, all transformed concurrently.
     public func mapConcurrent<Output: Sendable>(
         orderBy order: ConcurrentOrder = .preserving,
         _ transform: @escaping @concurrent @Sendable (Element) async -> Output
@@ -37,7 +37,7 @@ extension Sequence where Element: Sendable {
         }
     }
 
-    /// The elements, all transformed at the same time. The first error cancels the rest and is thrown.
+    /// Returns the elements, all transformed concurrently. The first error cancels the rest and is thrown.
     public func mapConcurrent<Output: Sendable>(
         orderBy order: ConcurrentOrder = .preserving,
         _ transform: @escaping @concurrent @Sendable (Element) async throws -> Output
@@ -52,7 +52,7 @@ extension Sequence where Element: Sendable {
 }
 
 extension Dictionary where Key: Sendable, Value: Sendable {
-    /// The same keys with their values, all transformed at the same time.
+    /// Returns the same keys with their values, all transformed concurrently.
     public func mapValuesConcurrent<Output: Sendable>(
         _ transform: @escaping @concurrent @Sendable (Value) async -> Output
     ) async -> [Key: Output] {

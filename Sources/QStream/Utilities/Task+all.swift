@@ -1,26 +1,27 @@
-/// Not all of several pieces of work succeeded.
+/// Some of several concurrent operations failed.
 public enum AllTaskError: Error {
-    /// The errors of those that failed, in the order in which they did.
+    /// The errors of the failed operations, in the order of failure.
     case someFailed([any Error])
 }
 
-/// None of several pieces of work succeeded.
+/// All of several concurrent operations failed.
 public enum AnyTaskError: Error {
-    /// Their errors, in the order in which they failed.
+    /// The errors, in the order of failure.
     case noneSucceeded([any Error])
 }
 
 extension Task where Success == Never, Failure == Never {
-    /// The results of all tasks, when all are done. The first error, in the order of the tasks, is thrown then.
+    /// Returns the results of all tasks, when all are done. Then the first error, in the order of the tasks, is
+    /// thrown.
     public static func all<each Result: Sendable, each Problem: Error>(
         of task: repeat Task<each Result, each Problem>
     ) async throws -> (repeat each Result) {
         try await (repeat (each task).value)
     }
 
-    /// Does all the work at the same time and returns the results in the order of the closures.
+    /// Runs all operations concurrently and returns the results in the order of the closures.
     ///
-    /// When some fail, the others are waited for all the same, and then ``AllTaskError/someFailed(_:)`` is thrown.
+    /// When some fail, it still waits for the others, and then throws ``AllTaskError/someFailed(_:)``.
     public static func all<Result: Sendable>(
         of work: [@concurrent @Sendable () async throws -> Result]
     ) async throws -> [Result] {
@@ -34,7 +35,7 @@ extension Task where Success == Never, Failure == Never {
         return try results.map { try $0.get() }
     }
 
-    /// Does all the work at the same time and returns the first result; the rest is cancelled.
+    /// Runs all operations concurrently and returns the first result. The rest is cancelled.
     ///
     /// Throws ``AnyTaskError/noneSucceeded(_:)`` when all fail.
     ///
@@ -58,14 +59,14 @@ extension Task where Success == Never, Failure == Never {
         }
     }
 
-    /// Does all the work at the same time and returns the first result; the rest is cancelled.
+    /// Runs all operations concurrently and returns the first result. The rest is cancelled.
     public static func any<Result: Sendable>(
         of work: (@concurrent @Sendable () async throws -> Result)..., failImmediately: Bool = false
     ) async throws -> Result {
         try await any(of: work, failImmediately: failImmediately)
     }
 
-    /// The value of the first task that succeeds; the others are cancelled.
+    /// Returns the value of the first task that succeeds. The others are cancelled.
     ///
     /// Throws ``AnyTaskError/noneSucceeded(_:)`` when all fail.
     public static func any<Result: Sendable, Problem: Error>(
@@ -77,7 +78,7 @@ extension Task where Success == Never, Failure == Never {
             failImmediately: failImmediately)
     }
 
-    /// The value of the first task that succeeds; the others are cancelled.
+    /// Returns the value of the first task that succeeds. The others are cancelled.
     public static func any<Result: Sendable, Problem: Error>(
         of tasks: Task<Result, Problem>..., failImmediately: Bool = false
     ) async throws -> Result {
@@ -85,9 +86,9 @@ extension Task where Success == Never, Failure == Never {
     }
 }
 
-/// Waits for work that does not heed cancellation itself: throws `CancellationError` as soon as the task is cancelled.
+/// Waits for work that ignores cancellation: throws `CancellationError` as soon as the task is cancelled.
 ///
-/// The work is cancelled then, but not waited for.
+/// The work is cancelled then, but not awaited.
 public func cancelable<Result: Sendable>(_ work: @escaping @concurrent @Sendable () async throws -> Result) async throws
     -> Result
 {
@@ -106,7 +107,7 @@ public func cancelable<Result: Sendable>(_ work: @escaping @concurrent @Sendable
 }
 
 extension Result {
-    /// What the work returns or throws.
+    /// Creates a result from the value or error of the work.
     public init(
         isolation: isolated (any Actor)? = #isolation, catching work: () async throws(Failure) -> Success
     ) async {

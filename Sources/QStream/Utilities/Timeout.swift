@@ -1,18 +1,18 @@
-/// Something was not done in the time it was given.
+/// An operation exceeded its time limit.
 public struct TimeoutError: Error, Hashable, CustomStringConvertible {
-    /// How long the work was given.
+    /// The time limit.
     public let limit: Duration
-    /// Where the limit was set.
+    /// The file where the limit was set.
     public let file: String
     /// The line of ``file`` where the limit was set.
     public let line: Int
 
-    public var description: String { "not done within \(limit) (\(file):\(line))" }
+    public var description: String { "timed out after \(limit) (\(file):\(line))" }
 }
 
-/// Does the work, or throws ``TimeoutError`` when it takes longer than the limit.
+/// Runs the operation. Throws ``TimeoutError`` when it exceeds the limit.
 ///
-/// The work is cancelled then, and waited for: it must heed cancellation.
+/// The operation is cancelled then, and awaited: it must react to cancellation.
 public func withTimeout<Result: Sendable>(
     _ limit: Duration, clock: some Clock<Duration> = ContinuousClock(), file: String = #fileID, line: Int = #line,
     operation: @escaping @concurrent @Sendable () async throws -> Result
@@ -24,13 +24,13 @@ public func withTimeout<Result: Sendable>(
             throw TimeoutError(limit: limit, file: file, line: line)
         }
         defer { group.cancelAll() }
-        // There are two tasks, so there is a first one.
+        // Two tasks were added, so there is a first one.
         return try await group.next()!
     }
 }
 
 extension Task where Success == Never, Failure == Never {
-    /// The same as ``withTimeout(_:clock:file:line:operation:)``.
+    /// Runs the operation with a time limit, like ``withTimeout(_:clock:file:line:operation:)``.
     public static func withTimeout<Result: Sendable>(
         _ limit: Duration, clock: some Clock<Duration> = ContinuousClock(), file: String = #fileID, line: Int = #line,
         operation: @escaping @concurrent @Sendable () async throws -> Result
@@ -38,7 +38,7 @@ extension Task where Success == Never, Failure == Never {
         try await QStream.withTimeout(limit, clock: clock, file: file, line: line, operation: operation)
     }
 
-    /// Sleeps for so many seconds. Throws when the task is cancelled.
+    /// Sleeps for the given number of seconds. Throws when the task is cancelled.
     public static func sleep(timeInterval seconds: Double) async throws {
         try await sleep(for: .seconds(seconds))
     }

@@ -4,14 +4,14 @@
     internal import Foundation
 #endif
 
-/// How a value becomes the bytes of a file, and how it comes of them.
+/// The conversion between a value and the bytes of a file.
 struct FileCoding<Value: Sendable>: Sendable {
     let decode: @Sendable (Data) throws -> Value
     let encode: @Sendable (Value) throws -> Data
 }
 
 extension FileCoding where Value: Codable {
-    /// JSON, with the names in order.
+    /// JSON with sorted keys.
     static var json: Self {
         Self(decode: { try JSONDecoder().decode(Value.self, from: $0) }) { value in
             let encoder = JSONEncoder()

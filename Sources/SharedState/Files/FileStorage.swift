@@ -4,16 +4,16 @@
     public import Foundation
 #endif
 
-/// What file storage keys read and write; see ``SharedStore/init(files:)``. Called from any thread.
+/// Reads and writes the files of file storage keys; see ``SharedStore/init(files:)``. Called from any thread.
 public protocol FileStorage: Sendable {
-    /// The file's bytes, nil when there is no file.
+    /// Returns the file's bytes, nil when there is no file.
     func read(_ file: URL) throws -> Data?
 
-    /// Puts the bytes in the place of the file, as a whole or not at all. For one file, called once at a time.
+    /// Replaces the content of the file atomically. Calls for one file are never concurrent.
     func replace(_ file: URL, with data: Data) throws
 
-    /// Calls `onChange` whenever the file may be another, from any thread, until the subscription is cancelled. Calls too many
-    /// do no harm: the file is read then and compared. Default: never.
+    /// Calls `onChange` whenever the file may have changed, from any thread, until the subscription is cancelled.
+    /// Excess calls are harmless, because the file is then read and compared. By default it never calls.
     func watch(_ file: URL, onChange: @escaping @Sendable () -> Void) -> SharedSubscription
 }
 
@@ -26,21 +26,22 @@ extension FileStorage {
 
 /// The files of the disk.
 ///
-/// A new content is written beside the old one and takes its name, so a crash leaves the one or the other. Files have mode
-/// 0600 and folders that were missing 0700: their owner alone can read them.
+/// New content is written to a file beside the old one, which then replaces it, so that a crash leaves one or the
+/// other. Files have mode 0600 and created folders 0700: only their owner can read them.
 public struct DiskFileStorage: FileStorage {
     private let isSecret: Bool
 
-    /// For files that are no secrets: one that others can read or write is taken too.
+    /// Creates a storage for files without secrets: files that others can read or write are accepted.
     public init() { isSecret = false }
 
-    /// For files that hold secrets: one that others can read or write is refused, with the command that mends it.
+    /// A storage for files with secrets. A file that others can read or write is refused, with the command that
+    /// corrects its mode.
     public static var secrets: DiskFileStorage { DiskFileStorage(isSecret: true) }
 
     private init(isSecret: Bool) { self.isSecret = isSecret }
 
-    /// The file's bytes, nil when there is no file. Throws what the system says, and for secrets when others could read or
-    /// write them.
+    /// Returns the file's bytes, nil when there is no file. Throws the error of the system; for secrets also when
+    /// others could read or write them.
     public func read(_ file: URL) throws -> Data? {
         if isSecret { return try PrivateFile.contents(file.path).map { Data($0) } }
         do {
@@ -50,18 +51,20 @@ public struct DiskFileStorage: FileStorage {
         }
     }
 
-    /// Makes the folder too if it is missing. The file is the owner's alone then, whatever it was before.
+    /// Replaces the file, and creates missing folders. Afterwards only the owner can read the file, whatever its mode
+    /// was.
     public func replace(_ file: URL, with data: Data) throws {
         try data.withUnsafeBytes { try PrivateFile.replace(file.path, with: $0) }
     }
 
     #if canImport(Glibc)
-        /// On Linux: is told by the system, by `inotify`. On other systems files are not watched.
+        /// On Linux: is notified by the system, through `inotify`. On other systems files are not watched.
         ///
-        /// Links are followed, and each folder on the way is watched too: one that is replaced is noticed. `onChange` may take long.
+        /// Links are followed, and each folder on the path is watched too, so that its replacement is noticed.
+        /// `onChange` may take long.
         ///
-        /// Not told of: a change on a network file system by another machine, and what changes in a folder that may not be read or
-        /// for which the system has no watches left (`fs.inotify.max_user_watches`).
+        /// Not noticed: changes on a network file system by another machine, and changes in a folder that may not be
+        /// read or for which the system has no watches left (`fs.inotify.max_user_watches`).
         public func watch(_ file: URL, onChange: @escaping @Sendable () -> Void) -> SharedSubscription {
             let watch = FolderWatches.shared.add(file.path, onChange)
             return SharedSubscription { watch.cancel() }

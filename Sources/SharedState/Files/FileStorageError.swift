@@ -1,22 +1,22 @@
-/// Why a shared value could not be read from its file, or not be written to it.
+/// The reason why a shared value could not be read from its file or written to it.
 public struct FileStorageError: Error, CustomStringConvertible {
-    /// What kind of failure it is, and so what can be done.
+    /// The kind of failure, which determines the remedy.
     public enum Code: Sendable, Hashable {
-        /// The file is there but does not hold a value of the type.
+        /// The file exists but does not contain a value of the type.
         case damaged
-        /// The file is there but cannot be read.
+        /// The file exists but cannot be read.
         case unreadable
         /// The value could not be encoded or written.
         case unwritable
-        /// The value was not written, because the file could not be read before and may hold something of worth.
+        /// The value was not written, because the file could not be read before and may contain valuable data.
         case notOverwritten
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// The file.
+    /// The path of the file.
     public let path: String
-    /// What it failed with, one level below.
+    /// The underlying error.
     public let cause: (any Error)?
 
     public var description: String {
@@ -27,7 +27,7 @@ public struct FileStorageError: Error, CustomStringConvertible {
             "\(path) cannot be read (\(reason)); make it readable and call load(), or replace it with save()"
         case .unwritable: "\(path) could not be written (\(reason)); make it writable and call save()"
         case .notOverwritten:
-            "\(path) could not be read and is kept as it is; call load() once it is repaired, or save() to replace it"
+            "\(path) could not be read and was not changed; repair it and call load(), or call save() to replace it"
         }
     }
 

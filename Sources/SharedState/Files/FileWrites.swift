@@ -4,13 +4,14 @@
     internal import Foundation
 #endif
 
-/// What is to be written to a file: at most one content being written, and one that waits.
+/// The pending writes of a file: at most one in progress, and one that waits.
 struct FileWrites: Sendable {
+    /// One write of a value.
     struct Write: Sendable {
         let encode: @Sendable () throws -> Data
-        /// That of the value which is written.
+        /// The seen content of the value to write.
         let seen: SeenContent
-        /// Whether somebody asked for it by `save()`, so that it may replace a file that could not be read.
+        /// True if `save()` requested the write, so that it may replace a file that could not be read.
         var isExplicit: Bool
         var continuations: [SaveContinuation]
 
@@ -20,19 +21,20 @@ struct FileWrites: Sendable {
     private var waiting: Write?
     private var current: Write?
 
-    /// What the file holds once all is written; nil when nothing is on its way.
+    /// The newest pending write; nil when there is none.
     var newest: Write? { waiting ?? current }
 
+    /// The decision about a requested write.
     enum Answer {
-        /// Nobody writes: the caller has to.
+        /// No write is in progress: the caller executes this one.
         case write
-        /// Written after the one under way, or together with one that waits already.
+        /// Written after the one in progress, or together with one that already waits.
         case queued
         case refused
     }
 
     mutating func add(_ write: Write) -> Answer {
-        // Behind an explicit save a change is let in: when that has worked, there is nothing left to protect.
+        // Behind an explicit save a change is accepted: after that save, there is nothing left to protect.
         guard write.isAllowed || isReplacing(waiting, write) || isReplacing(current, write) else { return .refused }
         let isWriting = newest != nil
         var write = write
@@ -48,7 +50,7 @@ struct FileWrites: Sendable {
         earlier.map { $0.isExplicit && $0.seen === write.seen } ?? false
     }
 
-    /// Ends the current write and begins the one that waits, if there is one.
+    /// Ends the current write and begins the waiting one, if there is one.
     mutating func next() -> Write? {
         current = waiting.take()
         return current

@@ -8,11 +8,11 @@ internal import Synchronization
     internal import Glibc
 #endif
 
-/// A folder, taken by one owner at a time: of all processes, and of all owners in this one.
+/// An exclusive lock of a folder, against other processes and other owners in this process.
 ///
-/// The lock is one of the operating system's on a file in the folder (`flock`), so it goes with the process, however that ends.
+/// It is an operating system lock on a file in the folder (`flock`), so it ends with the process, however that ends.
 package final class FolderLock: Sendable {
-    /// Why a folder cannot be had.
+    /// The reason why a folder cannot be locked.
     package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
         package let folder: String
         package let reason: String
@@ -23,10 +23,10 @@ package final class FolderLock: Sendable {
     private static let name = ".lock"
 
     package let folder: String
-    /// Nil once it was let go of.
+    /// Nil after the release.
     private let descriptor: Mutex<Int32?>
 
-    /// Makes the folder (mode 0700) if it is missing.
+    /// Locks the folder. Creates it (mode 0700) if it is missing.
     package init(_ folder: String) throws(Failure) {
         let path = "\(folder)/\(Self.name)"
         do throws(PrivateFile.Failure) {
@@ -34,7 +34,7 @@ package final class FolderLock: Sendable {
         } catch {
             throw Failure(folder: folder, reason: error.reason)
         }
-        // Not through a link, which could lead to any file.
+        // Does not follow links, which could lead to any file.
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { throw Self.failure(folder, "cannot be locked", errno) }
         guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
@@ -42,7 +42,8 @@ package final class FolderLock: Sendable {
             let owner = Self.owner(file)
             close(file)
             guard number == EWOULDBLOCK else { throw Self.failure(folder, "cannot be locked", number) }
-            throw Failure(folder: folder, reason: "is in use by process \(owner); give each its own folder")
+            throw Failure(
+                folder: folder, reason: "is in use by process \(owner); use a separate folder for each process")
         }
         let owner = Array("\(getpid())".utf8)
         ftruncate(file, 0)
@@ -55,10 +56,10 @@ package final class FolderLock: Sendable {
 
     package var isHeld: Bool { descriptor.withLock { $0 != nil } }
 
-    /// Lets another owner have the folder.
+    /// Releases the folder for other owners.
     package func release() {
         guard let file = descriptor.withLock({ $0.take() }) else { return }
-        // A process that is being started may have a copy of the descriptor for a moment, which alone would keep the lock.
+        // A process that is being started may briefly have a copy of the descriptor, which alone would keep the lock.
         flock(file, LOCK_UN)
         close(file)
     }

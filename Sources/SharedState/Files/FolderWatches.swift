@@ -3,20 +3,21 @@
     internal import Platform
     internal import Synchronization
 
-    /// Hears of changes of files from the system.
+    /// Receives notifications of file changes from the system.
     ///
-    /// What is watched is each folder on the way to a file, those that links lead through included: a file that is replaced is
-    /// another one, under the same name, and so is a folder. What is missing is waited for where it would be. One thread for the
-    /// process reads what the system tells; it begins with the first watch, and waits while there is nothing to tell.
+    /// Each folder on the path to a file is watched, including those on the paths of links, because a replaced file or
+    /// folder is a new object under the same name. A missing one is awaited in its folder. One thread for the process
+    /// reads the notifications; it starts with the first watch, and blocks while there are none.
     final class FolderWatches: Sendable {
         static let shared = FolderWatches()
 
+        /// The inotify instance and the watches, under the lock.
         private struct State {
-            /// The inotify instance; nil before the first watch, and where the system gives none.
+            /// The inotify instance; nil before the first watch, and if the system provides none.
             var descriptor: Int32?
             var isStarted = false
             var watches: [UInt64: FileWatch] = [:]
-            /// Which watches a name in a folder is on the way of, by the number that the system has given the folder.
+            /// The watches whose path contains a name in a folder, by the system's number of the folder.
             var folders: [Int32: [String: Set<UInt64>]] = [:]
             var lastNumber: UInt64 = 0
         }
@@ -55,23 +56,23 @@
             withExtendedLifetime(removed) {}
         }
 
-        /// Watches the way to the file as it is now. Each folder is watched before a name is looked up in it: what changes after
-        /// that comes as an event.
+        /// Watches the current path to the file. Each folder is watched before a name is looked up in it, so that
+        /// later changes cause events.
         private func arm(_ watch: FileWatch, _ state: inout State) {
             guard let descriptor = state.descriptor else { return }
             let moves = IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF
             var places: Set<FileWatch.Place> = []
             _ = LinkedPath.resolve(watch.path) { folder, name, isLast in
-                // Added to what the folder is watched for already.
+                // Added to the existing events of the folder.
                 let events = UInt32(isLast ? moves | IN_CLOSE_WRITE : moves) | UInt32(IN_ONLYDIR) | UInt32(IN_MASK_ADD)
-                // One that is missing, or may not be read: its own name is watched for in the folder above.
+                // A folder may be missing or unreadable: its name is watched in the folder above.
                 let number = inotify_add_watch(descriptor, folder, events)
                 if number >= 0 { places.insert(FileWatch.Place(folder: number, name: name)) }
             }
             place(watch, at: places, &state)
         }
 
-        /// Lets go of the places of before that are not among those of now.
+        /// Registers the places of a watch, and removes its former ones.
         private func place(_ watch: FileWatch, at places: Set<FileWatch.Place>, _ state: inout State) {
             for place in places {
                 state.folders[place.folder, default: [:]][place.name, default: []].insert(watch.number)
@@ -89,7 +90,7 @@
             }
         }
 
-        /// Reads what the system tells, for as long as the process runs.
+        /// Reads the notifications of the system, for the lifetime of the process.
         private func read(_ descriptor: Int32) {
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 8)
             defer { buffer.deallocate() }
@@ -112,14 +113,14 @@
                 let file = String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
                 for watch in touched(by: event, named: file) { changed[watch.number] = watch }
             }
-            // With no lock held.
+            // Called without a lock.
             for watch in changed.values { watch.tell() }
         }
 
-        /// The watches that an event is for. Where the way to a file may be another, the new one is watched.
+        /// Returns the watches that an event concerns. If the path to a file may have changed, the new one is watched.
         private func touched(by event: inotify_event, named name: String) -> [FileWatch] {
             state.withLock { state in
-                // Too many events at once: some were lost, and each file may be another.
+                // Too many events at once: some were lost, and any file may have changed.
                 let isOverflow = event.mask & UInt32(IN_Q_OVERFLOW) != 0
                 let isGone = event.mask & (UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF) | UInt32(IN_IGNORED)) != 0
                 let numbers: Set<UInt64>
@@ -139,11 +140,11 @@
         }
     }
 
-    /// A file that is watched.
+    /// A watched file.
     ///
-    /// Unchecked: `places` is used under the lock of ``FolderWatches`` alone, the rest never changes.
+    /// Unchecked: `places` is used only under the lock of ``FolderWatches``, the rest never changes.
     final class FileWatch: @unchecked Sendable {
-        /// A name in a folder, by the number that the system has given the folder.
+        /// A name in a folder, by the system's number of the folder.
         struct Place: Hashable {
             let folder: Int32
             let name: String
@@ -152,15 +153,16 @@
         let number: UInt64
         let path: String
         private let onChange: @Sendable () -> Void
-        /// The names on the way to it, in the folders that are watched for it.
+        /// The names on the path to the file, in the folders that are watched for it.
         var places: Set<Place> = []
         private let watches: FolderWatches
         private let telling = Mutex(Telling.no)
 
+        /// The progress of the notifications of a file's change.
         private enum Telling {
             case no
             case yes
-            /// Once more when it is over.
+            /// Notify once more after the current notification.
             case again
         }
 
@@ -171,7 +173,8 @@
             self.watches = watches
         }
 
-        /// Calls `onChange`, once at a time, and on another thread than the one that reads what the system tells: it may take long.
+        /// Calls `onChange`, never concurrently, and on another thread than the one that reads the notifications: it
+        /// may take long.
         func tell() {
             let isFirst = telling.withLock { telling in
                 defer { telling = telling == .no ? .yes : .again }

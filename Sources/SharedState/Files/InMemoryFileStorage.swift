@@ -6,8 +6,9 @@ internal import Synchronization
     public import Foundation
 #endif
 
-/// Files that are nowhere but in memory, for tests and previews.
+/// Files in memory, for tests and previews.
 public final class InMemoryFileStorage: FileStorage {
+    /// The files and their watches, under the lock.
     private struct State {
         var files: [URL: Data]
         var watches: [URL: [UInt64: @Sendable () -> Void]] = [:]
@@ -16,16 +17,18 @@ public final class InMemoryFileStorage: FileStorage {
 
     private let state: Mutex<State>
 
-    /// - Parameter files: those that are there from the beginning. Default: none.
+    /// Creates a storage.
+    ///
+    /// - Parameter files: the initial files. Default: none.
     public init(_ files: [URL: Data] = [:]) { state = Mutex(State(files: files)) }
 
-    /// The file's bytes, nil when there is no file. URLs are compared as they are written.
+    /// Returns the file's bytes, nil when there is no file. URLs are compared as they are written.
     public func read(_ file: URL) -> Data? { state.withLock { $0.files[file] } }
 
-    /// Replaces the file, or makes it, and tells who watches it before it returns. Never fails.
+    /// Replaces or creates the file, and notifies its watchers before it returns. Never fails.
     public func replace(_ file: URL, with data: Data) { change(file, to: data) }
 
-    /// Removes the file, and tells who watches it before it returns.
+    /// Removes the file, and notifies its watchers before it returns.
     public func remove(_ file: URL) { change(file, to: nil) }
 
     /// Calls `onChange` after each change of the file, on the thread that changes it.

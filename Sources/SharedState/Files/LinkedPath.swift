@@ -6,20 +6,21 @@
     internal import Glibc
 #endif
 
-/// The way to a file, through the links on it.
+/// Resolves the symbolic links on a path.
 enum LinkedPath {
-    /// As many links as the system follows.
+    /// The maximum number of links, equal to that of the system.
     private static let linkLimit = 40
 
-    /// The path of the file itself, without links; of what is not there, as it would be. Nil when the links lead in a circle.
+    /// Returns the path of the file itself, without links; for a missing file, the path where it would be. Nil when
+    /// the links form a cycle.
     ///
-    /// - Parameter step: called for each name on the way with its folder, before it is looked up there. `isLast` says that the name
-    ///   is that of the file, or of a link to it.
+    /// - Parameter step: called for each name on the path with its folder, before it is looked up there. `isLast` is
+    ///   true for the name of the file, or of a link to it.
     static func resolve(
         _ path: String, step: (_ folder: String, _ name: String, _ isLast: Bool) -> Void = { _, _, _ in }
     ) -> String? {
         var folder = "/"
-        // The next name is the last.
+        // The next name is at the end.
         var rest = names(in: path)
         if !path.hasPrefix("/") { rest += names(in: currentFolder) }
         var links = 0
@@ -42,7 +43,7 @@ enum LinkedPath {
         return folder
     }
 
-    /// The last one first.
+    /// Returns the names in reverse order.
     private static func names(in path: String) -> [String] {
         path.split(separator: "/").reversed().filter { $0 != "." }.map(String.init)
     }
@@ -58,7 +59,7 @@ enum LinkedPath {
         return String(cString: folder)
     }
 
-    /// Nil for what is no link.
+    /// Returns the target of a link, nil if the path is not a link.
     private static func target(of path: String) -> String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX) + 1) { buffer in
             guard let start = buffer.baseAddress else { return nil }

@@ -6,9 +6,9 @@
     internal import Glibc
 #endif
 
-/// Files that their owner alone can read and write, from the moment that they are there.
+/// Files that only their owner can read and write, from their creation on.
 package enum PrivateFile {
-    /// What could not be done, as `cannot be written: Permission denied`.
+    /// A failed operation, for example `cannot be written: Permission denied`.
     package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
         package let path: String
         package let reason: String
@@ -25,8 +25,8 @@ package enum PrivateFile {
         }
     }
 
-    /// Nil when there is no file. Refuses one of somebody else, and one that others can read or write: what it holds is no
-    /// secret any more, or not what was written.
+    /// Returns the content; nil when there is no file. Refuses a file of another user, and one that others can read or
+    /// write: its content is no longer secret, or may have been altered.
     package static func contents(_ path: String) throws(Failure) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -36,11 +36,11 @@ package enum PrivateFile {
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw Failure(path, "cannot be read", errno) }
-        guard status.st_uid == geteuid() else { throw Failure(path, "is a file of another user; remove it") }
+        guard status.st_uid == geteuid() else { throw Failure(path, "is owned by another user; remove it") }
         guard status.st_mode & 0o077 == 0 else {
             throw Failure(
                 path,
-                "can be read or written by others; make it yours alone: chmod 600 '\(path.replacing("'", with: #"'\''"#))'"
+                "can be read or written by other users; restrict it: chmod 600 '\(path.replacing("'", with: #"'\''"#))'"
             )
         }
         var bytes: [UInt8] = []
@@ -54,17 +54,18 @@ package enum PrivateFile {
         }
     }
 
-    /// Puts the bytes in the place of the file, as a whole or not at all, and makes its folders (mode 0700) when they are
-    /// missing. The file has mode 0600 whatever it had before; a link to a file stays one.
+    /// Replaces the file atomically, and creates its missing folders (mode 0700). The file has mode 0600 whatever it
+    /// had before. A link to a file stays a link.
     package static func replace(_ path: String, with bytes: UnsafeRawBufferPointer) throws(Failure) {
         var folders: [String] = []
         let way = LinkedPath.resolve(path) { folder, name, isLast in
             if !isLast { folders.append(folder == "/" ? "/\(name)" : "\(folder)/\(name)") }
         }
         guard let place = way else { throw Failure(path, "cannot be written", ELOOP) }
-        // Also one that the way only leads out of again, as in `missing/../file`: without it the system finds no such file.
+        // Also a folder that the path leaves again, as in `missing/../file`: without it the system finds no such file.
         for folder in folders { try makeFolder(folder, for: path) }
-        // Of this call alone, never open to others, not even for a moment, and not to programs that are started meanwhile.
+        // Created exclusively by this call, never accessible to others, even briefly, and not inherited by programs
+        // that are started meanwhile.
         let template = Array(temporaryPath(beside: place).utf8CString)
         let descriptor = open(template, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Failure(path, "cannot be written", errno) }
@@ -102,8 +103,8 @@ package enum PrivateFile {
         throw Failure(path, "cannot be written", errno)
     }
 
-    /// A path in the same folder. Its name begins as that of the file, and is not longer where that is long: so it is allowed
-    /// wherever that is.
+    /// Returns a path in the same folder. Its name has the beginning of the file's name and, if that is long, at most
+    /// its length, so that the file system accepts it.
     private static func temporaryPath(beside path: String) -> String {
         let nameStart = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
         let number = ".\(UInt64.random(in: .min ... .max))"

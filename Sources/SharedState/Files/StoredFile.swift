@@ -9,24 +9,25 @@ internal import Synchronization
 
 /// A file that holds a shared value.
 ///
-/// Writing goes on in a thread for work that waits for disks, one write at a time; values that are set during a write become one further
-/// write, of the newest. A file that could not be read is not replaced by a mere change of the value.
+/// Writes run on a thread for blocking work, one at a time. Values set during a write cause one further write, of the
+/// newest. A mere change of the value does not replace a file that could not be read.
 ///
-/// Whether what is read becomes the value is for the value to say (`SharedSubscriber.take`), which knows what was set
-/// meanwhile. What is told of the file while a change is on its way to it is looked at when that is over.
+/// The value decides whether a read content becomes the value (`SharedSubscriber.take`), because it knows the changes
+/// made meanwhile. Notifications of the file during a pending write are handled after the write.
 final class StoredFile: Sendable {
+    /// The pending writes and the followers, under the lock.
     private struct State {
         var writes = FileWrites()
-        /// What looks at the file for each value that follows it.
+        /// The functions that check the file, one for each value that follows it.
         var looks: [UInt64: @Sendable () -> Void] = [:]
         var lastLook: UInt64 = 0
-        /// Whether the file may have become another while something was on its way to it.
+        /// True if the file may have changed externally during a pending write.
         var isToLookAgain = false
     }
 
     private let url: URL
     private let storage: any FileStorage
-    /// Where it is found, for as long as it lives.
+    /// The table of the file, retained for the lifetime of the file.
     private let files: StoredFiles
     private let state = Mutex(State())
 
@@ -38,10 +39,10 @@ final class StoredFile: Sendable {
 
     deinit { files.remove(ObjectIdentifier(self), for: url) }
 
-    /// Whether something is on its way to it.
+    /// True while a write is pending.
     var isBeingWritten: Bool { state.withLock { $0.writes.newest != nil } }
 
-    /// Reads the value that is in the file, or on its way there; nil when there is no file, or an empty one.
+    /// Reads the value from the file, or from a pending write; nil when the file is missing or empty.
     func load<Value>(_ coding: FileCoding<Value>, _ continuation: LoadContinuation<Value>) {
         if let write = state.withLock({ $0.writes.newest }) {
             continuation.resume(with: waiting(write, coding, for: continuation.seen))
@@ -64,7 +65,7 @@ final class StoredFile: Sendable {
         }
     }
 
-    /// Tells of what others write to the file: each time it is another than the one that was read or written here.
+    /// Reports external writes to the file: each content that differs from the one last read or written here.
     func watch<Value>(
         _ coding: FileCoding<Value>, _ subscriber: SharedSubscriber<Value>
     ) -> SharedSubscription {
@@ -75,7 +76,7 @@ final class StoredFile: Sendable {
             return state.lastLook
         }
         let subscription = storage.watch(url, onChange: look)
-        // It may have become another between its loading and now.
+        // The file may have changed between its load and now.
         look()
         return SharedSubscription { [self] in
             subscription.cancel()
@@ -84,10 +85,10 @@ final class StoredFile: Sendable {
         }
     }
 
-    /// Reads the file until what it has read could be taken: once more for each time that the value was changed meanwhile.
+    /// Reads the file until the value accepts the content: repeats for each change of the value meanwhile.
     private func look<Value>(_ coding: FileCoding<Value>, _ subscriber: SharedSubscriber<Value>) {
         while let begun = subscriber.beginReading({ self.look(coding, subscriber) }) {
-            // What is on its way to the file takes the place of what others have written by then.
+            // A pending write replaces earlier external writes.
             guard isAtRest() else { return }
             let (content, mark) = content()
             if let mark, subscriber.seen.isNewest(mark) { return }
@@ -95,7 +96,7 @@ final class StoredFile: Sendable {
         }
     }
 
-    /// Whether nothing is on its way to the file; when there is, it is looked at again once that has come to its end.
+    /// True if no write is pending. Otherwise the file is checked again after the writes.
     private func isAtRest() -> Bool {
         state.withLock { state in
             guard state.writes.newest != nil else { return true }
@@ -109,7 +110,8 @@ final class StoredFile: Sendable {
         while let write = next {
             let result = perform(write)
             next = state.withLock { $0.writes.next() }
-            // Whoever waits for the last write finds nothing on its way, and has what others have written meanwhile.
+            // A caller that waits for the last write finds no pending write, and has the external writes made
+            // meanwhile.
             if next == nil { lookAgain() }
             for continuation in write.continuations { continuation.resume(with: result) }
         }
@@ -117,7 +119,7 @@ final class StoredFile: Sendable {
 
     private func lookAgain() {
         let looks = state.withLock { state -> [@Sendable () -> Void] in
-            // One that writes again by now does this at its end.
+            // If a new write has begun by now, its end does this.
             guard state.isToLookAgain, state.writes.newest == nil else { return [] }
             state.isToLookAgain = false
             return Array(state.looks.values)
@@ -137,7 +139,7 @@ final class StoredFile: Sendable {
         }
     }
 
-    /// What a content that is on its way to the file is for a value.
+    /// Returns the content of a pending write as read by a value.
     private func waiting<Value>(
         _ write: FileWrites.Write, _ coding: FileCoding<Value>, for seen: SeenContent
     ) -> Reading<Value> {
@@ -150,7 +152,7 @@ final class StoredFile: Sendable {
         }
     }
 
-    /// What is in the file. What the value has seen of it is noted when it takes this.
+    /// Returns the content of the file as read by a value. The seen content is recorded when the value accepts it.
     private func reading<Value>(
         of content: Result<Data?, any Error>, _ mark: Int?, _ coding: FileCoding<Value>, for seen: SeenContent
     ) -> Reading<Value> {
@@ -161,7 +163,7 @@ final class StoredFile: Sendable {
         }
     }
 
-    /// The file's content, and what it is known by; nil when it cannot be read.
+    /// Returns the file's content with its mark; the mark is nil when the file cannot be read.
     private func content() -> (Result<Data?, any Error>, mark: Int?) {
         do {
             let data = try storage.read(url)
@@ -172,7 +174,7 @@ final class StoredFile: Sendable {
     }
 
     private func decode<Value>(_ data: Data?, _ coding: FileCoding<Value>) throws(FileStorageError) -> Value? {
-        // A file that was made and not yet written holds nothing.
+        // A file that was created and not yet written has no value.
         guard let data, !data.isEmpty else { return nil }
         do { return try coding.decode(data) } catch { throw self.error(.damaged, error) }
     }

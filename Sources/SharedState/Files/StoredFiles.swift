@@ -6,15 +6,15 @@ internal import Synchronization
     internal import Foundation
 #endif
 
-/// The files of a store, each known once while it is followed or written: a value that is set, dropped and read again is not read
-/// past its own write.
+/// The files of a store, one object each while it is followed or written, so that a value that is set, released and
+/// read again includes its own write.
 final class StoredFiles: Sendable {
     private let storage: any FileStorage
     private let files = Mutex<[URL: WeakEntry]>([:])
 
     init(in storage: any FileStorage) { self.storage = storage }
 
-    /// How many are followed or written.
+    /// The number of files that are followed or written.
     var count: Int { files.withLock { $0.count } }
 
     func file(_ url: URL) -> StoredFile {
@@ -26,7 +26,7 @@ final class StoredFiles: Sendable {
         }
     }
 
-    /// Called as a file goes that nobody follows or writes any more. By then there may be a new one.
+    /// Removes a file that is no longer followed or written. There may be a new one by then.
     func remove(_ file: ObjectIdentifier, for url: URL) {
         files.withLock { files in
             if files[url]?.identity == file { files[url] = nil }
@@ -34,7 +34,7 @@ final class StoredFiles: Sendable {
     }
 }
 
-/// What a table finds without keeping it.
+/// A weak reference in a table.
 ///
 /// A class: Swift 6.3 crashes when it copies an optional struct with a weak reference that is nil.
 final class WeakEntry: Sendable {

@@ -1,13 +1,15 @@
 internal import Synchronization
 
-/// What a key's work comes to, told once: the first outcome counts, and being dropped is one.
+/// The outcome of a key's work, reported once: the first outcome counts, and release without one is an outcome too.
 final class KeyOutcome<Told: Sendable>: Sendable {
     typealias Receiver = @Sendable (Told) -> Void
 
     private let receiver: Mutex<Receiver?>
     private let abandoned: Told
 
-    /// - Parameter abandoned: what is told when nobody tells anything.
+    /// Creates an outcome.
+    ///
+    /// - Parameter abandoned: the result that is reported if there is no other.
     init(orElse abandoned: Told, _ receiver: @escaping Receiver) {
         self.abandoned = abandoned
         self.receiver = Mutex(receiver)
@@ -21,20 +23,20 @@ final class KeyOutcome<Told: Sendable>: Sendable {
     }
 }
 
-/// A key dropped its continuation without resuming it.
+/// The error for a key that released its continuation without resuming it.
 public struct AbandonedContinuation: Error, Hashable, CustomStringConvertible {
     public var description: String {
-        "the key dropped its continuation without an outcome; let its load or save resume it on every path, "
-            + "with 'resume(throwing:)' for what its work throws"
+        "the key released its continuation without a result; load or save must resume it on every path, "
+            + "with 'resume(throwing:)' for errors"
     }
 }
 
-/// A key had no value to load, and one was required.
+/// The error for a key without a value to load, when one was required.
 public struct MissingValue: Error, CustomStringConvertible {
-    /// The key, as it describes itself.
+    /// The description of the key.
     public let key: String
 
     public var description: String {
-        "\(key) has no value to load; save one first, or begin with one: 'Shared(wrappedValue: …, key)'"
+        "\(key) has no stored value; save one first, or pass an initial value: 'Shared(wrappedValue: …, key)'"
     }
 }

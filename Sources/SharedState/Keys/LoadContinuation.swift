@@ -1,8 +1,8 @@
-/// Takes the outcome of a load: the first one given counts. Usable from any thread.
+/// Receives the outcome of a load: the first one counts. Usable from any thread.
 ///
-/// Dropped without an outcome, it fails the load with ``AbandonedContinuation``.
+/// Released without an outcome, it fails the load with ``AbandonedContinuation``.
 public struct LoadContinuation<Value: Sendable>: Sendable {
-    /// What the value has seen of its file, where it is kept in one.
+    /// The file content that the value has seen, if it is stored in a file.
     let seen: SeenContent
     private let outcome: KeyOutcome<Reading<Value>>
 
@@ -11,19 +11,20 @@ public struct LoadContinuation<Value: Sendable>: Sendable {
         outcome = KeyOutcome(orElse: Reading(.failure(AbandonedContinuation())), receiver)
     }
 
-    /// The value was loaded.
+    /// Resumes with a loaded value.
     public func resume(returning value: Value) { resume(with: .success(value)) }
 
-    /// There is nothing to load: the value is the one that the first wrapper gave.
+    /// Resumes without a value: the value is the initial one of the first wrapper.
     public func resumeReturningInitialValue() { resume(with: .success(nil)) }
 
-    /// Loading failed: the value stays, and the error is the wrapper's `loadError`.
+    /// Resumes with an error: the value stays, and the error is the wrapper's `loadError`.
     public func resume(throwing error: any Error) { resume(with: .failure(error)) }
 
     /// Resumes with a value, with an error, or with nil for the initial value.
     public func resume(with result: Result<Value?, any Error>) { resume(with: Reading(result)) }
 
-    /// Resumes with what asynchronous work returns or throws. The work runs in a task of its own, which nothing cancels.
+    /// Resumes with the result or error of asynchronous work. The work runs in a separate task, which is never
+    /// cancelled.
     public func resume(from work: @escaping @Sendable () async throws -> Value) {
         Task {
             do { resume(returning: try await work()) } catch { resume(throwing: error) }
@@ -33,11 +34,11 @@ public struct LoadContinuation<Value: Sendable>: Sendable {
     func resume(with reading: Reading<Value>) { outcome.tell(reading) }
 }
 
-/// Takes the outcome of a save: the first one given counts. Usable from any thread.
+/// Receives the outcome of a save: the first one counts. Usable from any thread.
 ///
-/// Dropped without an outcome, it fails the save with ``AbandonedContinuation``.
+/// Released without an outcome, it fails the save with ``AbandonedContinuation``.
 public struct SaveContinuation: Sendable {
-    /// What the value has seen of its file, where it is kept in one.
+    /// The file content that the value has seen, if it is stored in a file.
     let seen: SeenContent
     private let outcome: KeyOutcome<Result<Void, any Error>>
 
@@ -46,13 +47,13 @@ public struct SaveContinuation: Sendable {
         outcome = KeyOutcome(orElse: .failure(AbandonedContinuation()), receiver)
     }
 
-    /// The value was saved.
+    /// Resumes after a successful save.
     public func resume() { outcome.tell(.success(())) }
 
-    /// Saving failed: the value stays, and the error is the wrapper's `saveError`.
+    /// Resumes with an error: the value stays, and the error is the wrapper's `saveError`.
     public func resume(throwing error: any Error) { outcome.tell(.failure(error)) }
 
-    /// Resumes when asynchronous work has ended, or with what it throws. The work runs in a task of its own, which nothing cancels.
+    /// Resumes after asynchronous work, or with its error. The work runs in a separate task, which is never cancelled.
     public func resume(after work: @escaping @Sendable () async throws -> Void) {
         Task {
             do {
@@ -64,6 +65,6 @@ public struct SaveContinuation: Sendable {
         }
     }
 
-    /// The value was saved, or saving failed.
+    /// Resumes with success or an error.
     public func resume(with result: Result<Void, any Error>) { outcome.tell(result) }
 }

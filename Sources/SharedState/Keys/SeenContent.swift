@@ -6,11 +6,12 @@ internal import Synchronization
     internal import Foundation
 #endif
 
-/// What a value has seen of the file that it is kept in.
+/// The file content that a value has seen.
 ///
-/// It belongs to the value, whose loads, subscription and saves all have it: so each value knows for itself what is news to it,
-/// however many are kept in one file.
+/// It belongs to the value, and its loads, subscription and saves share it. So each value knows which content is new
+/// to it, however many values are stored in one file.
 final class SeenContent: Sendable {
+    /// The mark of the last content, under the lock.
     private struct State {
         var mark: Int?
         var isProtected = false
@@ -18,23 +19,25 @@ final class SeenContent: Sendable {
 
     private let state = Mutex(State())
 
-    /// What a file's content is known by.
+    /// Returns the mark that identifies a file's content.
     static func mark(of data: Data?) -> Int {
         var hasher = Hasher()
         hasher.combine(data == nil)
-        // The hash of `Data` is one of its beginning alone.
+        // `Data` hashes only its beginning.
         data?.withUnsafeBytes { hasher.combine(bytes: $0) }
         return hasher.finalize()
     }
 
-    /// Whether the file could not be read when it was last, so that only an explicit save may replace it.
+    /// True if the last read of the file failed, so that only an explicit save may replace it.
     var isProtected: Bool { state.withLock { $0.isProtected } }
 
-    /// Whether it is the content that became the value, or was written for it, last.
+    /// Returns true for the content that became the value, or was written for it, last.
     func isNewest(_ mark: Int) -> Bool { state.withLock { $0.mark == mark } }
 
     func protect() { state.withLock { $0.isProtected = true } }
 
-    /// - Parameter mark: nil when what is in the file is not known.
+    /// Records a content.
+    ///
+    /// - Parameter mark: nil when the content of the file is unknown.
     func note(_ mark: Int?, isProtected: Bool) { state.withLock { $0 = State(mark: mark, isProtected: isProtected) } }
 }

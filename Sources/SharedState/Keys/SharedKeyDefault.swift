@@ -1,4 +1,4 @@
-/// A key together with the value to begin with, so that wrappers need not repeat it.
+/// A key with its initial value, so that wrappers need not repeat it.
 ///
 ///     extension SharedReaderKey where Self == InMemoryKey<Int>.Default {
 ///         static var count: Self { Self[.inMemory("count"), default: 0] }
@@ -6,32 +6,34 @@
 ///
 ///     @Shared(.count) var count
 ///
-/// It stands for the same value as the key alone.
+/// It refers to the same value as the key alone.
 public struct SharedKeyDefault<Base: SharedReaderKey>: SharedReaderKey, StandInKey {
     let base: Base
     let makeValue: @Sendable () -> Base.Value
 
+    /// Combines a key with an initial value.
+    ///
     /// - Parameters:
-    ///   - key: where the value comes from.
-    ///   - value: what a wrapper begins with as long as there is none; made when it is needed.
+    ///   - key: the key of the value.
+    ///   - value: the initial value of a wrapper while there is none to load; evaluated on demand.
     public static subscript(_ key: Base, default value: @autoclosure @escaping @Sendable () -> Base.Value) -> Self {
         Self(base: key, makeValue: value)
     }
 
-    /// What a wrapper begins with as long as there is no other value; made anew each time.
+    /// The initial value of a wrapper while there is no other; evaluated each time.
     public var initialValue: Base.Value { makeValue() }
 
     var original: any SharedReaderKey<Base.Value> { base }
 
-    /// That of the key alone, so that both stand for one value.
+    /// The id of the key alone, so that both refer to one value.
     public var id: Base.ID { base.id }
 
-    /// Loads by the key.
+    /// Loads with the key.
     public func load(context: LoadContext<Base.Value>, continuation: LoadContinuation<Base.Value>) {
         base.load(context: context, continuation: continuation)
     }
 
-    /// Subscribes by the key.
+    /// Subscribes with the key.
     public func subscribe(
         context: LoadContext<Base.Value>, subscriber: SharedSubscriber<Base.Value>
     ) -> SharedSubscription {
@@ -40,18 +42,18 @@ public struct SharedKeyDefault<Base: SharedReaderKey>: SharedReaderKey, StandInK
 }
 
 extension SharedKeyDefault: SharedKey where Base: SharedKey {
-    /// Saves by the key.
+    /// Saves with the key.
     public func save(_ value: Base.Value, context: SaveContext, continuation: SaveContinuation) {
         base.save(value, context: context, continuation: continuation)
     }
 }
 
-/// A key that stands for the value of another, of any type: that is the one under which the value is found.
+/// A key that refers to the value of another key of any type, under which the value is found.
 protocol StandInKey<Value>: SharedReaderKey {
     var original: any SharedReaderKey<Value> { get }
 }
 
 extension SharedReaderKey {
-    /// This key with a value to begin with.
+    /// This key with an initial value.
     public typealias Default = SharedKeyDefault<Self>
 }

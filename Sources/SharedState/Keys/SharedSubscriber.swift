@@ -1,8 +1,9 @@
-/// Takes what a key hears from outside. Usable from any thread; it does not keep the value alive, and does nothing once
-/// the value is gone.
+/// Receives external changes of a key's value. Usable from any thread; it does not keep the value alive, and does
+/// nothing once the value has been released.
 ///
-/// Nothing that comes this way is saved by the key.
+/// The key does not save these changes.
 public struct SharedSubscriber<Value: Sendable>: Sendable {
+    /// An external change of the value or of its loading state.
     enum Message: Sendable {
         case change(@Sendable (inout Value) -> Void)
         case initialValue
@@ -10,28 +11,28 @@ public struct SharedSubscriber<Value: Sendable>: Sendable {
         case loading(Bool)
     }
 
-    /// What the value has seen of its file, where it is kept in one.
+    /// The file content that the value has seen, if it is stored in a file.
     let seen: SeenContent
     let receive: @Sendable (Message) -> Void
-    /// What a reading has to know as it begins. Nil when the value is gone, and while a change is on its way to the key: then what
-    /// is given here is called once the key has it.
+    /// Returns the counters at the beginning of a read. Nil when the value has been released, and while a change is on
+    /// its way to the key: then `again` is called once the key has it.
     let beginReading: @Sendable (_ again: @escaping @Sendable () -> Void) -> ReadingMoment?
-    /// Makes what was read the value, or its error; false when the value was changed or saved since the moment: then what was
-    /// read may be older.
+    /// Makes a read result the value, or its error. Returns false when the value was changed or saved since `begun`:
+    /// the result may then be older.
     let take: @Sendable (Reading<Value>, _ begun: ReadingMoment) -> Bool
 
-    /// Replaces the value, and ends the loading and the error that were there before.
+    /// Replaces the value, and ends the loading state and the error.
     public func yield(_ value: Value) { receive(.change { $0 = value }) }
 
-    /// There is nothing any more: the value is the one that the first wrapper gave. Otherwise like `yield(_:)`.
+    /// Restores the initial value of the first wrapper, because there is no other. Otherwise like `yield(_:)`.
     public func yieldReturningInitialValue() { receive(.initialValue) }
 
-    /// Changes a part of the value and leaves the rest as it is; otherwise like `yield(_:)`.
+    /// Changes a part of the value and leaves the rest unchanged. Otherwise like `yield(_:)`.
     public func update(_ change: @escaping @Sendable (inout Value) -> Void) { receive(.change(change)) }
 
-    /// Shows an error as `loadError`; the value stays.
+    /// Sets `loadError`; the value stays.
     public func yield(throwing error: any Error) { receive(.failure(error)) }
 
-    /// Shows the value as loading, until the next value or error.
+    /// Marks the value as loading, until the next value or error.
     public func yieldLoading(_ isLoading: Bool = true) { receive(.loading(isLoading)) }
 }

@@ -1,12 +1,14 @@
 internal import Relays
 
-/// One call of an operation: settles once, with a value or an error, and goes on when nobody holds it.
+/// One call of an operation. It settles once, with a value or an error, and continues when it is released.
 public final class OperationCall<Output: Sendable>: Sendable {
     private let settled: StateRelay<Result<Output, any Error>?>
-    /// Whoever is to tell it holds it: when they are gone, it is told by its end.
+    /// Weak: the code that reports the outcome retains it. When it is released unreported, that is the outcome.
     private weak let outcome: OperationOutcome<Output>?
     private let worker: Task<Void, Never>?
 
+    /// Starts a call with a task.
+    ///
     /// - Parameter settle: Called once, on the main actor.
     @MainActor
     convenience init(
@@ -15,7 +17,7 @@ public final class OperationCall<Output: Sendable>: Sendable {
     ) {
         let outcome = OperationOutcome<Output>()
         let worker = Task {
-            // One that is cancelled at once does not begin.
+            // A call that is cancelled at once does not begin.
             guard !Task.isCancelled else { return }
             do {
                 outcome.tell(.success(try await work()))
@@ -26,6 +28,8 @@ public final class OperationCall<Output: Sendable>: Sendable {
         self.init(outcome, worker, settle: settle)
     }
 
+    /// Starts a call whose outcome is reported by other code.
+    ///
     /// - Parameter settle: Called once, on the main actor, in the order of the outcomes.
     @MainActor
     init(
@@ -40,7 +44,7 @@ public final class OperationCall<Output: Sendable>: Sendable {
         }
     }
 
-    /// The outcome, after the callbacks. Cancelling a task that waits here cancels the call.
+    /// The outcome, after the callbacks. Cancellation of a waiting task cancels the call.
     public var value: Output {
         get async throws {
             let waiting = Task { [settled] in
@@ -55,9 +59,9 @@ public final class OperationCall<Output: Sendable>: Sendable {
         }
     }
 
-    /// Cancels the work and settles the call with `CancellationError`, unless it has an outcome by then.
+    /// Cancels the work and settles the call with `CancellationError`, unless it already has an outcome.
     ///
-    /// The call settles without waiting for the work to notice.
+    /// The call settles without waiting for the reaction of the work.
     public func cancel() {
         outcome?.tell(.failure(CancellationError()))
         worker?.cancel()

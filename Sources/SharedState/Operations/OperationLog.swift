@@ -1,7 +1,7 @@
-/// The calls of one slot, and what they make of its status and error: pure, without tasks or values.
+/// The calls of one slot, and the resulting status and error: pure logic, without tasks or values.
 struct OperationLog {
     private(set) var status = OperationStatus.idle
-    /// That of the newest call; kept until a success or a reset.
+    /// The error of the newest call, kept until a success or a reset.
     private(set) var error: (any Error)?
     private var newest: UInt64 = 0
     /// The outcome of the newest call, once it has settled.
@@ -9,7 +9,9 @@ struct OperationLog {
     /// Calls that have not settled and were not detached by a reset.
     private var pending: Set<UInt64> = []
 
-    /// - Parameter error: that of the calls before.
+    /// Creates a log.
+    ///
+    /// - Parameter error: the error of earlier calls.
     init(after error: (any Error)? = nil) { self.error = error }
 
     /// Begins a call and returns its number.
@@ -32,7 +34,7 @@ struct OperationLog {
         status = outcome
     }
 
-    /// Forgets all calls and the error.
+    /// Removes all calls and the error.
     mutating func reset() {
         pending.removeAll()
         outcome = nil

@@ -1,11 +1,12 @@
 internal import Synchronization
 
-/// What an operation comes to that is brought to its end by somebody else than a task of its own: told once, from anywhere.
+/// The outcome of an operation without its own task: reported once by other code, from any thread.
 ///
-/// Calls show their outcomes in the order in which these were told, whatever they are outcomes of.
+/// Calls show their outcomes in the order of the reports, across all operations.
 package final class OperationOutcome<Output: Sendable>: Sendable {
     package typealias Told = Result<Output, any Error>
 
+    /// The reported outcome and the observer, under the lock.
     private struct State {
         var told: Told?
         var observer: (@MainActor @Sendable (Told) -> Void)?
@@ -17,13 +18,13 @@ package final class OperationOutcome<Output: Sendable>: Sendable {
         if let told { tell(told) }
     }
 
-    /// One that nobody can tell any more comes to `CancellationError`: callbacks come once, whatever happens.
+    /// An outcome that can no longer be reported is `CancellationError`, so that callbacks always come once.
     deinit { tell(.failure(CancellationError())) }
 
-    /// Nil until it is told.
+    /// Nil until it is reported.
     package var told: Told? { state.withLock { $0.told } }
 
-    /// The first outcome counts.
+    /// Reports the outcome. The first one counts.
     package func tell(_ told: Told) {
         let observer = state.withLock { state -> (@MainActor @Sendable (Told) -> Void)? in
             guard state.told == nil else { return nil }
@@ -34,7 +35,9 @@ package final class OperationOutcome<Output: Sendable>: Sendable {
         if let observer { OrderedSettling.append { observer(told) } }
     }
 
-    /// - Parameter observer: called once, on the main actor and not before this returns to it. There is one.
+    /// Sets the only observer.
+    ///
+    /// - Parameter observer: called once, on the main actor and not before this method returns to it.
     func observe(_ observer: @escaping @MainActor @Sendable (Told) -> Void) {
         let told = state.withLock { state in
             if state.told == nil { state.observer = observer }

@@ -1,7 +1,8 @@
-/// The logs of a shared value's operations, for as long as there are calls; one table for all its wrappers, and gone with the last.
+/// The logs of a shared value's operations, while there are calls. All wrappers of the value share one table, which
+/// ends with the last wrapper.
 @MainActor
 final class OperationRecords {
-    /// A log that calls hold on to.
+    /// A log that calls retain.
     final class Record {
         var log: OperationLog
         fileprivate var callCount = 0
@@ -9,7 +10,7 @@ final class OperationRecords {
         fileprivate init(_ log: OperationLog) { self.log = log }
     }
 
-    /// By the key paths to a part of the value, and in it to the status.
+    /// The logs by the key paths to a part of the value, and in it to the status.
     fileprivate var records: [[AnyKeyPath]: Record] = [:]
 
     nonisolated init() {}
@@ -27,12 +28,12 @@ struct OperationPlace {
         self.path = path
     }
 
-    /// That of a part of the value.
+    /// Returns the operations of a part of the value.
     func part(_ path: AnyKeyPath) -> OperationPlace { OperationPlace(records, path: self.path + [path]) }
 
-    /// Begins a call in the log of a status. It has to be ended.
+    /// Begins a call in the log of a status. Each call must be ended with `end`.
     ///
-    /// - Parameter error: that of the calls before, which is in the value.
+    /// - Parameter error: the error of earlier calls, which is in the value.
     func begin(_ status: AnyKeyPath, after error: @autoclosure () -> (any Error)?) -> OperationRecords.Record {
         let record = records.records[path + [status]] ?? OperationRecords.Record(OperationLog(after: error()))
         records.records[path + [status]] = record
@@ -40,15 +41,15 @@ struct OperationPlace {
         return record
     }
 
-    /// With its last call a log is forgotten: what it shows is in the value.
+    /// Ends a call. The log is removed with its last call: its state is in the value.
     func end(_ record: OperationRecords.Record, _ status: AnyKeyPath) {
         record.callCount -= 1
         if record.callCount == 0 { records.records[path + [status]] = nil }
     }
 
-    /// How many statuses have calls that have not come to their end, in the whole value.
+    /// The number of statuses with unfinished calls, in the whole value.
     var count: Int { records.records.count }
 
-    /// The log of a status that has calls.
+    /// Returns the log of a status that has calls.
     func record(of status: AnyKeyPath) -> OperationRecords.Record? { records.records[path + [status]] }
 }

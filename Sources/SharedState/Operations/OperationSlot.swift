@@ -1,16 +1,18 @@
-/// Where a value shows how its operations go, and what counts as pending.
+/// The properties of a value that show the state of its operations, and the rule for pending.
 ///
 ///     extension OperationSlot where Value == Profile {
 ///         static let upload = OperationSlot(status: \.uploadStatus, error: \.uploadError)
 ///     }
 ///
-/// A value can have several; the calls of each know nothing of the others. Slots with the same status are the same.
+/// A value can have several slots with independent calls. Slots with the same status are the same.
 public struct OperationSlot<Value: Sendable>: Sendable {
     let status: any WritableKeyPath<Value, OperationStatus> & Sendable
     let error: any WritableKeyPath<Value, (any Error)?> & Sendable
     let pending: OperationPending
 
-    /// - Parameter pending: What keeps the status pending. Default: the newest call.
+    /// Creates a slot.
+    ///
+    /// - Parameter pending: The condition for a pending status. Default: the newest call.
     public init(
         status: any WritableKeyPath<Value, OperationStatus> & Sendable,
         error: any WritableKeyPath<Value, (any Error)?> & Sendable,
@@ -22,7 +24,7 @@ public struct OperationSlot<Value: Sendable>: Sendable {
     }
 }
 
-/// How long a status stays pending when calls overlap.
+/// The condition for a pending status when calls overlap.
 public enum OperationPending: Sendable, Hashable {
     /// Until the newest call has settled.
     case newestCall
@@ -30,13 +32,13 @@ public enum OperationPending: Sendable, Hashable {
     case anyCall
 }
 
-/// How the operations on a shared value go.
+/// The state of the operations on a shared value.
 public enum OperationStatus: String, Sendable, Hashable, CaseIterable {
-    /// There was no operation, or it was forgotten by a reset.
+    /// There was no operation, or a reset removed it.
     case idle
-    /// An operation is under way.
+    /// An operation is running.
     case pending
-    /// The last operation came to a success.
+    /// The last operation succeeded.
     case success
     /// The last operation failed.
     case error

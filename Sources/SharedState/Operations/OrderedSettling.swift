@@ -1,18 +1,19 @@
 internal import Synchronization
 
-/// What is to be done on the main actor, in the order in which it was asked for.
+/// Executes steps on the main actor, in the order of their submission.
 ///
-/// A task for each would not do: nothing promises that tasks which wake up one after the other come to an actor in that order.
+/// Separate tasks would not do: tasks that start in order may reach an actor in another order.
 enum OrderedSettling {
+    /// The waiting steps, under the lock.
     private struct State {
         var waiting: [@MainActor @Sendable () -> Void] = []
-        /// A task is on its way to the main actor, and takes all that waits by then.
+        /// True while a task is on its way to the main actor, which executes all steps that wait by then.
         var isOnItsWay = false
     }
 
     private static let state = Mutex(State())
 
-    /// Does it when the main actor is free: never before this returns to it.
+    /// Executes the step when the main actor is free: never before this method returns to it.
     static func append(_ step: @escaping @MainActor @Sendable () -> Void) {
         let isFirst = state.withLock { state in
             state.waiting.append(step)
@@ -24,7 +25,8 @@ enum OrderedSettling {
 
     @MainActor
     private static func settle() {
-        // What is asked for meanwhile comes in a task of its own, behind these: so the main actor gets to other things as well.
+        // Steps submitted meanwhile come in a separate task, behind these, so that the main actor also executes other
+        // work.
         let steps = state.withLock { state in
             defer { state = State() }
             return state.waiting

@@ -1,4 +1,4 @@
-/// Numbers attempts that may overlap, and says whose outcome counts.
+/// Numbers attempts that may overlap, and determines whose outcome counts.
 struct Attempts: Sendable {
     private(set) var lastBegun: UInt64 = 0
     private var lastEnded: UInt64 = 0
@@ -10,7 +10,7 @@ struct Attempts: Sendable {
         return lastBegun
     }
 
-    /// False when an attempt that began later has ended already.
+    /// Ends an attempt. Returns false when an attempt that began later has already ended.
     mutating func end(_ number: UInt64) -> Bool {
         pendingCount -= 1
         guard number > lastEnded else { return false }

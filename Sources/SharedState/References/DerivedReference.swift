@@ -1,4 +1,4 @@
-/// A part of a shared value, to be read.
+/// A read-only part of a shared value.
 final class DerivedReader<Root: Sendable, Value: Sendable>: SharedReference {
     private let parent: any SharedReference<Root>
     private let path: any KeyPath<Root, Value> & Sendable
@@ -22,7 +22,7 @@ final class DerivedReader<Root: Sendable, Value: Sendable>: SharedReference {
     func load(isolation: isolated (any Actor)?) async throws { try await parent.load(isolation: isolation) }
 }
 
-/// A part of a shared value, to be read and set.
+/// A mutable part of a shared value.
 final class DerivedReference<Root: Sendable, Value: Sendable>: MutableReference {
     private let parent: any MutableReference<Root>
     private let path: any WritableKeyPath<Root, Value> & Sendable
@@ -53,7 +53,7 @@ final class DerivedReference<Root: Sendable, Value: Sendable>: MutableReference 
     func save(isolation: isolated (any Actor)?) async throws { try await parent.save(isolation: isolation) }
 }
 
-/// What a closure makes of a shared value.
+/// The result of a closure applied to a shared value.
 final class ComputedReader<Root: Sendable, Value: Sendable>: SharedReference {
     private let parent: any SharedReference<Root>
     private let compute: @Sendable (Root) -> Value

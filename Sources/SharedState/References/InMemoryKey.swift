@@ -1,24 +1,24 @@
-/// A value that lives as long as the store, under a name; see ``SharedReaderKey/inMemory(_:)``.
+/// A named value that lives as long as the store; see ``SharedReaderKey/inMemory(_:)``.
 public struct InMemoryKey<Value: Sendable>: SharedKey {
-    /// The name; the type of the value tells apart what has the same name.
+    /// The name. Values of different types under one name are distinct.
     public struct ID: Hashable, Sendable {
         let name: String
     }
 
-    /// The name: keys of one name and one type share their value.
+    /// The name: keys with the same name and type share their value.
     public let id: ID
 
-    /// The value of before in this store; with none, the one that the first wrapper begins with is kept from then on.
+    /// Loads the earlier value in this store. If there is none, the initial value of the first wrapper is stored.
     public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {
         continuation.resume(with: .success(SharedStore.current.memory.value(of: id, orKeep: context.initialValue)))
     }
 
-    /// All wrappers share the value already, and nobody else changes it.
+    /// Returns an empty subscription: all wrappers share the value, which has no external changes.
     public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
         SharedSubscription()
     }
 
-    /// Keeps the value in the store, at once.
+    /// Stores the value at once.
     public func save(_ value: Value, context: SaveContext, continuation: SaveContinuation) {
         SharedStore.current.memory.set(value, of: id)
         continuation.resume()
@@ -30,7 +30,8 @@ extension InMemoryKey: CustomStringConvertible {
 }
 
 extension SharedReaderKey {
-    /// Keeps the value in memory, the initial one too, also while no wrapper holds it. It is gone with the process.
+    /// Stores the value, including the initial one, in memory, even while there is no wrapper. It ends with the
+    /// process.
     public static func inMemory<Value>(_ name: String) -> Self where Self == InMemoryKey<Value> {
         InMemoryKey(id: InMemoryKey.ID(name: name))
     }

@@ -2,14 +2,14 @@ internal import Synchronization
 
 /// The values of a store's in-memory keys.
 final class MemoryValues: Sendable {
-    /// A value of any type, told from none also where it is nil.
+    /// A box that distinguishes a nil value from an absent one.
     private struct Kept<Value: Sendable>: Sendable {
         let value: Value
     }
 
     private let values = Mutex<[SendableKey: any Sendable]>([:])
 
-    /// The value of before; with none, `initial` is it from now on.
+    /// Returns the stored value. If there is none, stores and returns `initial`.
     func value<Value: Sendable>(of id: InMemoryKey<Value>.ID, orKeep initial: Value?) -> Value? {
         values.withLock { values in
             if let kept = values[SendableKey(id)] as? Kept<Value> { return kept.value }
@@ -19,7 +19,7 @@ final class MemoryValues: Sendable {
     }
 
     func set<Value: Sendable>(_ value: Value, of id: InMemoryKey<Value>.ID) {
-        // The old value is released out of the lock: its `deinit` may be code that uses this store.
+        // The old value is released outside the lock: its `deinit` may use this store.
         let replaced = values.withLock { $0.updateValue(Kept(value: value), forKey: SendableKey(id)) }
         _ = replaced
     }

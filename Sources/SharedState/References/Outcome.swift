@@ -1,12 +1,12 @@
 internal import Relays
 
-/// What something comes to, to be waited for.
+/// An outcome that tasks can await.
 struct Outcome<Success: Sendable>: Sendable {
     private let result = StateRelay<Result<Success, any Error>?>(nil)
 
     func set(_ result: Result<Success, any Error>) { self.result.update(result) }
 
-    /// Waits for it. Throws `CancellationError` when the waiting task is cancelled.
+    /// Waits for the outcome. Throws `CancellationError` when the waiting task is cancelled.
     func get(isolation: isolated (any Actor)? = #isolation) async throws -> Success {
         for await case let result? in result.stream { return try result.get() }
         throw CancellationError()

@@ -1,9 +1,11 @@
-/// Saves that wait to be handed to a key, and whether somebody is handing one over.
+/// The saves that wait for a key, with a flag for a thread that hands them over.
 ///
-/// One thread at a time hands over, so that the last save has the newest value. Others leave their wish to that thread.
+/// Only one thread at a time hands saves over, so that the last save has the newest value. Other threads queue theirs
+/// for it.
 struct SaveQueue: Sendable {
     typealias Waiter = @Sendable (Result<Void, any Error>) -> Void
 
+    /// A save with the callers that wait for it.
     struct Save: Sendable {
         var context: SaveContext
         var waiters: [Waiter] = []
@@ -12,7 +14,7 @@ struct SaveQueue: Sendable {
     private var wanted: Save?
     private var isHandingOver = false
 
-    /// True when the caller is the one to hand over.
+    /// Adds a save. Returns true if the caller must hand over.
     mutating func add(_ context: SaveContext, _ waiter: Waiter?) -> Bool {
         var save = wanted ?? Save(context: context)
         if context == .userInitiated { save.context = .userInitiated }
@@ -22,10 +24,10 @@ struct SaveQueue: Sendable {
         return !isHandingOver
     }
 
-    /// Whether all has been handed over.
+    /// True when all saves have been handed over.
     var isEmpty: Bool { !isHandingOver }
 
-    /// Nil when there is no more to hand over.
+    /// Returns the next save; nil when there is none, which ends the handover.
     mutating func next() -> Save? {
         if wanted == nil { isHandingOver = false }
         return wanted.take()

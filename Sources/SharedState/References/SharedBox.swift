@@ -1,7 +1,7 @@
 internal import Observation
 internal import Synchronization
 
-/// What all copies of a wrapper refer to, so that a copy finds what another one was made to refer to.
+/// The common reference of all copies of a wrapper, so that its replacement in one copy affects all.
 ///
 /// Generic over the kind of reference: `any MutableReference<Value>` or `any SharedReference<Value>`.
 final class SharedBox<Reference: Sendable>: Sendable {
@@ -10,14 +10,14 @@ final class SharedBox<Reference: Sendable>: Sendable {
 
     init(_ reference: Reference) { contents = Mutex(reference) }
 
-    /// Reading it is noticed by Observation.
+    /// The reference. Observation tracks its reads.
     var reference: Reference {
         get {
             registrar.access(Observed(), keyPath: \.reference)
             return contents.withLock { $0 }
         }
         set {
-            // The old one is released out of the lock, and observers are told after the change, as with values.
+            // The old one is released outside the lock, and observers are notified after the change, as with values.
             let old = contents.withLock { contents in
                 defer { contents = newValue }
                 return contents
@@ -28,15 +28,15 @@ final class SharedBox<Reference: Sendable>: Sendable {
     }
 }
 
-/// What Observation sees of a shared value: its parts by their names.
+/// The observable properties of a shared value.
 ///
-/// Not the objects that have them, whose types are generic: a key path into a generic type is made anew each time, and that took
-/// most of the time of a reading.
+/// Separate from the objects that have them, whose types are generic: a key path into a generic type is created at
+/// each use, which took most of the time of a read.
 struct Observed: Observable {
     /// The value.
     var value: Void { () }
-    /// Whether it is loading, and the errors.
+    /// The loading state, and the errors.
     var progress: Void { () }
-    /// What a wrapper refers to.
+    /// The reference of a wrapper.
     var reference: Void { () }
 }

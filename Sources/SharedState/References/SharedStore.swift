@@ -1,33 +1,35 @@
 internal import Relays
 internal import Synchronization
 
-/// Who shares what: for each key the one value that its wrappers refer to.
+/// The table of shared values: one value per key, which all wrappers of the key refer to.
 ///
-/// A wrapper takes the store that is ``current`` when it is made. There is one for the process; a test takes its own:
+/// A wrapper uses the store that is ``current`` at its creation. There is one for the process; a test uses its own:
 ///
 ///     SharedStore.$current.withValue(SharedStore(files: InMemoryFileStorage())) {
 ///         @Shared(.inMemory("count")) var count = 0
 ///     }
 ///
-/// In a process that runs tests the one for the process keeps files in memory: code that a test calls writes nothing to the disk
-/// unless the test takes `SharedStore()`.
+/// In a process that runs tests, the process-wide store keeps files in memory: code that a test calls does not write
+/// to the disk unless the test uses `SharedStore()`.
 ///
-/// As any task-local value it reaches child tasks and `Task {}`, but not `Task.detached`, queues and threads.
+/// Like any task-local value, it propagates to child tasks and `Task {}`, but not to `Task.detached`, queues and
+/// threads.
 public final class SharedStore: Sendable {
-    /// The store of wrappers that are made without one.
+    /// The store of wrappers that are created without an explicit one.
     @TaskLocal public static var current = SharedStore(
         files: TestProcess.isCurrent ? InMemoryFileStorage() : DiskFileStorage())
 
+    /// The references by their keys, under the lock.
     private struct State {
         var entries: [SendableKey: WeakEntry] = [:]
-        /// The keys for which references are being made.
+        /// The keys whose references are being created.
         var making: [SendableKey: Making] = [:]
     }
 
-    /// What who makes a reference has to know of others who have made one meanwhile.
+    /// The creations of a key's references that are in progress.
     private struct Making {
         var count = 0
-        /// How many were entered.
+        /// The number of references entered since.
         var entered: UInt64 = 0
     }
 
@@ -35,20 +37,22 @@ public final class SharedStore: Sendable {
     let files: StoredFiles
     private let state = Mutex(State())
 
-    /// - Parameter files: What file storage keys read and write. Default: the disk, also in tests.
+    /// Creates a store.
+    ///
+    /// - Parameter files: The file access of file storage keys. Default: the disk, also in tests.
     public init(files: any FileStorage = DiskFileStorage()) { self.files = StoredFiles(in: files) }
 
-    /// Values that are held by a wrapper.
+    /// The number of values that wrappers retain.
     package var referenceCount: Int { state.withLock { $0.entries.count } }
 
-    /// The reference of a key: the one that is held by somebody, else a new one, loaded and subscribed.
+    /// Returns the reference of a key: the existing one, else a new one, loaded and subscribed.
     func reference<Key: SharedReaderKey>(
         for key: Key, initialValue: () -> Key.Value
     ) -> StoredReference<Key.Value> {
         findOrMake(key, initialValue) { $0.load(.initialValue($0.initialValue)) }
     }
 
-    /// The reference of a key, which is being loaded, once, and what that comes to.
+    /// Returns the reference of a key, which is being loaded, once, and the outcome of that.
     func loading<Key: SharedReaderKey>(
         _ key: Key, initialValue: () -> Key.Value
     ) -> (reference: StoredReference<Key.Value>, outcome: Outcome<Void>) {
@@ -63,6 +67,8 @@ public final class SharedStore: Sendable {
         return (reference, load(reference, .userInitiated))
     }
 
+    /// Returns the existing reference or creates one.
+    ///
     /// - Parameter load: begins to load a new one.
     private func findOrMake<Key: SharedReaderKey>(
         _ key: Key, _ initialValue: () -> Key.Value, load: (StoredReference<Key.Value>) -> Void
@@ -72,12 +78,13 @@ public final class SharedStore: Sendable {
         let (held, entered) = beginMaking(id)
         if let held = held as? StoredReference<Key.Value> { return held }
         let candidate = StoredReference(initialValue(), key: key, id: id, store: self)
-        // Before others can see it, and with no lock held: whoever comes second finds it loaded, or loads one too.
+        // Before it is visible to other threads, and with no lock held: a second thread finds it loaded, or loads one
+        // too.
         load(candidate)
         return enter(candidate, id, unlessAfter: entered) { load(candidate) }
     }
 
-    /// Who is there; else the caller makes one, and ends that with `enter` or `giveUpMaking`.
+    /// Returns the existing reference. Otherwise the caller creates one, and ends that with `enter` or `giveUpMaking`.
     private func beginMaking(_ id: SendableKey) -> (held: (any AnyObject & Sendable)?, entered: UInt64) {
         state.withLock { state in
             if let held = state.entries[id]?.object { return (held, 0) }
@@ -93,10 +100,10 @@ public final class SharedStore: Sendable {
         }
     }
 
-    /// Enters and subscribes what was made, unless another is there by now: then it is that one.
+    /// Enters and subscribes the candidate. Returns the earlier reference instead if there is one by now.
     ///
-    /// - Parameter loadAgain: called when another has come and gone since `entered`: what it has saved may be newer than what was
-    ///   loaded.
+    /// - Parameter loadAgain: called when another reference has been entered and released since `entered`: its saves
+    ///   may be newer than the loaded value.
     private func enter<Value: Sendable>(
         _ candidate: StoredReference<Value>, _ id: SendableKey, unlessAfter entered: UInt64, loadAgain: () -> Void
     ) -> StoredReference<Value> {
@@ -107,7 +114,7 @@ public final class SharedStore: Sendable {
                 candidate.subscribe()
                 return candidate
             case .earlier(let earlier):
-                // One of another type is of another key.
+                // One of another type belongs to another key.
                 return earlier as? StoredReference<Value> ?? candidate
             case .outdated(let entered):
                 seen = entered
@@ -116,17 +123,20 @@ public final class SharedStore: Sendable {
         }
     }
 
+    /// The result of entering a reference.
     private enum Entering {
         case entered
         case earlier(any AnyObject & Sendable)
         case outdated(UInt64)
     }
 
-    /// Enters what was made, unless another is there, or was since `seen` had been entered.
+    /// Enters the candidate, unless another reference exists, or has existed since `seen` had been entered.
     private func enter(_ candidate: any AnyObject & Sendable, _ id: SendableKey, unlessAfter seen: UInt64) -> Entering {
         state.withLock { state in
             let earlier = state.entries[id]?.object
-            guard var making = state.making[id] else { preconditionFailure("a reference is entered by who makes it") }
+            guard var making = state.making[id] else {
+                preconditionFailure("a reference must be entered by its creator")
+            }
             if earlier == nil, making.entered != seen { return .outdated(making.entered) }
             making.count -= 1
             if earlier == nil { making.entered += 1 }
@@ -137,7 +147,8 @@ public final class SharedStore: Sendable {
         }
     }
 
-    /// The reference of a key, just loaded; throws what that fails with, and when there is nothing to load.
+    /// Returns the reference of a key after a load. Throws the error of the load, and ``MissingValue`` if there is no
+    /// value.
     func required<Key: SharedReaderKey>(
         _ key: Key, isolation: isolated (any Actor)?
     ) async throws -> StoredReference<Key.Value> {
@@ -157,14 +168,14 @@ public final class SharedStore: Sendable {
             giveUpMaking(id)
             throw error
         }
-        // One that has come meanwhile may be older than what was loaded, or newer.
+        // A reference that was entered meanwhile may be older than the loaded value, or newer.
         var isToLoadAgain = false
         let reference = enter(candidate, id, unlessAfter: entered) { isToLoadAgain = true }
         if isToLoadAgain || reference !== candidate { try await reference.require(isolation: isolation) }
         return reference
     }
 
-    /// A reference that begins with what the key has loaded, and does not load it a second time.
+    /// Returns a reference that begins with the loaded value, without loading it again.
     private func loaded<Key: SharedReaderKey>(
         _ key: Key, _ id: SendableKey, isolation: isolated (any Actor)?
     ) async throws -> StoredReference<Key.Value> {
@@ -180,7 +191,7 @@ public final class SharedStore: Sendable {
         return StoredReference(value, key: key, id: id, store: self, seen: seen)
     }
 
-    /// Called as a reference goes. By then there may be a new one for the same key.
+    /// Removes a reference at its release. There may be a new one for the same key by then.
     func remove(_ reference: ObjectIdentifier, for id: SendableKey) {
         state.withLock { state in
             if state.entries[id]?.identity == reference { state.entries[id] = nil }
@@ -188,16 +199,16 @@ public final class SharedStore: Sendable {
     }
 }
 
-/// Any id as a key of a table that is shared between threads; ids of different types are different.
+/// Any id as a key of a table that is shared between threads. Ids of different types are different.
 ///
-/// Unchecked: made of a Sendable value alone, and never changed.
+/// Unchecked: created from a Sendable value only, and never changed.
 struct SendableKey: Hashable, @unchecked Sendable {
     private let base: AnyHashable
     private let type: ObjectIdentifier
 
     init<ID: Hashable & Sendable>(_ id: ID) { self.init(id, of: ID.self) }
 
-    /// An id that is unique among those of a type.
+    /// Creates a key from an id that is unique among those of a type.
     init(_ id: some Hashable & Sendable, of type: any Any.Type) {
         base = AnyHashable(id)
         self.type = ObjectIdentifier(type)

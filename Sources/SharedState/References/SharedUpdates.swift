@@ -1,10 +1,10 @@
 internal import Relays
 
-/// The current value, then each newer one that the reader is in time for.
+/// The current value, then each newer one that the reader does not skip.
 ///
-/// A reader may skip values but never gets one twice or an older one after a newer one, and the last one always arrives.
-/// It does not keep the value alive: the sequence ends when the last wrapper goes. The updates of a part of a value come
-/// with each change of the whole.
+/// A reader may skip values but never gets one twice, or an older one after a newer one. The last value always
+/// arrives. A reader does not keep the value alive: the sequence ends with the last wrapper. Updates of a part of a
+/// value come with each change of the whole.
 public struct SharedUpdates<Value: Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
     public typealias Failure = Never
@@ -21,7 +21,7 @@ public struct SharedUpdates<Value: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// Those of a part of a value.
+    /// Creates the updates of a part of a value.
     init<Root: Sendable>(_ whole: SharedUpdates<Root>, _ part: @escaping @Sendable (VersionedPart<Root>) -> Value) {
         makeReader = {
             let read = whole.makeReader()
@@ -34,13 +34,13 @@ public struct SharedUpdates<Value: Sendable>: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(read: makeReader()) }
 
-    /// One reader's place among the values.
+    /// The position of one reader among the values.
     public struct Iterator: AsyncIteratorProtocol {
         typealias Reader = (isolated (any Actor)?) async -> VersionedPart<Value>?
 
         let read: Reader
 
-        /// The next value; nil at the end or when the task is cancelled.
+        /// Returns the next value; nil at the end or when the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? { await read(actor)?.value }
     }
 }

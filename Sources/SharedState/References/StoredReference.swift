@@ -2,12 +2,14 @@ internal import Observation
 internal import Relays
 internal import Synchronization
 
-/// A value with its key: loads, subscribes, saves, and tells who reads it of changes.
+/// A value with its key: loads, subscribes, saves, and notifies readers of changes.
 ///
-/// Three locks. `turn` is held while a caller changes its copy of the value, so that versions come in the order of turns;
-/// `contents` and that of `newest`, always in this order, only to look or to store, and while they are held no code of others
-/// runs: values are released, observers told and keys called afterwards.
+/// It has three locks:
+/// - `turn` is held while a caller changes its copy of the value, so that versions have the order of turns.
+/// - The locks of `contents` and `newest`, always in this order, are held only for reads and writes, without calls to
+///   foreign code. Values are released, observers notified and keys called afterwards.
 final class StoredReference<Value: Sendable>: MutableReference {
+    /// The progress of loads and saves, and the subscription, under the lock.
     private struct Contents: Sendable {
         var loads = Attempts()
         var saves = Attempts()
@@ -16,24 +18,24 @@ final class StoredReference<Value: Sendable>: MutableReference {
         var loadError: (any Error)? {
             didSet { hasFailedSinceSave = loadError != nil }
         }
-        /// Whether the error came after the newest save began.
+        /// True if the error came after the newest save began.
         var hasFailedSinceSave = false
         var saveError: (any Error)?
         var subscription: SharedSubscription?
         /// Loads that have become the value.
         var loadsTaken: UInt64 = 0
-        /// Readings of the subscription that have become the value or an error.
+        /// Reads of the subscription that have become the value or an error.
         var readingsTaken: UInt64 = 0
-        /// What reads anew once the key has the changes that are on their way to it.
+        /// Reads again after the key has received the pending changes.
         var waitingReading: (@Sendable () -> Void)?
     }
 
     let initialValue: Value
     @MainActor private let records = OperationRecords()
     let key: (any SharedReaderKey<Value>)?
-    /// The key, when it can save.
+    /// The key, if it can save.
     private let savingKey: (any SharedKey<Value>)?
-    /// For the key, which may keep the value in a file.
+    /// The seen file content, for a key that may store the value in a file.
     private let seen: SeenContent?
     private let id: SendableKey?
     private let store: SharedStore
@@ -43,10 +45,12 @@ final class StoredReference<Value: Sendable>: MutableReference {
     private let newest: StateRelay<Value>
     private let registrar = ObservationRegistrar()
 
-    /// A reference without a key: the value alone.
+    /// Creates a reference without a key: the value alone.
     convenience init(_ value: Value) { self.init(value, key: nil, id: nil, store: .current) }
 
-    /// - Parameter seen: what the key has seen of its file when it loaded the value; nil before it has.
+    /// Creates a reference.
+    ///
+    /// - Parameter seen: the file content that the key has seen when it loaded the value; nil before that.
     init(
         _ value: Value, key: (any SharedReaderKey<Value>)?, id: SendableKey?, store: SharedStore,
         seen: SeenContent? = nil
@@ -67,7 +71,8 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     // MARK: Reading
 
-    // An observer registers before it looks, and is told after a change: on the actor that changes the value it never misses one.
+    // An observer registers before it reads, and is notified after a change: on the actor that changes the value it
+    // never misses one.
 
     var value: Value {
         registrar.access(Observed(), keyPath: \.value)
@@ -76,7 +81,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     var current: VersionedPart<Value> {
         registrar.access(Observed(), keyPath: \.value)
-        // What a test expects is older than any version that somebody has seen.
+        // The value that a test expects is older than any published version.
         if SharedChanges.isViewed { return VersionedPart(value: expected, version: 0) }
         let (value, version) = newest.current
         return VersionedPart(value: value, version: version)
@@ -114,8 +119,8 @@ final class StoredReference<Value: Sendable>: MutableReference {
             let result = try body(&copy)
             let replaced = exchange(copy)
             if saves, SharedChanges.isNoted { note(from: replaced, to: copy) }
-            // In the same turn, so that nobody finds a change that is not on its way to the key: what was read before would
-            // undo it.
+            // In the same turn, so that no thread finds a change that is not on its way to the key: an earlier read
+            // would undo it.
             let isToHandOver = saves && savingKey != nil && contents.withLock { $0.saveQueue.add(.didSet, nil) }
             return (result, replaced, isToHandOver)
         }
@@ -124,9 +129,9 @@ final class StoredReference<Value: Sendable>: MutableReference {
         return result
     }
 
-    // In a test store. Not inlined: the types that are made of `Value` for it would be looked up whenever the value is read.
+    // For test stores. Not inlined: the types generic over `Value` would be looked up at each read of the value.
 
-    /// What the test that asserts something here expects the value to be.
+    /// The value expected by the asserting test.
     private var expected: Value {
         @inline(never) get {
             let change: SharedChange<Value>? = SharedChanges.viewer?.change(of: self)
@@ -136,7 +141,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     @inline(never)
     private func expect<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
-        guard let viewer = SharedChanges.viewer else { preconditionFailure("it was there") }
+        guard let viewer = SharedChanges.viewer else { preconditionFailure("the value must exist") }
         return try viewer.expect(self, now: newest.currentValue, named: name, body)
     }
 
@@ -145,7 +150,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
         SharedChanges.noter?.note(self, from: before, to: after, named: name)
     }
 
-    /// Returns the value that was there, to be released once the turn is over.
+    /// Returns the replaced value, to be released after the turn.
     private func exchange(_ value: Value) -> Value {
         newest.update { newest in
             defer { newest = value }
@@ -153,7 +158,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
         }
     }
 
-    /// Tells observers of a change whose turn is over.
+    /// Notifies observers of a change after its turn.
     private func tell(_ replaced: Value) {
         _ = replaced
         registrar.withMutation(of: Observed(), keyPath: \.value) {}
@@ -172,7 +177,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
         }
     }
 
-    /// Loads the value, and throws ``MissingValue`` when there is none: the value then stays.
+    /// Loads the value. Throws ``MissingValue`` when there is none: the value then stays.
     func require(isolation: isolated (any Actor)?) async throws {
         try await outcome { whenDone in
             load(.userInitiated, isRequired: true) { [text] reading in
@@ -181,7 +186,10 @@ final class StoredReference<Value: Sendable>: MutableReference {
         }
     }
 
-    /// - Parameter isRequired: whether the value stays when there is none to load; else it is the initial one then.
+    /// Loads the value.
+    ///
+    /// - Parameter isRequired: whether the value stays when there is none to load. Otherwise it becomes the initial
+    ///   one.
     func load(
         _ context: LoadContext<Value>, isRequired: Bool = false,
         whenDone: @escaping @Sendable (Reading<Value>) -> Void = { _ in }
@@ -196,7 +204,8 @@ final class StoredReference<Value: Sendable>: MutableReference {
         SharedStore.$current.withValue(store) { key.load(context: context, continuation: continuation) }
     }
 
-    /// A load does not undo what was set, saved or sent after it began: what it read may be older.
+    /// Ends a load. A load does not undo changes, saves and updates made after it began, because its result may be
+    /// older.
     private func endLoad(
         _ number: UInt64, begunAt begun: ReadingMoment?, _ isRequired: Bool, _ reading: Reading<Value>
     ) {
@@ -216,7 +225,8 @@ final class StoredReference<Value: Sendable>: MutableReference {
         registrar.withMutation(of: Observed(), keyPath: \.progress) {}
     }
 
-    /// Nil while a change is on its way to the key: what a key reads then may be older than the value.
+    /// Returns the counters. Nil while a change is on its way to the key: the key's reads may then be older than the
+    /// value.
     private func moment(of contents: Contents) -> ReadingMoment? {
         guard contents.saveQueue.isEmpty else { return nil }
         return ReadingMoment(
@@ -293,7 +303,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
         }
     }
 
-    /// Hands to the key what is to be saved, until there is nothing more.
+    /// Hands the pending saves to the key until there are no more.
     private func handOver() {
         guard let savingKey, let seen else { return }
         while let (save, number, value) = nextSave() {
@@ -307,7 +317,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
         }
     }
 
-    /// At the end, what was to be read meanwhile is.
+    /// Returns the next save. At the end, a read that was postponed meanwhile runs.
     private func nextSave() -> (SaveQueue.Save, UInt64, Value)? {
         let (next, reading) = contents.withLock { contents in
             let next = contents.saveQueue.next().map { ($0, contents.saves.begin(), newest.currentValue) }
@@ -322,12 +332,12 @@ final class StoredReference<Value: Sendable>: MutableReference {
         changeProgress { contents in
             guard contents.saves.end(number) else { return }
             contents.saveError = result.failure
-            // What could not be loaded has been replaced.
+            // The value that could not be loaded has been replaced.
             if result.failure == nil, !contents.hasFailedSinceSave { contents.loadError = nil }
         }
     }
 
-    /// Waits for what `start` tells; a cancelled task waits no longer.
+    /// Waits for the result of `start`. Cancellation of the task ends the wait.
     private func outcome(
         isolation: isolated (any Actor)? = #isolation,
         of start: (@escaping @Sendable (Result<Void, any Error>) -> Void) -> Void

@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// A value that may be there, for who found it there: while it is gone, readers have the last one that they have seen.
+/// The value of an optional, for a reader that found one. While the optional is nil, the reader has the last value it
+/// has seen.
 final class UnwrappedReader<Value: Sendable>: SharedReference {
     private let parent: any SharedReference<Value?>
     private let last: LastValue<Value>
@@ -24,8 +25,8 @@ final class UnwrappedReader<Value: Sendable>: SharedReference {
     func load(isolation: isolated (any Actor)?) async throws { try await parent.load(isolation: isolation) }
 }
 
-/// The same for who can set it. What is changed while it is gone is the last value, which nobody else sees: the value stays
-/// away.
+/// The value of an optional, for a writer that found one. While the optional is nil, changes affect only the last
+/// value, which other readers do not see: the optional stays nil.
 final class UnwrappedReference<Value: Sendable>: MutableReference {
     private let parent: any MutableReference<Value?>
     private let last: LastValue<Value>
@@ -50,7 +51,7 @@ final class UnwrappedReference<Value: Sendable>: MutableReference {
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
         try parent.change(saves: saves) { whole in
-            // Within the turn: the version is the newest, and the next one is made here.
+            // Within the turn: the version is the newest, and the next one is created here.
             let version = parent.current.version
             var value = last.seen(VersionedPart(value: whole, version: version))
             let result = try body(&value)
@@ -63,18 +64,18 @@ final class UnwrappedReference<Value: Sendable>: MutableReference {
     func save(isolation: isolated (any Actor)?) async throws { try await parent.save(isolation: isolation) }
 }
 
-/// The newest value that was there.
+/// The last known value of an optional.
 final class LastValue<Value: Sendable>: Sendable {
     private let kept: Mutex<VersionedPart<Value>>
 
     init(_ value: Value, version: UInt64) { kept = Mutex(VersionedPart(value: value, version: version)) }
 
-    /// The value, or the last one that was there. Threads come here in another order than they have read in: an older value does
-    /// not take the place of a newer one.
+    /// Returns the value, or the last known one. Threads may call this in another order than they have read: an older
+    /// value does not replace a newer one.
     func seen(_ newest: VersionedPart<Value?>) -> Value {
         guard let value = newest.value else { return kept.withLock { $0.value } }
         let new = VersionedPart(value: value, version: newest.version)
-        // The old one is released out of the lock.
+        // The old one is released outside the lock.
         let old = kept.withLock { kept in
             defer { if kept.version <= new.version { kept = new } }
             return kept

@@ -1,15 +1,15 @@
 /// A key path to the payload of a case: `\.child` or, through nested enums, `\.ioResult.success`.
 public typealias CaseKeyPath<Root, Value> = KeyPath<Case<Root>, Case<Value>>
 
-/// The root and the stations of a case key path; there is no need to name it.
+/// The root and the components of a case key path. It need not be written explicitly.
 @dynamicMemberLookup
 public struct Case<Value>: Sendable {
-    /// The names of the cases on the way here, `.child`, and other steps, `[id: 1]`.
+    /// The names of the components: cases, as in `.child`, and other steps, as in `[id: 1]`.
     let names: [String]
     let embed: @Sendable (Value) -> Any
     let extract: @Sendable (Any) -> Value?
 
-    /// The path that leads nowhere: the value itself.
+    /// Creates the empty path: the value itself.
     init() {
         names = []
         embed = { $0 }
@@ -24,7 +24,7 @@ public struct Case<Value>: Sendable {
         self.extract = extract
     }
 
-    /// The next station of a key path: the payload of a case that has this name.
+    /// The next component of a key path: the payload of the case with this name.
     public subscript<Payload>(
         dynamicMember path: KeyPath<Value.AllCasePaths, AnyCasePath<Value, Payload>>
     ) -> Case<Payload> where Value: CasePathable {
@@ -32,7 +32,7 @@ public struct Case<Value>: Sendable {
         return appending(".\(next.name)", embed: next.embed, extract: next.extract)
     }
 
-    /// One step further.
+    /// Returns the path extended by one component.
     func appending<Next>(
         _ name: String, embed next: @escaping @Sendable (Next) -> Value,
         extract nextExtract: @escaping @Sendable (Value) -> Next?

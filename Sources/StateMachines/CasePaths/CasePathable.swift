@@ -1,4 +1,4 @@
-/// An enum whose cases can be named by key paths: `\.child`, `\.ioResult.success`.
+/// An enum whose cases have key paths: `\.child`, `\.ioResult.success`.
 ///
 /// `@CasePathable` writes the conformance.
 public protocol CasePathable: SendableMetatype {
@@ -9,13 +9,13 @@ public protocol CasePathable: SendableMetatype {
 }
 
 extension Result: CasePathable {
-    /// `\.success` and `\.failure`, as in `\.loaded.success`.
+    /// The key paths `\.success` and `\.failure`, as in `\.loaded.success`.
     public struct AllCasePaths: Sendable {
-        /// The value.
+        /// The path of the value.
         public var success: AnyCasePath<Result, Success> {
             AnyCasePath(name: "success", embed: { .success($0) }, extract: { try? $0.get() })
         }
-        /// The error.
+        /// The path of the error.
         public var failure: AnyCasePath<Result, Failure> {
             AnyCasePath(
                 name: "failure", embed: { .failure($0) },
@@ -28,17 +28,17 @@ extension Result: CasePathable {
 }
 
 extension CasePathable {
-    /// Whether the value is the case that the key path names.
+    /// Returns true if the value is the case of the key path.
     public func `is`<Value>(_ path: CaseKeyPath<Self, Value>) -> Bool {
         AnyCasePath(path).extract(self) != nil
     }
 
-    /// The payload of a case, by its name: `destination.detail`, for an enum that is `@dynamicMemberLookup` as well.
+    /// The payload of a case, by its name: `destination.detail`, for an enum that is also `@dynamicMemberLookup`.
     public subscript<Value>(dynamicMember path: KeyPath<AllCasePaths, AnyCasePath<Self, Value>>) -> Value? {
         Self.allCasePaths[keyPath: path].extract(self)
     }
 
-    /// The payload of the case that the key path names; nil when the value is another case.
+    /// The payload of the case of the key path; nil when the value is another case.
     public subscript<Value>(case path: CaseKeyPath<Self, Value>) -> Value? {
         AnyCasePath(path).extract(self)
     }

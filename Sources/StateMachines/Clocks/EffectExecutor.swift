@@ -3,13 +3,14 @@ internal import Relays
 
 /// A serial task executor for the effects of a test store. It reports when no effect can continue.
 ///
-/// Jobs run in the order in which they become ready. They run on a thread of the process, so a test that blocks the main actor
-/// blocks no effect.
+/// Jobs run in the order in which they become ready. They run on a thread of the process, so a test that blocks the
+/// main actor does not block effects.
 final class EffectExecutor: TaskExecutor {
+    /// The waiting jobs and their counts, under the lock.
     private struct State: Sendable {
         var jobs: [UnownedJob] = []
         var isRunning = false
-        /// Jobs that have come, and that are done.
+        /// The number of jobs received, and of jobs done.
         var received: UInt64 = 0
         var done: UInt64 = 0
     }
@@ -64,7 +65,8 @@ final class EffectExecutor: TaskExecutor {
         }
     }
 
-    /// Waits until no job is left, or the limits; returns how many have come. Nil when the task is cancelled.
+    /// Waits until no job is left, or a limit is reached. Returns the number of received jobs; nil when the task is
+    /// cancelled.
     private func idle(_ limit: UInt64, _ deadline: ContinuousClock.Instant) async -> UInt64? {
         func look(_ state: inout State) -> UInt64? {
             !state.isRunning || state.done >= limit || ContinuousClock.now >= deadline ? state.received : nil
@@ -82,7 +84,7 @@ final class EffectExecutor: TaskExecutor {
     @MainActor private static func letMainActorRun() async { await Task.yield() }
 }
 
-/// Starts a task, on an executor where there is one.
+/// Starts a task, on the executor if there is one.
 func startTask<Success: Sendable>(
     on executor: EffectExecutor?, priority: TaskPriority? = nil, _ work: @escaping @Sendable () async -> Success
 ) -> Task<Success, Never> {

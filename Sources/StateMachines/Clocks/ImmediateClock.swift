@@ -1,24 +1,24 @@
 import Synchronization
 
-/// A clock on which nobody waits: who sleeps is awake at once, and the time has gone on by as much.
+/// A clock whose sleeps return at once and advance the time by the duration of the sleep.
 ///
-/// For tests and previews in which it does not matter when something happens.
+/// For tests and previews in which timing does not matter.
 public final class ImmediateClock: Clock, Sendable {
-    /// A moment, as on a ``TestClock``.
+    /// An instant, as on a ``TestClock``.
     public typealias Instant = TestClock.Instant
 
     private let moment = Mutex(Instant())
 
-    /// Begins at zero.
+    /// Creates a clock at zero.
     public init() {}
 
-    /// The latest moment that somebody has slept until.
+    /// The latest deadline of a sleep.
     public var now: Instant { moment.withLock { $0 } }
 
     /// Zero.
     public var minimumResolution: Swift.Duration { .zero }
 
-    /// Returns at once, after others had their turn. Throws `CancellationError` when the task is cancelled.
+    /// Returns at once, after a yield to other tasks. Throws `CancellationError` when the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Swift.Duration? = nil) async throws {
         try Task.checkCancellation()
         moment.withLock { $0 = max($0, deadline) }
@@ -27,11 +27,11 @@ public final class ImmediateClock: Clock, Sendable {
 }
 
 extension Clock where Self == ImmediateClock {
-    /// A clock on which nobody waits.
+    /// A clock without delays.
     public static var immediate: Self { ImmediateClock() }
 }
 
-/// The clock of a test that gives none: to use it fails the test. It then goes on as the clock that runs always does.
+/// The clock of a test that does not provide one. Its use fails the test; it then behaves like the continuous clock.
 struct UnimplementedClock: Clock {
     typealias Instant = ContinuousClock.Instant
 
@@ -39,7 +39,7 @@ struct UnimplementedClock: Clock {
     let report: @Sendable (String) -> Void
 
     var now: Instant {
-        // Whoever sleeps asks for it first.
+        // Every sleep reads it first.
         report("Unimplemented: \(name). Give it a value with 'withDependencies', such as a 'TestClock'.")
         return ContinuousClock.now
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A clock that goes on when a test says so.
+/// A clock that a test advances explicitly.
 ///
 ///     let clock = TestClock()
 ///     let store = TestStore(initialState: Feature.State()) { Feature() } withDependencies: { $0.continuousClock = clock }
@@ -8,24 +8,26 @@ import Synchronization
 ///     await clock.advance(by: .seconds(1))
 ///     await store.receive(\.tick) { $0.count = 1 }
 public final class TestClock: Clock, Sendable {
-    /// A moment, as the time since the clock began.
+    /// An instant, as the time since the clock began.
     public struct Instant: InstantProtocol {
         /// The time since the clock began.
         public let offset: Swift.Duration
 
+        /// Creates an instant.
+        ///
         /// - Parameter offset: the time since the clock began. Default: none.
         public init(offset: Swift.Duration = .zero) { self.offset = offset }
 
-        /// The moment after a time.
+        /// Returns the instant after a duration.
         public func advanced(by duration: Swift.Duration) -> Self { Self(offset: offset + duration) }
-        /// The time until another moment.
+        /// Returns the duration until another instant.
         public func duration(to other: Self) -> Swift.Duration { other.offset - offset }
         public static func < (left: Self, right: Self) -> Bool { left.offset < right.offset }
     }
 
-    /// Somebody sleeps who was not expected to.
+    /// The error for unexpected sleepers.
     public struct StillSleeping: Error, CustomStringConvertible {
-        /// How many sleep.
+        /// The number of sleepers.
         public let count: Int
 
         public var description: String {
@@ -33,37 +35,41 @@ public final class TestClock: Clock, Sendable {
         }
     }
 
+    /// A task that sleeps on the clock.
     private struct Sleeper {
         let deadline: Instant
         let continuation: UnsafeContinuation<Bool, Never>
-        /// The executor of the effect; nil for a task outside of a test store.
+        /// The executor of the effect; nil for a task outside a test store.
         let executor: EffectExecutor?
         let task: Int
     }
 
+    /// The time and the sleepers, under the lock.
     private struct State {
         var now: Instant
         var sleepers: [UInt64: Sleeper] = [:]
-        /// Those that were woken and have not yet gone on.
+        /// Sleepers that were woken and have not continued yet.
         var woken: Set<UInt64> = []
         var lastNumber: UInt64 = 0
     }
 
-    /// The time that a task outside of a test store has until it sleeps again.
+    /// The time for a task outside a test store to sleep again.
     private static let patience = Swift.Duration.milliseconds(20)
 
     private let state: Mutex<State>
 
-    /// - Parameter now: the moment it begins with. Default: zero.
+    /// Creates a clock.
+    ///
+    /// - Parameter now: the initial instant. Default: zero.
     public init(now: Instant = Instant()) { state = Mutex(State(now: now)) }
 
-    /// The moment that the test has come to.
+    /// The current instant.
     public var now: Instant { state.withLock { $0.now } }
 
-    /// Zero: it wakes at the very moment.
+    /// Zero: a sleep ends exactly at its deadline.
     public var minimumResolution: Swift.Duration { .zero }
 
-    /// Sleeps until the test has come to the moment. Throws `CancellationError` when the task is cancelled.
+    /// Sleeps until the test has advanced to the deadline. Throws `CancellationError` when the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Swift.Duration? = nil) async throws {
         try Task.checkCancellation()
         let number = state.withLock { state in
@@ -74,7 +80,7 @@ public final class TestClock: Clock, Sendable {
         let isOver = await withTaskCancellationHandler {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
                 let isOver: Bool? = state.withLock { state in
-                    // Asked under the lock: either the handler below has run, or it will find the sleeper.
+                    // Checked under the lock: either the handler below has run, or it will find the sleeper.
                     if Task.isCancelled { return false }
                     if deadline <= state.now { return true }
                     state.sleepers[number] = Sleeper(
@@ -90,14 +96,14 @@ public final class TestClock: Clock, Sendable {
         guard isOver else { throw CancellationError() }
     }
 
-    /// Advances the time, and wakes one sleeper after the other.
+    /// Advances the time, and wakes the sleepers one after another.
     ///
-    /// Before the clock advances further, an effect of a ``TestStore`` runs until it has ended or is suspended: it misses no tick.
-    /// Another task has 20 ms to sleep again; a slower one misses the ticks in between. Other tasks run before and after, so
-    /// that a task which has just begun can sleep first.
+    /// Before the clock advances further, an effect of a ``TestStore`` runs until it has ended or is suspended: it
+    /// misses no tick. Another task has 20 ms to sleep again; a slower one misses the ticks in between. Other tasks
+    /// run before and after, so that a task that has just begun can sleep first.
     public func advance(by duration: Swift.Duration = .zero) async { await advance(to: now.advanced(by: duration)) }
 
-    /// Goes on to a moment, as ``advance(by:)`` does.
+    /// Advances to an instant, like ``advance(by:)``.
     public func advance(to deadline: Instant) async {
         await letOthersRun { self.sleeperCount > 0 }
         while let woken = wakeNext(until: deadline) { await letOthersRun(woken) }
@@ -105,23 +111,23 @@ public final class TestClock: Clock, Sendable {
         await letOthersRun()
     }
 
-    /// Goes on until nobody sleeps any more. A loop that sleeps again and again makes it go on for ever: cancel that first.
+    /// Advances until there are no sleepers. A loop that keeps sleeping makes this run forever: cancel it first.
     public func run() async {
         await letOthersRun { self.sleeperCount > 0 }
         while let woken = wakeNext(until: nil) { await letOthersRun(woken) }
     }
 
-    /// Throws ``StillSleeping`` when somebody sleeps.
+    /// Throws ``StillSleeping`` when there are sleepers.
     public func checkSuspension() async throws {
         await letOthersRun()
         let count = sleeperCount
         if count > 0 { throw StillSleeping(count: count) }
     }
 
-    /// Who sleeps.
+    /// The number of sleepers.
     var sleeperCount: Int { state.withLock { $0.sleepers.count } }
 
-    /// Wakes the one whose moment is next, if it is not after the deadline.
+    /// Wakes the sleeper with the next deadline, unless that is after `deadline`.
     private func wakeNext(until deadline: Instant?) -> Sleeper? {
         let next: Sleeper? = state.withLock { state in
             guard
@@ -138,12 +144,12 @@ public final class TestClock: Clock, Sendable {
         return next
     }
 
-    /// When those who sleep are to be woken.
+    /// The deadlines of the sleepers, in order.
     var sleepers: [Swift.Duration] { state.withLock { $0.sleepers.values.map(\.deadline.offset).sorted() } }
 
-    /// Lets tasks run that wait for their turn: first those that were woken, those of the background last.
+    /// Lets waiting tasks run: first the woken ones, background tasks last.
     ///
-    /// - Parameter isDone: whether to stop waiting. It waits 20 ms at most.
+    /// - Parameter isDone: the condition to stop waiting. The wait is 20 ms at most.
     private func letOthersRun(_ woken: Sleeper? = nil, until isDone: () -> Bool = { true }) async {
         while state.withLock({ !$0.woken.isEmpty }) { await Task.yield() }
         for executor in executors(with: woken?.executor) { await executor.rest() }
@@ -157,12 +163,12 @@ public final class TestClock: Clock, Sendable {
 
     private func letOthersRun(_ woken: Sleeper) async {
         await letOthersRun(woken) {
-            // The state of another task is not known: it may be suspended elsewhere, or have ended.
+            // The state of another task is unknown: it may be suspended elsewhere, or have ended.
             woken.executor != nil || state.withLock { $0.sleepers.values.contains { $0.task == woken.task } }
         }
     }
 
-    /// The executors of the effects that sleep, and another one.
+    /// Returns the executors of the sleeping effects, and another one.
     private func executors(with other: EffectExecutor?) -> [EffectExecutor] {
         var executors = state.withLock { $0.sleepers.values.compactMap(\.executor) }
         if let other { executors.append(other) }
@@ -175,6 +181,6 @@ public final class TestClock: Clock, Sendable {
 }
 
 extension Clock where Self == TestClock {
-    /// A new clock that goes on when a test says so; to advance it, keep it: `let clock = TestClock()`.
+    /// A new clock that a test advances explicitly. Keep it in order to advance it: `let clock = TestClock()`.
     public static var test: Self { TestClock() }
 }

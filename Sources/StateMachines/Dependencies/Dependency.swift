@@ -1,14 +1,14 @@
 /// A dependency of a feature: `@Dependency(\.apiClient) var apiClient`.
 ///
-/// Its value is that of the store, host or test store that runs the feature, or else the one in force where the feature
-/// was made.
+/// Its value comes from the store, host or test store that runs the feature, or else from the context in which the
+/// feature was created.
 @propertyWrapper
 public struct Dependency<Value>: Sendable {
     private let values = DependencyValues.current
     private let path: any KeyPath<DependencyValues, Value> & Sendable
     private let location: CodeLocation
 
-    /// Names the dependency by its property of ``DependencyValues``; the value is looked up at each use.
+    /// Refers to a dependency by its property of ``DependencyValues``. The value is looked up at each use.
     public init(
         _ path: any KeyPath<DependencyValues, Value> & Sendable,
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
@@ -18,7 +18,7 @@ public struct Dependency<Value>: Sendable {
         location = CodeLocation(fileID, filePath, line, column)
     }
 
-    /// A dependency that is named by its key.
+    /// Refers to a dependency by its key.
     public init<Key: TestDependencyKey>(
         _ key: Key.Type,
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
@@ -27,13 +27,13 @@ public struct Dependency<Value>: Sendable {
         self.init(\DependencyValues.[Named<Key>()], fileID: fileID, filePath: filePath, line: line, column: column)
     }
 
-    /// The value in force. A test that uses one without a value for tests fails.
+    /// The current value. In a test, the use of a dependency without a test value fails the test.
     public var wrappedValue: Value {
         values.overridden(by: .current).read(path, at: location)
     }
 }
 
-/// A key as the argument of a key path, which has to be hashable.
+/// A key as the argument of a key path, which must be hashable.
 struct Named<Key: TestDependencyKey>: Hashable, Sendable {}
 
 extension DependencyValues {

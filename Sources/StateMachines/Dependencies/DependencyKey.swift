@@ -1,13 +1,13 @@
-/// A dependency that has a value for tests, and perhaps a live one in another module.
+/// A dependency with a value for tests, and possibly a live value in another module.
 public protocol TestDependencyKey {
-    /// What a feature gets; the key itself, unless another type is named.
+    /// The type of the dependency; the key itself by default.
     associatedtype Value: Sendable = Self
 
     /// The value in tests.
     static var testValue: Value { get }
 }
 
-/// A dependency: what a feature uses of the world outside, replaceable in tests.
+/// A dependency of a feature on the outside world, replaceable in tests.
 ///
 ///     struct APIClient: DependencyKey {
 ///         var fetch: @Sendable () async throws -> String
@@ -21,16 +21,16 @@ public protocol TestDependencyKey {
 ///         }
 ///     }
 public protocol DependencyKey: TestDependencyKey {
-    // Again, so that it is inferred from `liveValue`.
-    /// What a feature gets, as ``TestDependencyKey/Value``.
+    // Declared again, so that it is inferred from `liveValue`.
+    /// The type of the dependency, as ``TestDependencyKey/Value``.
     associatedtype Value = Self
 
-    /// The value outside of tests; asked for once in a process.
+    /// The value outside tests, created once per process.
     static var liveValue: Value { get }
 }
 
 extension DependencyKey {
-    /// Without a value for tests, the use of the dependency fails the test; it then gets the live value.
+    /// The default for a dependency without a test value: its use fails the test, and returns the live value.
     public static var testValue: Value {
         DependencyValues.reportUnimplemented(
             "The dependency \(Self.self) has no test value, but a test uses it. Give it one with 'withDependencies', "

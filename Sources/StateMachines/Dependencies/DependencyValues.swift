@@ -1,46 +1,47 @@
-/// The dependencies that are in force in the current task; a property is added for each in an extension.
+/// The dependencies of the current task. An extension adds a property for each.
 public struct DependencyValues: Sendable {
     @TaskLocal static var current = DependencyValues()
-    /// While values are being replaced, reading one in order to change it does not count as a use.
+    /// True while values are being replaced: a read in order to change a value does not count as a use.
     @TaskLocal private static var isPreparing = false
     @TaskLocal private static var location: CodeLocation?
 
     private var values: [ObjectIdentifier: any DependencyBox] = [:]
     private var ownContext: DependencyContext?
-    /// The values for tests that were made so far; nil where nothing tells how long to keep them.
+    /// The test values created so far; nil where their lifetime is unknown.
     private var made: MadeValues?
     private var ownThrottles: Throttles?
-    /// The place in the tree of reducers at which effects are made.
+    /// The path in the tree of reducers at which effects are created.
     private(set) var path: [AnyID] = []
 
     init() {}
 
-    /// Those of the machine that reduces.
+    /// The throttles of the reducing machine.
     var throttles: Throttles { ownThrottles ?? .ofProcess }
 
-    /// The same values, for a machine.
+    /// Returns the same values, for a machine.
     func forMachine() -> DependencyValues {
         var values = self
         values.ownThrottles = Throttles()
         return values
     }
 
-    /// Which values dependencies have that nobody replaced. In a process that runs tests it is `.test`.
+    /// The source of the values that were not replaced. In a process that runs tests it is `.test`.
     public var context: DependencyContext {
         get { ownContext ?? DependencyContext.ofProcess }
         set { ownContext = newValue }
     }
 
-    /// The value of a dependency: the one it was replaced by, or the one of the ``context``.
+    /// The value of a dependency: its replacement, or the value of the ``context``.
     ///
-    /// A live value is made once in a process. A test value is made once in a test, within a test store and within
+    /// A live value is created once per process. A test value is created once per test, within a test store and within
     /// ``withDependencies(_:operation:)``; elsewhere, as in a test with arguments, at each use.
     public subscript<Key: TestDependencyKey>(key: Key.Type) -> Key.Value {
         get {
             if let value = values[ObjectIdentifier(key)]?.value(of: key) { return value }
             switch context {
             case .test:
-                // One that was only read to be changed is not kept: a use of it would not be reported then.
+                // A value that is only read to be changed is not stored, because a later use of it would not be
+                // reported.
                 guard !Self.isPreparing, let made = made ?? MadeValues.ofRunningTest else { return key.testValue }
                 return made.value(of: key) { key.testValue }
             case .live: return LiveValues.value(of: key)
@@ -49,14 +50,14 @@ public struct DependencyValues: Sendable {
         set { values[ObjectIdentifier(key)] = KeptValue<Key>(value: newValue) }
     }
 
-    /// The same values, with test values that are made once from here on.
+    /// Returns the same values, with test values that are created once from here on.
     func keepingTestValues() -> DependencyValues {
         var values = self
         if values.made == nil { values.made = MadeValues.ofRunningTest ?? MadeValues() }
         return values
     }
 
-    /// The values with those of `newer` over them.
+    /// Returns the values, overridden by those of `newer`.
     func overridden(by newer: DependencyValues) -> DependencyValues {
         if values.isEmpty, ownContext == nil, made == nil { return newer }
         var result = newer
@@ -70,7 +71,7 @@ public struct DependencyValues: Sendable {
         return result
     }
 
-    /// Replaces values without counting what is read on the way as used.
+    /// Replaces values without counting reads in `update` as uses.
     func changed(by update: (inout DependencyValues) throws -> Void) rethrows -> DependencyValues {
         var values = self
         try Self.$isPreparing.withValue(true) { try update(&values) }
@@ -83,7 +84,7 @@ public struct DependencyValues: Sendable {
         return $current.withValue(values, operation: work)
     }
 
-    /// Reads a value, noting where it is used for reports about it.
+    /// Reads a value, and records the location of the use for reports about it.
     func read<Value>(_ path: KeyPath<DependencyValues, Value>, at location: CodeLocation) -> Value {
         Self.$location.withValue(location) { self[keyPath: path] }
     }

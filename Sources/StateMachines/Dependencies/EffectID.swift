@@ -1,4 +1,4 @@
-/// The name of a cancellable effect, and where in the tree of reducers it was made.
+/// The name of a cancellable effect, and its path in the tree of reducers.
 struct EffectID: Sendable {
     let name: AnyID
     let path: [AnyID]
@@ -8,13 +8,14 @@ struct EffectID: Sendable {
         path = DependencyValues.current.path
     }
 
-    /// Whether a cancellation by `other` means this effect too: it comes from the same place or from further up.
+    /// Returns true if a cancellation by `other` includes this effect: it comes from the same place or from further
+    /// up.
     func isReached(by other: EffectID) -> Bool {
         name == other.name && path.starts(with: other.path)
     }
 }
 
-/// Any value that can be compared and handed to another isolation.
+/// A type-erased value that is hashable and sendable.
 struct AnyID: Hashable, Sendable {
     private let value: any Hashable & Sendable
 

@@ -4,10 +4,10 @@ import Synchronization
     import Testing
 #endif
 
-/// The value of a key that is known at run time alone.
+/// A box with the value of a key that is known only at run time.
 protocol DependencyBox: Sendable {}
 
-/// In a box of its own, so that a value which is nil is told from none.
+/// A typed box, so that a nil value differs from a missing one.
 struct KeptValue<Key: TestDependencyKey>: DependencyBox {
     let value: Key.Value
 }
@@ -16,7 +16,7 @@ extension DependencyBox {
     func value<Key: TestDependencyKey>(of key: Key.Type) -> Key.Value? { (self as? KeptValue<Key>)?.value }
 }
 
-/// Values of dependencies, each made when it is first asked for.
+/// Values of dependencies, each created on first use.
 final class MadeValues: Sendable {
     private let values = Mutex<[ObjectIdentifier: any DependencyBox]>([:])
 
@@ -24,7 +24,7 @@ final class MadeValues: Sendable {
         let id = ObjectIdentifier(key)
         if let known = values.withLock({ $0[id] })?.value(of: key) { return known }
         let value = make()
-        // Made outside of the lock, since it may use other dependencies; the first one made stays.
+        // Created outside the lock, since it may use other dependencies; the first one stored stays.
         return values.withLock { values in
             if let known = values[id]?.value(of: key) { return known }
             values[id] = KeptValue<Key>(value: value)
@@ -35,11 +35,12 @@ final class MadeValues: Sendable {
 
 extension MadeValues {
     #if DEBUG && canImport(Testing)
-        /// Those of the last tests; what an older one has made is forgotten.
+        /// The values of the most recent tests; those of older tests are dropped.
         private static let tests = Mutex<(values: [Test.ID: MadeValues], order: [Test.ID])>(([:], []))
         private static let testLimit = 1_000
 
-        /// Those of the test that runs; nil without one, and in one with arguments, whose runs cannot be told apart.
+        /// The values of the running test; nil without one, and in a test with arguments, whose runs cannot be
+        /// distinguished.
         static var ofRunningTest: MadeValues? {
             guard let test = Test.current, !test.isParameterized else { return nil }
             return tests.withLock { tests in
@@ -56,7 +57,7 @@ extension MadeValues {
     #endif
 }
 
-/// The live values, each made once in the process.
+/// The live values, each created once per process.
 enum LiveValues {
     private static let made = MadeValues()
 

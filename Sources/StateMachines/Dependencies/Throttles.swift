@@ -1,19 +1,22 @@
 import Synchronization
 
-/// When effects that are throttled have begun last, by their ids; one for each machine.
+/// The last starts of throttled effects, by their ids; one registry for each machine.
 ///
-/// What is over is forgotten when the next one comes: there are as many entries as ids within one interval.
+/// Expired entries are removed when the next effect comes, so the number of entries is at most that of ids within one
+/// interval.
 final class Throttles: Sendable {
+    /// The decision about a throttled effect.
     enum Decision {
         case go
         case drop
-        /// Sleep so long, and then ask ``end(_:_:isOver:_:)``.
+        /// Sleep for the duration, then call ``end(_:_:isOver:_:)``.
         case wait(Duration, ticket: UInt64)
     }
 
-    /// Those of effects that are made outside of any machine.
+    /// The registry for effects created outside any machine.
     static let ofProcess = Throttles()
 
+    /// The name of an effect, and its path in the tree of reducers.
     private struct Key: Hashable {
         let name: AnyID
         let path: [AnyID]
@@ -21,25 +24,27 @@ final class Throttles: Sendable {
         init(_ id: EffectID) { (name, path) = (id.name, id.path) }
     }
 
-    /// One that has begun.
+    /// An effect that has started.
     private struct Entry {
         let interval: Duration
-        /// The time since it began. Code of the clock's: called without the lock.
+        /// The time since its start. It runs code of the clock: called without the lock.
         let elapsed: @Sendable () -> Duration
-        /// Another than that of each other entry.
+        /// Unique among the entries.
         let number: UInt64
-        /// The one that is to begin at the end of the interval.
+        /// The effect that is to start at the end of the interval.
         var waiting: Waiting?
 
-        /// Whether one waits that nobody has cancelled.
+        /// True if an effect waits and was not cancelled.
         var isAwaited: Bool { waiting.map { !$0.mark.isSet } ?? false }
     }
 
+    /// An effect that waits for the end of an interval.
     private struct Waiting {
         let ticket: UInt64
         let mark: CancellationMark
     }
 
+    /// The entries of throttled effects, under the lock.
     private struct State {
         var entries: [Key: Entry] = [:]
         var lastNumber: UInt64 = 0
@@ -52,7 +57,9 @@ final class Throttles: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Parameter mark: Set when the effect is cancelled. One that waited holds up no other from then on.
+    /// Decides whether an effect starts, waits or is dropped.
+    ///
+    /// - Parameter mark: Set when the effect is cancelled. A cancelled waiting effect no longer delays another.
     func begin(
         _ id: EffectID, _ interval: Duration, latest: Bool, _ clock: any Clock<Duration>, _ mark: CancellationMark
     ) -> Decision {
@@ -72,20 +79,20 @@ final class Throttles: Sendable {
                     state.entries[key] = Entry(interval: interval, elapsed: elapsed, number: state.next())
                     return .go
                 }
-                // One that has begun meanwhile: it is looked at anew, so that its clock is asked without the lock, too.
+                // An effect has started meanwhile: repeat, so that its clock is read without the lock, too.
                 guard entry.number == known[key]?.number else { return nil }
                 guard latest || !entry.isAwaited else { return .drop }
                 let ticket = state.next()
                 state.entries[key]?.waiting = Waiting(ticket: ticket, mark: mark)
                 return .wait(max(.zero, entry.interval - times[key, default: .zero]), ticket: ticket)
             }
-            // What the lock let go of is released here, with the clocks' moments in it.
+            // Entries removed under the lock are released here, with their clocks' instants.
             withExtendedLifetime(known) {}
             if let decision { return decision }
         }
     }
 
-    /// Whether the one that has waited begins: it does unless a later one has taken its place, or it was cancelled.
+    /// Returns true if the waiting effect starts: it does unless a later one has replaced it, or it was cancelled.
     func end(_ id: EffectID, _ ticket: UInt64, isOver: Bool, _ clock: any Clock<Duration>) -> Bool {
         let key = Key(id)
         let elapsed = isOver ? Self.elapsed(by: clock) : nil
@@ -108,7 +115,7 @@ final class Throttles: Sendable {
     }
 }
 
-/// Says whether something was cancelled that has perhaps not even begun.
+/// Records the cancellation of an effect that may not have started.
 final class CancellationMark: Sendable {
     private let flag = Atomic(false)
     var isSet: Bool { flag.load(ordering: .acquiring) }

@@ -6,7 +6,7 @@ public struct Unimplemented: Error, Hashable, CustomStringConvertible {
     public var description: String { "\(name) is unimplemented; give it a value with 'withDependencies'" }
 }
 
-/// A function for the test value of a dependency: calling it fails the test, and throws ``Unimplemented``.
+/// Returns a function for the test value of a dependency. A call fails the test, and throws ``Unimplemented``.
 public func unimplemented<each Argument, Result>(
     _ name: String,
     fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line, column: UInt = #column
@@ -18,7 +18,7 @@ public func unimplemented<each Argument, Result>(
     }
 }
 
-/// A function for the test value of a dependency: calling it fails the test, and returns the placeholder.
+/// Returns a function for the test value of a dependency. A call fails the test, and returns the placeholder.
 public func unimplemented<each Argument, Result>(
     _ name: String, placeholder: @escaping @autoclosure @Sendable () -> Result,
     fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line, column: UInt = #column

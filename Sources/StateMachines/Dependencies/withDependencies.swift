@@ -1,4 +1,4 @@
-/// Runs work with other dependencies, also in the tasks that it starts.
+/// Runs work with other dependencies, which also apply to tasks that it starts.
 ///
 ///     withDependencies {
 ///         $0.apiClient.fetch = { "mocked" }
@@ -12,7 +12,7 @@ public func withDependencies<Result>(
     return try DependencyValues.$current.withValue(values, operation: operation)
 }
 
-/// Runs asynchronous work with other dependencies, also in the tasks that it starts.
+/// Runs asynchronous work with other dependencies, which also apply to tasks that it starts.
 public func withDependencies<Result>(
     isolation: isolated (any Actor)? = #isolation,
     _ update: (inout DependencyValues) throws -> Void, operation: () async throws -> Result

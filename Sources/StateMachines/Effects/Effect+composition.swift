@@ -1,10 +1,10 @@
 extension Effect {
-    /// Runs effects at the same time.
+    /// Returns an effect that runs the effects concurrently.
     public static func merge(_ effects: Self...) -> Self { merge(effects) }
 
-    /// Runs effects at the same time.
+    /// Returns an effect that runs the effects concurrently.
     public static func merge(_ effects: some Sequence<Self>) -> Self {
-        // Flat, so that merging one by one does not make a tree as deep as there are effects.
+        // Flattened, so that successive merges do not create a tree as deep as the number of effects.
         let effects = effects.flatMap { effect in
             if case .merge(let parts) = effect.operation { return parts }
             return effect.isNone ? [] : [effect]
@@ -12,10 +12,10 @@ extension Effect {
         return effects.count > 1 ? Self(.merge(effects)) : effects.first ?? .none
     }
 
-    /// Runs effects one after the other; each starts when the one before it has ended.
+    /// Returns an effect that runs the effects in sequence. Each starts when the previous one has ended.
     public static func concatenate(_ effects: Self...) -> Self { concatenate(effects) }
 
-    /// Runs effects one after the other; each starts when the one before it has ended.
+    /// Returns an effect that runs the effects in sequence. Each starts when the previous one has ended.
     public static func concatenate(_ effects: some Sequence<Self>) -> Self {
         let effects = effects.flatMap { effect in
             if case .concatenate(let parts) = effect.operation { return parts }
@@ -24,36 +24,37 @@ extension Effect {
         return effects.count > 1 ? Self(.concatenate(effects)) : effects.first ?? .none
     }
 
-    /// Runs this effect and another at the same time.
+    /// Returns an effect that runs this effect and another concurrently.
     public func merge(with other: Self) -> Self {
         if isNone { return other }
         return other.isNone ? self : .merge(self, other)
     }
 
-    /// Runs this effect, then another.
+    /// Returns an effect that runs this effect, then another.
     public func concatenate(with other: Self) -> Self {
         if isNone { return other }
         return other.isNone ? self : .concatenate(self, other)
     }
 
-    /// Makes the effect one that `.cancel(id:)` ends. One that is cancelled before it has started never runs.
+    /// Returns a cancellable effect, which `.cancel(id:)` ends. If cancelled before its start, it never runs.
     ///
-    /// - Parameter cancelInFlight: whether effects with this id that were returned before end when this one starts.
+    /// - Parameter cancelInFlight: whether earlier effects with this id end when this one starts.
     public func cancellable(id: some Hashable & Sendable, cancelInFlight: Bool = false) -> Self {
         isNone ? self : Self(.cancellable(self, EffectID(id), cancelInFlight: cancelInFlight))
     }
 
-    /// Ends all effects with this id that were returned before this one, whether they have started or not.
+    /// Returns an effect that ends all effects with this id that were returned before it, whether they have started or
+    /// not.
     ///
-    /// In an element of `forEach` or a child of `ifLet` it reaches that element's effects, not its siblings'.
+    /// In an element of `forEach` or a child of `ifLet` it affects that element's effects, not its siblings'.
     public static func cancel(id: some Hashable & Sendable) -> Self { Self(.cancel(EffectID(id))) }
 
-    /// The same effect with its actions made into others: how a child's effects become the parent's.
+    /// Returns the effect with transformed actions, which turns a child's effects into the parent's.
     public func map<Other: Sendable>(_ transform: @escaping @Sendable (Action) -> Other) -> Effect<Other> {
         compactMap { transform($0) }
     }
 
-    /// The same effect with its actions made into others; those that become nil are not sent.
+    /// Returns the effect with transformed actions. Nil results are not sent.
     public func compactMap<Other: Sendable>(_ transform: @escaping @Sendable (Action) -> Other?) -> Effect<Other> {
         switch operation {
         case .none: .none

@@ -1,11 +1,11 @@
 extension Effect {
-    /// Begins the effect once there was none of this id for an interval: each new one takes the place of the one before, whether
-    /// that waits or runs. `.cancel(id:)` ends it.
+    /// Starts the effect after an interval without other effects of this id. Each new one replaces the previous one,
+    /// whether that waits or runs. `.cancel(id:)` ends it.
     ///
     ///     return .run { send in await send(.found(try await search(query))) }
     ///         .debounce(id: CancelID.search, for: .milliseconds(300))
     ///
-    /// - Parameter clock: What the interval is measured by. Default: the dependency `continuousClock`.
+    /// - Parameter clock: The clock of the interval. Default: the dependency `continuousClock`.
     public func debounce(
         id: some Hashable & Sendable, for interval: Duration, clock: (any Clock<Duration>)? = nil
     ) -> Self {
@@ -15,19 +15,20 @@ extension Effect {
         return Self(.gated(self, gate)).cancellable(id: id, cancelInFlight: true)
     }
 
-    /// The same, as The Composable Architecture writes it: `scheduler: mainQueue`.
+    /// Debounces like ``debounce(id:for:clock:)``, with the parameter name of The Composable Architecture: `scheduler:
+    /// mainQueue`.
     public func debounce(
         id: some Hashable & Sendable, for interval: Duration, scheduler: any Clock<Duration>
     ) -> Self {
         debounce(id: id, for: interval, clock: scheduler)
     }
 
-    /// Begins at most one effect of this id in each interval: the first at once; of those that come before the interval is
-    /// over, one when it is. One that runs already goes on. `.cancel(id:)` ends all.
+    /// Starts at most one effect of this id in each interval: the first at once, and one of those that follow at the
+    /// end of the interval. A running effect continues. `.cancel(id:)` ends all.
     ///
     /// - Parameters:
-    ///   - latest: Which one begins at the end of the interval: the latest that has come, or the first.
-    ///   - clock: What the interval is measured by. Default: the dependency `continuousClock`.
+    ///   - latest: Whether the latest effect starts at the end of the interval, or the first.
+    ///   - clock: The clock of the interval. Default: the dependency `continuousClock`.
     public func throttle(
         id: some Hashable & Sendable, for interval: Duration, latest: Bool, clock: (any Clock<Duration>)? = nil
     ) -> Self {
@@ -49,7 +50,8 @@ extension Effect {
         return Self(.gated(self, gate)).cancellable(id: id)
     }
 
-    /// The same, as The Composable Architecture writes it: `scheduler: mainQueue`.
+    /// Throttles like ``throttle(id:for:latest:clock:)``, with the parameter name of The Composable Architecture:
+    /// `scheduler: mainQueue`.
     public func throttle(
         id: some Hashable & Sendable, for interval: Duration, scheduler: any Clock<Duration>, latest: Bool
     ) -> Self {

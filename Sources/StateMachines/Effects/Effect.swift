@@ -1,8 +1,10 @@
-/// What is to be done outside of a reducer, as a value: nothing happens until a store or host gets it back.
+/// A description of work outside a reducer, as a value. It runs only after a reducer has returned it to a store or
+/// host.
 ///
-/// An effect is registered for cancellation when the reducer returns it, before it starts, so a `.cancel(id:)` also
-/// reaches what waits for its turn in a `concatenate`. All effects end when their store or host goes.
+/// An effect is registered for cancellation when the reducer returns it, before it starts. So `.cancel(id:)` also
+/// affects effects that wait in a `concatenate`. All effects end when their store or host is released.
 public struct Effect<Action: Sendable>: Sendable {
+    /// The kind of an effect.
     indirect enum Operation: Sendable {
         case none
         case send(Action)
@@ -18,20 +20,22 @@ public struct Effect<Action: Sendable>: Sendable {
 
     init(_ operation: Operation) { self.operation = operation }
 
-    /// Does nothing.
+    /// An effect that does nothing.
     public static var none: Self { Self(.none) }
 
-    /// Sends an action at once, after those that are already waiting.
+    /// Returns an effect that sends an action at once, after those that already wait.
     public static func send(_ action: Action) -> Self { Self(.send(action)) }
 
-    /// Runs asynchronous work that may send any number of actions.
+    /// Returns an effect that runs asynchronous work, which may send any number of actions.
     ///
-    /// The work is cancelled when the effect is, or the store goes; what it sends after that is dropped, whichever task sends it.
-    /// An effect that is cancelled before it has started never runs its work, not even to tell it so. Actions are sent while the
-    /// work runs: one that comes after its end, from a task that it left behind, is reduced but reported as an issue.
+    /// The work is cancelled when the effect is cancelled, or the store is released; actions sent after that are
+    /// dropped, whichever task sends them. An effect that is cancelled before its start never runs its work, not even
+    /// for cleanup. Actions must be sent before the work ends. A later one, from a task that it left behind, is
+    /// reduced but reported as an issue.
     ///
-    /// - Parameter handler: gets the error that the work throws, except a `CancellationError` after the effect was cancelled.
-    ///   Without it an error is reported as an issue, except each `CancellationError`, which is ignored.
+    /// - Parameter handler: receives the error that the work throws, except a `CancellationError` after the
+    ///   cancellation of the effect. Without it an error is reported as an issue, except each `CancellationError`,
+    ///   which is ignored.
     public static func run(
         priority: TaskPriority? = nil,
         operation: @escaping @Sendable (_ send: Send<Action>) async throws -> Void,
@@ -39,7 +43,7 @@ public struct Effect<Action: Sendable>: Sendable {
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
         column: UInt = #column
     ) -> Self {
-        // Taken here: an effect runs with the dependencies of the reducer that made it.
+        // Captured here: an effect runs with the dependencies of the reducer that created it.
         let dependencies = DependencyValues.current
         let location = CodeLocation(fileID, filePath, line, column)
         return Self(
@@ -50,7 +54,7 @@ public struct Effect<Action: Sendable>: Sendable {
                             try await operation(send)
                         } catch {
                             let isCancellation = error is CancellationError
-                            // That of something else is an error like others.
+                            // A `CancellationError` from another source is an error like others.
                             if isCancellation, Task.isCancelled { return }
                             if let handler { return await handler(error, send) }
                             if isCancellation { return }
@@ -71,18 +75,18 @@ public struct Effect<Action: Sendable>: Sendable {
 /// The asynchronous part of an effect.
 struct EffectWork<Action: Sendable>: Sendable {
     let priority: TaskPriority?
-    /// Where the effect was made.
+    /// The location of the effect's creation.
     let location: CodeLocation
     let run: @Sendable (Send<Action>) async -> Void
 }
 
-/// Takes an action of an effect to its owner, and returns when it has been reduced. What it returns is called when the effect
-/// goes on, on the actor that the effect is on.
+/// Delivers an action of an effect to its owner, and returns after the action has been reduced. Its result is called
+/// when the effect continues, on the actor of the effect.
 typealias Deliver<Action> = @Sendable (Action, EffectLife) async -> (@Sendable () -> Void)?
 
-/// Sends actions from an effect back to the store or host: `await send(.loaded(items))`.
+/// Sends actions from an effect to the store or host: `await send(.loaded(items))`.
 ///
-/// It returns when the action has been reduced. Once the effect is cancelled it does nothing.
+/// A call returns when the action has been reduced. After the cancellation of the effect it does nothing.
 public struct Send<Action: Sendable>: Sendable {
     private let deliver: Deliver<Action>
     private let life: EffectLife
@@ -92,7 +96,7 @@ public struct Send<Action: Sendable>: Sendable {
         self.life = life
     }
 
-    /// The same for other actions; those that become nil are not sent.
+    /// Returns a sender of other actions. Nil results are not sent.
     func from<Other: Sendable>(_ transform: @escaping @Sendable (Other) -> Action?) -> Send<Other> {
         Send<Other>(life) { [deliver] action, life in
             guard let action = transform(action) else { return nil }
@@ -100,7 +104,8 @@ public struct Send<Action: Sendable>: Sendable {
         }
     }
 
-    /// Sends an action; returns when it has been reduced, and at once, without sending, after the effect was cancelled.
+    /// Sends an action. Returns when it has been reduced; after the cancellation of the effect at once, without
+    /// sending.
     nonisolated(nonsending) public func callAsFunction(_ action: Action) async {
         guard !life.isOver else { return }
         life.check(action)

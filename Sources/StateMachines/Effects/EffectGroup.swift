@@ -1,9 +1,9 @@
 import Synchronization
 
-/// An action that is reduced after the one that is being reduced.
+/// An action that is reduced after the current one.
 struct QueuedAction<Action> {
     let action: Action
-    /// To which its effects belong; nil for that of the action which is being reduced.
+    /// The group of its effects; nil for the group of the action that is being reduced.
     let group: EffectGroup?
 
     init(_ action: Action, _ group: EffectGroup?) {
@@ -17,17 +17,18 @@ struct QueuedAction<Action> {
     }
 }
 
-/// The tasks that come from one `send`: those of its effects, and of the actions which these send.
+/// The tasks that come from one `send`: those of its effects, and of the actions that these send.
 final class EffectGroup: Sendable {
     /// The group of the effect that runs in the current task.
     @TaskLocal static var current: EffectGroup?
 
+    /// A task of the group, with the marks that its cancellation sets.
     private struct Member: Sendable {
         let task: Task<Void, Never>
         let marks: [CancellationMark]
     }
 
-    /// Mostly there is one, which needs no table.
+    /// The members of a group. Usually there is only one, which needs no table.
     private struct Members {
         private var only: (number: UInt64, member: Member)?
         private var others: [UInt64: Member] = [:]
@@ -46,18 +47,19 @@ final class EffectGroup: Sendable {
         }
     }
 
+    /// The tasks and the waiting actions, under the lock.
     private struct Contents {
         var members = Members()
         var isCancelled = false
-        /// Actions that wait until they are reduced.
+        /// The number of actions that wait to be reduced.
         var waitingActions = 0
         var sleepers: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// The effects of the host: they tell the groups of one from those of another.
+    /// The effects of the host, whose identity distinguishes the groups of different hosts.
     let registry: any EffectRegistry
     var owner: ObjectIdentifier { ObjectIdentifier(registry) }
-    /// Whether somebody may wait for it before its action has been reduced.
+    /// True if a caller may wait for the group before its action has been reduced.
     let isForLater: Bool
     private let contents = Mutex(Contents())
 
@@ -78,7 +80,9 @@ final class EffectGroup: Sendable {
         for sleeper in sleepers { sleeper.resume() }
     }
 
-    /// - Returns: whether the group is cancelled; the caller cancels the task once it holds no lock.
+    /// Adds a task.
+    ///
+    /// - Returns: whether the group is cancelled. The caller then cancels the task without holding a lock.
     func add(_ task: Task<Void, Never>, _ marks: [CancellationMark], _ number: UInt64) -> Bool {
         contents.withLock { contents in
             contents.members.add(Member(task: task, marks: marks), number)
@@ -102,7 +106,7 @@ final class EffectGroup: Sendable {
         }
     }
 
-    /// Returns when no task is left. A task's followers are added before it ends, so none is missed.
+    /// Returns when no task is left. Follow-up tasks are added before a task ends, so none is missed.
     func finish() async {
         while true {
             let (task, isWaiting) = contents.withLock { ($0.members.any?.task, $0.waitingActions > 0) }
@@ -116,7 +120,7 @@ final class EffectGroup: Sendable {
         }
     }
 
-    /// Sleeps until no action waits.
+    /// Waits until no action waits.
     private func reducing() async {
         await withCheckedContinuation { continuation in
             let sleeps = contents.withLock { contents in

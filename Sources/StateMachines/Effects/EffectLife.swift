@@ -1,8 +1,8 @@
 import Synchronization
 
-/// What becomes of the work of an effect, and whose it is.
+/// The lifetime of an effect's work, and its group.
 final class EffectLife: Sendable {
-    /// That of the action which the effect comes of; those that it sends belong to it, too.
+    /// The group of the action that caused the effect; actions sent by the effect belong to it, too.
     let group: EffectGroup
     private let location: CodeLocation
     private let hasEnded = Atomic(false)
@@ -13,7 +13,7 @@ final class EffectLife: Sendable {
         self.location = location
     }
 
-    /// Whether what is sent now is dropped: the effect was cancelled, or the part of it that sends.
+    /// True if further actions are dropped: the effect, or the part of it that sends, was cancelled.
     var isOver: Bool { isCancelled.load(ordering: .acquiring) || Task.isCancelled }
 
     func cancel() { isCancelled.store(true, ordering: .releasing) }
@@ -22,12 +22,12 @@ final class EffectLife: Sendable {
     func check(_ action: some Sendable) {
         guard hasEnded.load(ordering: .relaxed) else { return }
         reportIssue(
-            "An action was sent from an effect that has ended: \(ValueText.summary(of: action)). "
-                + "Wait in the effect for the tasks that it starts.", at: location)
+            "An effect sent an action after it had ended: \(ValueText.summary(of: action)). "
+                + "Await in the effect all tasks that it starts.", at: location)
     }
 }
 
-/// An action of an effect on its way to an owner whose code we do not know: it comes back by a `send` like any other.
+/// An action of an effect in transit to an owner with user-defined code, which returns it by an ordinary `send`.
 final class EffectDelivery: Sendable {
     @TaskLocal private static var current: EffectDelivery?
 
@@ -40,7 +40,8 @@ final class EffectDelivery: Sendable {
         await $current.withValue(EffectDelivery(life), operation: work)
     }
 
-    /// The effect whose action this `send` is; nil for one that anybody else sends, the owner on the same way included.
+    /// Returns the effect whose action this `send` is; nil for a `send` from other code, including other code of the
+    /// owner on the same path.
     static func take(by registry: any EffectRegistry) -> EffectLife? {
         guard let current, current.life.group.owner == ObjectIdentifier(registry),
             !current.isTaken.exchange(true, ordering: .relaxed)

@@ -1,13 +1,15 @@
 import Synchronization
 
-/// One cancellable part of an effect, from the moment it is returned until it has ended.
+/// One cancellable part of an effect, from its return by the reducer until its end.
 final class EffectRegistration: Sendable {
+    /// The progress of the registered part.
     private enum State {
         case waiting
         case running(@Sendable () -> Void)
         case cancelled
     }
 
+    /// The state and its marks, under the lock.
     private struct Contents {
         var state = State.waiting
         var marks: [CancellationMark] = []
@@ -22,10 +24,10 @@ final class EffectRegistration: Sendable {
         self.position = position
     }
 
-    /// Sets a mark, too, when it is cancelled.
+    /// Adds a mark that the cancellation sets.
     func add(_ mark: CancellationMark) { contents.withLock { $0.marks.append(mark) } }
 
-    /// Begins the work, unless it was cancelled while it waited.
+    /// Starts the work, unless it was cancelled while it waited.
     func start(
         on executor: EffectExecutor?, priority: TaskPriority?, _ work: @escaping @Sendable () async -> Void
     ) -> Task<Void, Never>? {
@@ -37,7 +39,7 @@ final class EffectRegistration: Sendable {
         }
     }
 
-    /// Begins work that has to run, cancelled or not.
+    /// Starts work that must run even when cancelled.
     func run<Result: Sendable>(
         on executor: EffectExecutor?, _ work: @escaping @Sendable () async -> Result
     ) -> Task<Result, Never> {
@@ -59,7 +61,7 @@ final class EffectRegistration: Sendable {
             return (nil, contents.marks)
         }
         for mark in marks { mark.set() }
-        // Outside of the lock: this runs the cancellation handlers of the work.
+        // Outside the lock: this runs the cancellation handlers of the work.
         cancel?()
     }
 }

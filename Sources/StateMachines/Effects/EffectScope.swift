@@ -1,5 +1,6 @@
-/// The place of a child in the tree of reducers: what runs here can be ended as a whole.
+/// The place of a child in the tree of reducers. Its effects can be ended together.
 struct EffectScope: Sendable {
+    /// The id under which all effects of a child are registered.
     private struct Everything: Hashable, Sendable {}
 
     private let station: [AnyID]
@@ -7,12 +8,12 @@ struct EffectScope: Sendable {
     init(_ state: some Hashable & Sendable) { station = [AnyID(state)] }
     init(_ state: some Hashable & Sendable, _ id: some Hashable & Sendable) { station = [AnyID(state), AnyID(id)] }
 
-    /// Runs a child's reducer; its effects, and the ids in them, belong to this place.
+    /// Runs a child's reducer. Its effects, and their ids, belong to this place.
     func run<Action>(_ reduce: () -> Effect<Action>) -> Effect<Action> {
         DependencyValues.within(station) { reduce().cancellable(id: Everything()) }
     }
 
-    /// Ends all effects of the child and of its own children.
+    /// Returns an effect that ends all effects of the child and of its own children.
     func cancellation<Action>() -> Effect<Action> {
         DependencyValues.within(station) { .cancel(id: Everything()) }
     }

@@ -1,23 +1,25 @@
 import Synchronization
 
-/// Runs the effects of one store or host, and ends them when it goes.
+/// Runs the effects of one store or host, and ends them at its release.
 ///
-/// It is safe to use from any isolation, since a host may be released anywhere and effects end anywhere.
+/// Usable from any isolation, since a host may be released, and effects may end, in any isolation.
 final class EffectTasks<Action: Sendable>: EffectRegistry {
+    /// A running effect, with the action that caused it.
     private struct Running: Sendable {
         let task: Task<Void, Never>
         let marks: [CancellationMark]
         let origin: Action
     }
 
-    /// What a reducer has returned, registered.
+    /// An effect returned by a reducer, with its registrations.
     private struct Plan {
         let effect: PlannedEffect<Action>
         var registrations: [EffectRegistration] = []
-        /// Those of the gates in it.
+        /// The marks of its gates.
         var marks: [CancellationMark] = []
     }
 
+    /// The running effects and the registrations, under the lock.
     private struct Contents: Sendable {
         var running: [UInt64: Running] = [:]
         var registrations: [AnyID: [EffectRegistration]] = [:]
@@ -33,7 +35,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
     private let contents = Mutex(Contents())
     /// Called after an effect has ended.
     private let onEnd: (@Sendable () -> Void)?
-    /// Where effects run that have no actor; nil for the pool.
+    /// The executor of effects without an actor; nil for the global pool.
     let executor: EffectExecutor?
 
     init(onEnd: (@Sendable () -> Void)? = nil, executor: EffectExecutor? = nil) {
@@ -41,19 +43,19 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         self.executor = executor
     }
 
-    /// The actions whose effects have not ended, in the order in which these were started.
+    /// The actions whose effects have not ended, in the order of their start.
     var origins: [Action] {
         contents.withLock { $0.running.sorted { $0.key < $1.key }.map(\.value.origin) }
     }
 
-    /// Cancellable parts of effects that have not ended.
+    /// The number of cancellable parts of effects that have not ended.
     var registrationCount: Int { contents.withLock { $0.registrations.values.reduce(0) { $0 + $1.count } } }
 
-    /// Does what needs no waiting at once, and starts the rest in a task.
+    /// Executes the parts that need not wait, and starts the rest in a task.
     ///
     /// - Parameters:
-    ///   - queue: gets the actions of `.send`.
-    ///   - group: the tasks of the same `send`; made when the first one starts.
+    ///   - queue: receives the actions of `.send`.
+    ///   - group: the tasks of the same `send`; created when the first one starts.
     func begin(
         _ effect: Effect<Action>, from origin: Action, queue: inout [QueuedAction<Action>], group: inout EffectGroup?,
         deliver: @escaping Deliver<Action>
@@ -65,7 +67,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         start(rest, of: plan, from: origin, joined, deliver)
     }
 
-    /// Cancels all effects, and starts no more.
+    /// Cancels all effects, and prevents further starts.
     func close() { cancelAll(closing: true) }
 
     /// Cancels all effects.
@@ -77,7 +79,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
             let parts = contents.registrations.values.joined().filter(\.position.isOfPart)
             return (Array(contents.running.values), parts)
         }
-        // Outside of the lock: cancelling runs the handlers of the effects.
+        // Outside the lock: cancellation runs the handlers of the effects.
         for effect in running {
             for mark in effect.marks { mark.set() }
             effect.task.cancel()
@@ -92,7 +94,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         if case .run(let work) = effect.operation { return Plan(effect: .run(work)) }
         var registrations: [EffectRegistration] = []
         var marks: [CancellationMark] = []
-        /// The registrations around the part that is looked at.
+        /// The registrations around the current part.
         var around: [EffectRegistration] = []
         var order = 0
         let number = contents.withLock { contents in
@@ -147,7 +149,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
     }
 
     func register(_ id: EffectID, cancelInFlight: Bool) -> EffectRegistration {
-        // In one step: of two at once one is the later, and ends the other.
+        // In one step: of two concurrent registrations one is the later, and ends the other.
         let (registration, replaced, isClosed) = contents.withLock { contents in
             contents.lastPlan += 1
             let position = EffectPosition(plan: contents.lastPlan, order: 0)
@@ -178,7 +180,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
 
     // MARK: Running
 
-    /// Does the parts that need no waiting, up to the first that does; returns what is left.
+    /// Executes the parts that need not wait, up to the first that does. Returns the rest.
     private func advance(
         _ plan: PlannedEffect<Action>, _ group: EffectGroup?, _ queue: inout [QueuedAction<Action>]
     ) -> PlannedEffect<Action>? {
@@ -219,20 +221,20 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         _ deliver: @escaping Deliver<Action>
     ) {
         let (registrations, marks) = (plan.registrations, plan.marks)
-        // The task, and whether it has to be cancelled at once; nil when nothing was started.
+        // The task, and whether it must be cancelled at once; nil when nothing was started.
         let started = contents.withLock { contents -> (Task<Void, Never>, Bool)? in
             guard !contents.isClosed else { return nil }
             contents.lastNumber += 1
             let number = contents.lastNumber
             var work = effect
             var registration: EffectRegistration?
-            // The outermost cancellable part needs no task of its own: it is all there is.
+            // The outermost cancellable part needs no separate task, because it is the whole effect.
             if case .cancellable(let part, let own, _) = effect { (work, registration) = (part, own) }
             let body: @Sendable () async -> Void = { [work] in
                 await EffectGroup.$current.withValue(group) { await self.perform(work, group, deliver) }
                 self.ended(number, registrations, group)
             }
-            // Under the lock, so that the entry is there before the work can end.
+            // Under the lock, so that the entry exists before the work can end.
             let task =
                 registration.map { $0.start(on: executor, priority: work.priority, body) }
                 ?? startTask(on: executor, priority: work.priority, body)

@@ -1,4 +1,4 @@
-/// An effect that a reducer has returned: each cancellable part is registered, nothing has started.
+/// An effect that a reducer has returned: its cancellable parts are registered, and none has started.
 indirect enum PlannedEffect<Action: Sendable>: Sendable {
     case send(Action)
     case run(EffectWork<Action>)
@@ -6,9 +6,9 @@ indirect enum PlannedEffect<Action: Sendable>: Sendable {
     case concatenate([PlannedEffect])
     case cancellable(PlannedEffect, EffectRegistration, cancelInFlight: Bool)
     case cancel(EffectID, EffectPosition)
-    /// The mark is set when the effect is cancelled, whether it has begun or not.
+    /// The mark is set when the effect is cancelled, whether it has started or not.
     case gated(PlannedEffect, EffectGate, CancellationMark)
-    /// One whose gate has said to wait.
+    /// An effect whose gate requires a wait.
     case waiting(PlannedEffect, @Sendable () async -> Bool)
 
     var priority: TaskPriority? {
@@ -21,34 +21,36 @@ indirect enum PlannedEffect<Action: Sendable>: Sendable {
     }
 }
 
-/// Where a part stands among all that was returned together.
+/// The position of a part among the effects that were returned together.
 struct EffectPosition: Sendable {
-    /// Counts what reducers returned.
+    /// The number of the reducer return.
     let plan: UInt64
-    /// Counts the parts of one return, in order, from 1.
+    /// The number of the part within the return, from 1.
     let order: Int
 
-    /// Whether something stands here that no reducer has returned: it has a place of its own.
+    /// True for work that was not returned by a reducer, which has a separate position.
     var isOfPart: Bool { order == 0 }
 
-    /// Whether a cancellation that stands here means an effect that stands at `other`.
+    /// Returns true if a cancellation at this position includes an effect at `other`.
     ///
-    /// It means what was returned before, also when it has waited for its turn; within one return what stands before it, so
-    /// that `concatenate(cancel(id), work.cancellable(id))` replaces the old work and not the new.
+    /// It includes effects that were returned earlier, even if they still wait. Within one return it includes the
+    /// effects before it, so that `concatenate(cancel(id), work.cancellable(id))` replaces the old work and not the
+    /// new.
     func reaches(_ other: EffectPosition) -> Bool {
         plan == other.plan ? order > other.order : plan > other.plan
     }
 }
 
-/// Decides, when an effect's turn comes, whether and when it begins.
+/// Decides, in an effect's turn, whether and when it starts.
 struct EffectGate: Sendable {
+    /// The decision about an effect.
     enum Decision: Sendable {
         case go
         case drop
-        /// Returns whether to go.
+        /// Returns true to start the effect.
         case wait(@Sendable () async -> Bool)
     }
 
-    /// Called once for each effect; of those that need not wait for others, in the order in which reducers returned them.
+    /// Called once for each effect; for effects that need not wait for others, in the order of their return.
     let decide: @Sendable (CancellationMark) -> Decision
 }

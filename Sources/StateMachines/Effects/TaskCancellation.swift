@@ -1,28 +1,30 @@
-/// Where what runs can be cancelled by an id.
+/// A registry of running work that can be cancelled by an id.
 protocol EffectRegistry: AnyObject, Sendable {
-    /// - Parameter cancelInFlight: whether what was registered before with this id is cancelled.
+    /// Registers work.
+    ///
+    /// - Parameter cancelInFlight: whether earlier work with this id is cancelled.
     func register(_ id: EffectID, cancelInFlight: Bool) -> EffectRegistration
     func unregister(_ registration: EffectRegistration)
-    /// Cancels what was registered before.
+    /// Cancels work that was registered before.
     func cancel(_ id: EffectID)
-    /// Where the work runs; nil for the pool.
+    /// The executor of the work; nil for the global pool.
     var executor: EffectExecutor? { get }
 }
 
-/// Where tasks are registered that no effect has started.
+/// The registry of work outside effects.
 private let processRegistry = EffectTasks<Never>()
 
-/// Runs work that `Task.cancel(id:)` and `.cancel(id:)` end; within an effect, a part of it.
+/// Runs work that `Task.cancel(id:)` and `.cancel(id:)` end; within an effect, it is a part of the effect.
 ///
 ///     return .run { send in
 ///         try await withTaskCancellation(id: CancelID.upload) { try await upload() }
 ///         await send(.uploaded)
 ///     }
 ///
-/// An id means the work of one store or host, as it does for effects, and the work ends with that; outside of effects, all work
-/// that was begun there.
+/// An id refers to the work of one store or host, as it does for effects, and the work ends with that store or host.
+/// Outside effects, it refers to all work started there.
 ///
-/// - Parameter cancelInFlight: whether what was begun with this id before ends when this begins.
+/// - Parameter cancelInFlight: whether earlier work with this id ends when this starts.
 public func withTaskCancellation<Success: Sendable, Failure: Error>(
     id: some Hashable & Sendable, cancelInFlight: Bool = false,
     isolation: isolated (any Actor)? = #isolation,
@@ -47,8 +49,9 @@ public func withTaskCancellation<Success: Sendable, Failure: Error>(
 }
 
 extension Task where Success == Never, Failure == Never {
-    /// Ends, within an effect, all effects of its store or host that have this id, and all work of
-    /// ``withTaskCancellation(id:cancelInFlight:isolation:operation:)``; outside of effects, the work that was begun there.
+    /// Ends, within an effect, all effects of its store or host with this id, and all work of
+    /// ``withTaskCancellation(id:cancelInFlight:isolation:operation:)``. Outside effects, it ends the work started
+    /// there.
     public static func cancel(id: some Hashable & Sendable) {
         (EffectGroup.current?.registry ?? processRegistry).cancel(EffectID(id))
     }

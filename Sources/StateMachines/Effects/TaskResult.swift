@@ -1,12 +1,12 @@
-/// What became of asynchronous work: a value, or an error that need not be `Sendable` by type.
+/// The result of asynchronous work: a value, or an error that need not be `Sendable` by type.
 @CasePathable
 public enum TaskResult<Success: Sendable>: Sendable {
-    /// The work returned this.
+    /// The work returned this value.
     case success(Success)
-    /// The work threw this; a cancellation among them.
+    /// The work threw this error, which may be a cancellation.
     case failure(any Error)
 
-    /// Runs the work and keeps what it returns or throws.
+    /// Runs the work and stores its value or error.
     public init(catching work: @Sendable () async throws -> Success) async {
         do {
             self = .success(try await work())
@@ -15,7 +15,7 @@ public enum TaskResult<Success: Sendable>: Sendable {
         }
     }
 
-    /// The same as a `Result`.
+    /// Converts a `Result`.
     public init(_ result: Result<Success, any Error>) {
         switch result {
         case .success(let value): self = .success(value)
@@ -23,7 +23,7 @@ public enum TaskResult<Success: Sendable>: Sendable {
         }
     }
 
-    /// The value, or the error thrown.
+    /// Returns the value, or throws the error.
     public var value: Success {
         get throws {
             switch self {
@@ -33,7 +33,7 @@ public enum TaskResult<Success: Sendable>: Sendable {
         }
     }
 
-    /// The result with its value changed; a failure stays what it is.
+    /// Returns the result with a transformed value. A failure stays unchanged.
     public func map<Other: Sendable>(_ transform: (Success) -> Other) -> TaskResult<Other> {
         switch self {
         case .success(let value): .success(transform(value))
@@ -43,7 +43,7 @@ public enum TaskResult<Success: Sendable>: Sendable {
 }
 
 extension TaskResult: Equatable where Success: Equatable {
-    /// Errors are compared with `==` if they have it; others are equal when they are of one type and read the same.
+    /// Compares errors with `==` if they have it. Others are equal when their types and descriptions are equal.
     public static func == (left: Self, right: Self) -> Bool {
         switch (left, right) {
         case (.success(let left), .success(let right)): left == right

@@ -2,9 +2,9 @@ internal import Relays
 import Synchronization
 
 extension AsyncStream where Element: Sendable {
-    /// A stream of one element, which asynchronous work produces; it ends after it.
+    /// Returns a stream of one element, which asynchronous work produces. It ends after the element.
     ///
-    /// The work begins at once, and is cancelled when the stream is.
+    /// The work starts at once, and is cancelled with the stream.
     public static func single(
         priority: TaskPriority? = nil, _ work: @escaping @Sendable () async -> Element
     ) -> Self {
@@ -17,17 +17,18 @@ extension AsyncStream where Element: Sendable {
         }
     }
 
-    /// A stream that asynchronous work makes, such as a method of an actor that returns one.
+    /// Returns a stream that asynchronous work creates, for example a method of an actor that returns one.
     ///
-    /// The work begins at once, and its stream is read as this one is: what that keeps for a slow reader is up to its policy. Two
-    /// elements are taken ahead.
+    /// The work starts at once, and its stream is read at the pace of this one: its own policy determines the
+    /// buffering for a slow reader. Two elements are read ahead.
     public static func deferred(_ make: @escaping @Sendable () async -> Self) -> Self {
         produced { output in
             for await element in await make() { await output.put(element) }
         }
     }
 
-    /// A stream that asynchronous work fills, as fast as it is read. It ends with the work; the work is cancelled with it.
+    /// Returns a stream that asynchronous work fills at the pace of its reader. It ends with the work; the work is
+    /// cancelled with it.
     static func produced(_ fill: @escaping @Sendable (Handover<Element>) async -> Void) -> Self {
         let handover = Handover<Element>()
         let producer = Producer(
@@ -36,7 +37,7 @@ extension AsyncStream where Element: Sendable {
                 await handover.finish()
             })
         return Self {
-            // Held here: it goes with the stream.
+            // Retained here, for the lifetime of the stream.
             defer { withExtendedLifetime(producer) {} }
             return await handover.take()
         } onCancel: {
@@ -45,7 +46,7 @@ extension AsyncStream where Element: Sendable {
     }
 }
 
-/// What fills a stream; cancelled when nobody holds the stream any more.
+/// The task that fills a stream; cancelled at the release of the stream.
 private final class Producer: Sendable {
     private let task: Task<Void, Never>
 
@@ -56,8 +57,9 @@ private final class Producer: Sendable {
     func cancel() { task.cancel() }
 }
 
-/// One element on its way from those who make some to those who read them.
+/// Transfers elements one at a time from producers to readers.
 final class Handover<Element: Sendable>: Sendable {
+    /// The element in transit, under the lock.
     private struct Contents: Sendable {
         var element: Element?
         var isFinished = false
@@ -67,16 +69,16 @@ final class Handover<Element: Sendable>: Sendable {
     private let room = AsyncBinarySemaphore()
     private let news = AsyncBinarySemaphore(value: false)
 
-    /// Returns when there was room for the element. When the task is cancelled, it is dropped.
+    /// Stores the element when there is room. When the task is cancelled, the element is dropped.
     func put(_ element: Element) async {
         guard (try? await room.waitCancelable()) != nil else { return }
         contents.withLock { $0.element = element }
         news.signalNow()
     }
 
-    /// Nothing is put after this.
+    /// Ends the elements.
     func finish() async {
-        // A reader comes first to what is there still; when the task is cancelled, there is none.
+        // A reader first takes the remaining element. If this task is cancelled, that is dropped.
         let isRead = (try? await room.waitCancelable()) != nil
         contents.withLock { contents in
             contents.isFinished = true
@@ -85,14 +87,14 @@ final class Handover<Element: Sendable>: Sendable {
         news.signalNow()
     }
 
-    /// The next element; nil when there are no more, or the task is cancelled.
+    /// Returns the next element; nil when there are no more, or the task is cancelled.
     func take() async -> Element? {
         guard (try? await news.waitCancelable()) != nil else { return nil }
         let (element, isFinished) = contents.withLock { contents in
             defer { contents.element = nil }
             return (contents.element, contents.isFinished)
         }
-        // Others may wait for the end, too.
+        // Other readers may wait for the end, too.
         if isFinished { news.signalNow() }
         if element != nil { room.signalNow() }
         return element

@@ -1,10 +1,10 @@
-/// An effect of a machine that may be made of several.
+/// An effect of a machine that may be composed of several.
 public enum ComposableEffect<Effect> {
     /// One effect, which the machine's `runIOEffect` runs.
     case just(Effect)
-    /// All at the same time.
+    /// All effects, concurrently.
     case merge([ComposableEffect])
-    /// One after the other; each begins when the stream of the one before it has ended.
+    /// All effects in sequence. Each starts when the stream of the previous one has ended.
     case concat([ComposableEffect])
 
     /// No effect.
@@ -14,14 +14,14 @@ public enum ComposableEffect<Effect> {
 extension ComposableEffect: Sendable where Effect: Sendable {}
 extension ComposableEffect: Equatable where Effect: Equatable {}
 
-/// The effects of a machine, if they can be composed; `@ComposableEffect` writes the conformance.
+/// The composable effects of a machine. `@ComposableEffect` adds the conformance.
 public protocol ComposableEffectConvertible {
-    /// The effect taken apart, down to those that can be run.
+    /// Returns the effect decomposed into runnable ones.
     func asComposableEffect() -> ComposableEffect<Self>
 }
 
 extension ComposableEffect {
-    /// The whole as one effect of the runtime, of which `operation` makes the parts.
+    /// Returns the composition as one effect of the runtime, whose parts `operation` creates.
     public func extract<Action: Sendable>(
         _ operation: (Effect) -> StateMachines.Effect<Action>
     ) -> StateMachines.Effect<Action> {
@@ -34,7 +34,7 @@ extension ComposableEffect {
 }
 
 extension ComposableEffect where Effect: Sendable {
-    /// The whole as one stream of results, of which `run` makes those of the parts.
+    /// Returns the composition as one stream of results, whose parts `run` creates.
     public func stream<Element: Sendable>(
         _ run: @escaping @Sendable (Effect) -> AsyncStream<Element>
     ) -> AsyncStream<Element> {

@@ -1,9 +1,9 @@
 /// Runs a child machine on a part of the state, for those actions that are also the child's.
 ///
-/// `@ComposableStateMachine` writes it from `@NestedState` and `@Forward`. A parent without the macro can use it for a child whose
-/// actions are not all in one case; where they are, ``Scope`` is simpler.
+/// `@ComposableStateMachine` generates it from `@NestedState` and `@Forward`. A parent without the macro can use it
+/// for a child whose actions are not all in one case. If they are, ``Scope`` is simpler.
 public struct NestedStateMachine<ParentState, ParentAction: Sendable, Child: Reducer>: Reducer {
-    /// None: ``reduce(into:action:)`` does it all.
+    /// Not used: ``reduce(into:action:)`` implements the reducer.
     public typealias Body = Never
     private let state: any WritableKeyPath<ParentState, Child.State> & Sendable
     private let toChildAction: @Sendable (ParentAction) -> Child.Action?
@@ -11,11 +11,13 @@ public struct NestedStateMachine<ParentState, ParentAction: Sendable, Child: Red
     private let child: Child
     private let location: CodeLocation
 
+    /// Creates the reducer of a child.
+    ///
     /// - Parameters:
-    ///   - state: where the child's state is in the parent's.
-    ///   - toChildAction: the child's action that one of the parent's is; nil for those that are not the child's.
-    ///   - fromChildAction: the parent's action for one that the child's effects send. For one that has none an issue is
-    ///     reported, and it is not sent.
+    ///   - state: the path to the child's state in the parent's.
+    ///   - toChildAction: returns the child's action for a parent's action; nil for actions of others.
+    ///   - fromChildAction: returns the parent's action for an action that the child's effects send. For nil an issue
+    ///     is reported, and the action is not sent.
     ///   - child: the child.
     public init(
         state: any WritableKeyPath<ParentState, Child.State> & Sendable,
@@ -31,7 +33,7 @@ public struct NestedStateMachine<ParentState, ParentAction: Sendable, Child: Red
         location = CodeLocation(fileID, filePath, line, column)
     }
 
-    /// Runs the child for its own actions; changes nothing for others.
+    /// Runs the child for its actions. Other actions have no effect.
     public func reduce(into state: inout ParentState, action: ParentAction) -> Effect<ParentAction> {
         guard let childAction = toChildAction(action) else { return .none }
         let effect = child.reduce(into: &state[keyPath: self.state], action: childAction)

@@ -1,6 +1,6 @@
 extension StateMachine
 where Action: StateMachineEventConvertible, Action.Input == Input, Action.IOResult == IOResult {
-    /// What is next after an action; nothing, if it is not for the machine.
+    /// Returns the transition for an action; the empty one if the action is not an event of the machine.
     @inlinable
     public static func reduce(_ state: State, _ action: Action) -> Transition {
         switch Action.map(action) {
@@ -10,14 +10,14 @@ where Action: StateMachineEventConvertible, Action.Input == Input, Action.IOResu
         }
     }
 
-    /// Puts the next state in the place of the old one, and returns the effect.
+    /// Replaces the state by the next one, and returns the effect.
     @inlinable
     public func apply(_ transition: Transition, to state: inout State) -> Effect<Action> {
         if let next = transition.0 { state = next }
         return transition.1.map(applyIOEffect) ?? .none
     }
 
-    /// Runs the effect and sends each of its results; the same as ``results(of:)``.
+    /// Runs the effect and sends each of its results, like ``results(of:)``.
     public func applyIOEffect(_ ioEffect: IOEffect) -> Effect<Action> { results(of: ioEffect) }
 
     /// Runs an effect that is not composed, and sends each of its results.
@@ -38,15 +38,17 @@ where
     Machine.Action: StateMachineEventConvertible, Machine.Action.Input == Machine.Input,
     Machine.Action.IOResult == Machine.IOResult
 {
-    /// None: ``reduce(into:action:)`` does it all.
+    /// Not used: ``reduce(into:action:)`` implements the reducer.
     public typealias Body = Never
     @usableFromInline let machine: Machine
 
-    /// - Parameter machine: whose functions it runs; `body` of a machine is this already.
+    /// Creates the reducer of a machine.
+    ///
+    /// - Parameter machine: the machine whose functions it runs. The `body` of a machine is this reducer by default.
     @inlinable
     public init(machine: Machine) { self.machine = machine }
 
-    /// Takes the transition that the machine says, if the action is an event of it, and returns its effect.
+    /// Performs the transition, if the action is an event of the machine, and returns its effect.
     @inlinable
     public func reduce(into state: inout Machine.State, action: Machine.Action) -> Effect<Machine.Action> {
         machine.apply(Machine.reduce(state, action), to: &state)

@@ -1,15 +1,15 @@
 extension StateMachine {
-    /// Nothing is next: this event means nothing in this state.
+    /// No transition: the event is not defined in this state.
     @inlinable public static var undefined: Transition { (nil, nil) }
-    /// Nothing is next.
+    /// No transition.
     @inlinable public static var identity: Transition { (nil, nil) }
-    /// The state is next, without an effect.
+    /// Returns a transition to the state, without an effect.
     @inlinable public static func nextState(_ state: State) -> Transition { (state, nil) }
-    /// The effect is next, in the same state.
+    /// Returns a transition with the effect, in the same state.
     @inlinable public static func run(_ effect: IOEffect) -> Transition { (nil, effect) }
-    /// The state is next, and then the effect.
+    /// Returns a transition to the state, followed by the effect.
     @inlinable public static func transition(_ state: State, _ effect: IOEffect) -> Transition { (state, effect) }
-    /// Does something at once, which a pure function must not: for a line in a log while you look for a mistake.
+    /// Runs a closure at once, which a pure function must not do: for temporary log output during debugging.
     @inlinable public static func unsafe(_ action: @escaping () -> Void) -> Transition {
         action()
         return (nil, nil)

@@ -1,19 +1,20 @@
-/// A reducer in two parts: pure functions that say what is next, and effects that do it.
+/// A reducer in two parts: pure functions that decide, and effects that act.
 ///
-/// `reduceInput` and `reduceIOResult` are static, so they see the state and the event and nothing else: no dependency, no
-/// clock, no self. What they return is a ``Transition``: the next state, and the effect to run, each if there is one.
-/// Only `runIOEffect` touches the world.
+/// `reduceInput` and `reduceIOResult` are static, so they see only the state and the event: no dependency, no clock,
+/// no self. They return a ``Transition``: the next state, and the effect to run, each if there is one. Only
+/// `runIOEffect` has side effects.
 ///
-/// With `@ComposableEffectRunner` the effects are composable and each has a method of its own. Without it, write
-/// `runIOEffect`; all else has a default.
+/// With `@ComposableEffectRunner` the effects are composable and each has a dedicated method. Without it, write
+/// `runIOEffect`; the other requirements have defaults.
 public protocol StateMachine: Reducer {
-    /// What comes from outside: a tap, a message, a timer.
+    /// Events from outside: a tap, a message, a timer.
     associatedtype Input: Sendable
-    /// What is to be done outside.
+    /// The effects of the machine.
     associatedtype IOEffect: Sendable
-    /// What an effect answers. `Never`, if effects answer nothing.
+    /// The results of effects. `Never`, if effects have no results.
     associatedtype IOResult: Sendable
-    /// What the reducer is sent: the machine's events, as they are or among other actions (``StateMachineEventConvertible``).
+    /// The actions of the reducer: the machine's events, alone or among other actions
+    /// (``StateMachineEventConvertible``).
     associatedtype Action = StateMachineEvent<Input, IOResult>
     /// The type of ``nestedBody``; inferred.
     associatedtype NestedBody: Reducer = EmptyReducer<State, Action>
@@ -22,18 +23,18 @@ public protocol StateMachine: Reducer {
     /// The next state, or nil to keep it, and the effect to run, if any.
     typealias Transition = (State?, IOEffect?)
 
-    /// What is next after an input.
+    /// Returns the transition for an input.
     static func reduceInput(_ state: State, _ input: Input) -> Transition
-    /// What is next after a result of an effect.
+    /// Returns the transition for a result of an effect.
     static func reduceIOResult(_ state: State, _ ioResult: IOResult) -> Transition
-    /// Runs an effect; what the stream gives is reduced one by one until it ends.
+    /// Runs an effect. The elements of the stream are reduced one by one until it ends.
     ///
-    /// When the effect is cancelled, the stream is: it hears of that through `onTermination`.
+    /// When the effect is cancelled, so is the stream, which is notified through `onTermination`.
     func runIOEffect(_ ioEffect: IOEffect) -> IOResultStream
-    /// Makes an effect of the runtime out of an effect of the machine.
+    /// Converts an effect of the machine to an effect of the runtime.
     func applyIOEffect(_ ioEffect: IOEffect) -> Effect<Action>
 
-    /// Children that run before the machine, if `@ComposableEffectRunner(isBodyComposable: true)` says so.
+    /// Children that run before the machine, if `@ComposableEffectRunner(isBodyComposable: true)` is used.
     @ReducerBuilder<State, Action> var nestedBody: NestedBody { get }
 }
 

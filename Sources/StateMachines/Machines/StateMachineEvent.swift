@@ -1,9 +1,9 @@
-/// What a state machine reacts to.
+/// An event of a state machine.
 @CasePathable
 public enum StateMachineEvent<Input, IOResult> {
-    /// Something came from outside.
+    /// An event from outside.
     case input(Input)
-    /// An effect has answered.
+    /// A result of an effect.
     case ioResult(IOResult)
 }
 
@@ -11,24 +11,24 @@ extension StateMachineEvent: Sendable where Input: Sendable, IOResult: Sendable 
 extension StateMachineEvent: Equatable where Input: Equatable, IOResult: Equatable {}
 extension StateMachineEvent: Hashable where Input: Hashable, IOResult: Hashable {}
 
-/// Actions among which are the events of a state machine; the others are for other reducers.
+/// Actions that include the events of a state machine; the others are for other reducers.
 ///
 /// A machine whose `IOResult` is `Never` has `case ioResult(Never)`.
 public protocol StateMachineEventConvertible {
-    /// What comes from outside: that of the machine.
+    /// The inputs of the machine.
     associatedtype Input
-    /// What effects answer: that of the machine.
+    /// The effect results of the machine.
     associatedtype IOResult
 
-    /// The action that an input is; a case of this name will do.
+    /// Returns the action for an input; a case of this name fulfils the requirement.
     static func input(_: Input) -> Self
-    /// The action that an effect's result is; a case of this name will do.
+    /// Returns the action for an effect's result; a case of this name fulfils the requirement.
     static func ioResult(_: IOResult) -> Self
-    /// The event that an action is; nil for the actions of others.
+    /// Returns the event of an action; nil for the actions of other reducers.
     static func map(_ action: Self) -> StateMachineEvent<Input, IOResult>?
 }
 
 extension StateMachineEvent: StateMachineEventConvertible {
-    /// Every action is an event.
+    /// Returns the action itself: every action is an event.
     public static func map(_ action: Self) -> StateMachineEvent<Input, IOResult>? { action }
 }

@@ -1,20 +1,20 @@
 extension Reducer {
     /// Runs the reducer, and its effects, with another value of a dependency: `.dependency(\.continuousClock, clock)`.
     ///
-    /// It stands over what the store was given for it.
+    /// It overrides the value given to the store.
     public func dependency<Value: Sendable>(
         _ path: any WritableKeyPath<DependencyValues, Value> & Sendable, _ value: Value
     ) -> DependencyReducer<Self> {
         DependencyReducer(base: self) { $0[keyPath: path] = value }
     }
 
-    /// The same, for a dependency that is its own key.
+    /// Runs the reducer, and its effects, with another value of a dependency that is its own key.
     public func dependency<Value: TestDependencyKey>(_ value: Value) -> DependencyReducer<Self>
     where Value.Value == Value {
         DependencyReducer(base: self) { $0[Value.self] = value }
     }
 
-    /// Runs the reducer, and its effects, with a dependency changed: the closure gets the value that is in force.
+    /// Runs the reducer, and its effects, with a changed dependency. The closure receives the current value.
     public func transformDependency<Value>(
         _ path: any WritableKeyPath<DependencyValues, Value> & Sendable,
         transform: @escaping @Sendable (inout Value) -> Void
@@ -23,9 +23,9 @@ extension Reducer {
     }
 }
 
-/// A reducer with other dependencies; made by `dependency` and `transformDependency`.
+/// A reducer with other dependencies; created by `dependency` and `transformDependency`.
 public struct DependencyReducer<Base: Reducer>: Reducer {
-    /// None: ``reduce(into:action:)`` does it all.
+    /// Not used: ``reduce(into:action:)`` implements the reducer.
     public typealias Body = Never
     let base: Base
     let change: @Sendable (inout DependencyValues) -> Void

@@ -2,9 +2,9 @@
 @_exported public import IdentifiedArrays
 
 extension Reducer {
-    /// Runs a child for the element that an action names, before the reducer itself.
+    /// Runs a child for the element of an action, before the reducer itself.
     ///
-    /// When an element is removed, or has another id, its effects are cancelled. An action for an element that is not there is
+    /// When an element is removed, or gets another id, its effects are cancelled. An action for a missing element is
     /// reported as an issue.
     public func forEach<ElementState, ElementAction, ID: Hashable & Sendable, Child: Reducer>(
         _ elements: any WritableKeyPath<State, IdentifiedArray<ID, ElementState>> & Sendable,
@@ -21,10 +21,10 @@ extension Reducer {
     }
 }
 
-/// A parent and a child for each element of a collection; made by `forEach`.
+/// A parent and a child for each element of a collection; created by `forEach`.
 public struct ForEachReducer<Parent: Reducer, ID: Hashable & Sendable, Child: Reducer>: Reducer
 where Child.State: Identifiable, Child.State.ID == ID {
-    /// None: ``reduce(into:action:)`` does it all.
+    /// Not used: ``reduce(into:action:)`` implements the reducer.
     public typealias Body = Never
     let parent: Parent
     let elements: any WritableKeyPath<Parent.State, IdentifiedArray<ID, Child.State>> & Sendable
@@ -32,7 +32,7 @@ where Child.State: Identifiable, Child.State.ID == ID {
     let child: Child
     let location: CodeLocation
 
-    /// Runs the element's child, then the parent, and cancels the effects of elements that the two have removed.
+    /// Runs the element's child, then the parent, and cancels the effects of removed elements.
     public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
         let before = state[keyPath: elements].ids
         let childEffect = reduceElement(into: &state, action: action)
@@ -47,8 +47,8 @@ where Child.State: Identifiable, Child.State.ID == ID {
         guard case .element(let id, let elementAction)? = self.action.extract(action) else { return .none }
         guard state[keyPath: elements][id: id] != nil else {
             reportIssue(
-                "A \"forEach\" received an action for an element that is not there: \(ValueText.summary(of: action)). "
-                    + "Send an element's actions only while it is in the collection.", at: location)
+                "A \"forEach\" received an action for an element that does not exist: \(ValueText.summary(of: action)). "
+                    + "Send actions to an element only while it is in the collection.", at: location)
             return .none
         }
         let effect = EffectScope(elements, id).run {
@@ -80,6 +80,6 @@ extension Case {
 
 extension IdentifiedAction: Equatable where Action: Equatable {}
 
-/// The actions of the elements that a reducer runs.
+/// The actions of elements of the state of a reducer.
 public typealias IdentifiedActionOf<R: Reducer> = IdentifiedAction<R.State.ID, R.Action>
 where R.State: Identifiable, R.State.ID: Sendable

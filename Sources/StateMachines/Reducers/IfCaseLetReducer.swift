@@ -4,8 +4,8 @@ extension Reducer where State: CasePathable {
     ///     Reduce { … }
     ///         .ifCaseLet(\.loggedIn, action: \.loggedIn) { LoggedIn() }
     ///
-    /// When the state becomes another case, or that of another child (its `id` is another, if it is `Identifiable`), the
-    /// child's effects are cancelled. An action for a child that is not there is reported as an issue.
+    /// When the state becomes another case, or that of another child (a different `id`, if it is `Identifiable`), the
+    /// child's effects are cancelled. An action for a missing child is reported as an issue.
     public func ifCaseLet<ChildState, ChildAction, Child: Reducer>(
         _ state: CaseKeyPath<State, ChildState>, action: CaseKeyPath<Action, ChildAction>,
         @ReducerBuilder<ChildState, ChildAction> then child: () -> Child,
@@ -18,9 +18,9 @@ extension Reducer where State: CasePathable {
     }
 }
 
-/// A parent and a child whose state is a case of the parent's; made by `ifCaseLet`.
+/// A parent and a child whose state is a case of the parent's; created by `ifCaseLet`.
 public struct IfCaseLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
-    /// None: ``reduce(into:action:)`` does it all.
+    /// Not used: ``reduce(into:action:)`` implements the reducer.
     public typealias Body = Never
     let parent: Parent
     let state: AnyCasePath<Parent.State, Child.State>
@@ -29,7 +29,7 @@ public struct IfCaseLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
     let child: Child
     let location: CodeLocation
 
-    /// Runs the child, then the parent, and cancels the child's effects when it is gone after that.
+    /// Runs the child, then the parent, and cancels the child's effects if it is gone after that.
     public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
         let scope = EffectScope(station)
         let first = ChildIdentity(self.state.extract(state))
@@ -38,23 +38,24 @@ public struct IfCaseLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
         let effect = (childEffect ?? .none).merge(with: parent.reduce(into: &state, action: action))
         let third = ChildIdentity(self.state.extract(state))
         if first == second, second == third { return effect }
-        // A cancellation means what stands before it: the effects of one that is there when its own action has made it
-        // another are those of the new one.
+        // A cancellation includes the effects before it. If a child's own action changes its identity, the effects of
+        // that action belong to the new child.
         return .merge(
             second.replaces(first) ? scope.cancellation() : .none, effect,
             third.replaces(second) ? scope.cancellation() : .none)
     }
 
-    /// Nil for an action that is not the child's.
+    /// Returns nil for an action of another reducer.
     private func reduceChild(
         into state: inout Parent.State, action: Parent.Action, in scope: EffectScope
     ) -> Effect<Parent.Action>? {
         guard let childAction = self.action.extract(action) else { return nil }
         guard var childState = self.state.extract(state) else {
             reportIssue(
-                "An \"ifCaseLet\" received an action for a child whose state is not there: "
+                "An \"ifCaseLet\" received an action for a child whose state does not exist: "
                     + "\(ValueText.summary(of: action)). The state is another case: "
-                    + "\(ValueText.summary(of: state)). Send a child's actions only while it is there.", at: location)
+                    + "\(ValueText.summary(of: state)). Send actions to a child only while its state exists.",
+                at: location)
             return .none
         }
         defer { state = self.state.embed(childState) }

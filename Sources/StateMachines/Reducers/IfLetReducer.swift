@@ -1,8 +1,8 @@
 extension Reducer {
     /// Runs a child whose state may be nil, before the reducer itself.
     ///
-    /// When the state becomes nil, or that of another child (its `id` is another, if it is `Identifiable`), the child's
-    /// effects are cancelled. An action for a child that is not there is reported as an issue.
+    /// When the state becomes nil, or that of another child (a different `id`, if it is `Identifiable`), the child's
+    /// effects are cancelled. An action for a missing child is reported as an issue.
     public func ifLet<ChildState, ChildAction, Child: Reducer>(
         _ state: any WritableKeyPath<State, ChildState?> & Sendable, action: CaseKeyPath<Action, ChildAction>,
         @ReducerBuilder<ChildState, ChildAction> then child: () -> Child,
@@ -15,9 +15,10 @@ extension Reducer {
     }
 }
 
-/// A parent and a child whose state may be nil; made by ``Reducer/ifLet(_:action:then:fileID:filePath:line:column:)``.
+/// A parent and a child whose state may be nil; created by
+/// ``Reducer/ifLet(_:action:then:fileID:filePath:line:column:)``.
 public struct IfLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
-    /// None: ``reduce(into:action:)`` does it all.
+    /// Not used: ``reduce(into:action:)`` implements the reducer.
     public typealias Body = Never
     let parent: Parent
     let state: any WritableKeyPath<Parent.State, Child.State?> & Sendable
@@ -25,7 +26,7 @@ public struct IfLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
     let child: Child
     let location: CodeLocation
 
-    /// Runs the child, then the parent, and cancels the child's effects when it is gone after that.
+    /// Runs the child, then the parent, and cancels the child's effects if it is gone after that.
     public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
         let scope = EffectScope(self.state)
         let first = ChildIdentity(state[keyPath: self.state])
@@ -34,14 +35,14 @@ public struct IfLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
         let effect = (childEffect ?? .none).merge(with: parent.reduce(into: &state, action: action))
         let third = ChildIdentity(state[keyPath: self.state])
         if first == second, second == third { return effect }
-        // A cancellation means what stands before it: the effects of one that is there when its own action has made it
-        // another are those of the new one.
+        // A cancellation includes the effects before it. If a child's own action changes its identity, the effects of
+        // that action belong to the new child.
         return .merge(
             second.replaces(first) ? scope.cancellation() : .none, effect,
             third.replaces(second) ? scope.cancellation() : .none)
     }
 
-    /// Nil for an action that is not the child's.
+    /// Returns nil for an action of another reducer.
     private func reduceChild(
         into state: inout Parent.State, action: Parent.Action, in scope: EffectScope
     ) -> Effect<Parent.Action>? {
@@ -49,7 +50,7 @@ public struct IfLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
         guard state[keyPath: self.state] != nil else {
             reportIssue(
                 "An \"ifLet\" received an action for a child whose state is nil: \(ValueText.summary(of: action)). "
-                    + "Send a child's actions only while it is there.", at: location)
+                    + "Send actions to a child only while its state exists.", at: location)
             return .none
         }
         return scope.run { child.reduce(into: &state[keyPath: self.state]!, action: childAction) }
@@ -57,7 +58,7 @@ public struct IfLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
     }
 }
 
-/// Who a child is, as far as its state tells.
+/// The identity of a child, as far as its state contains it.
 enum ChildIdentity: Equatable {
     case nobody
     case somebody
@@ -72,6 +73,6 @@ enum ChildIdentity: Equatable {
         self = (state as? any Identifiable).map { .named(id($0)) } ?? .somebody
     }
 
-    /// Whether there was somebody else before.
+    /// Returns true if there was another child before.
     func replaces(_ other: Self) -> Bool { other != .nobody && self != other }
 }

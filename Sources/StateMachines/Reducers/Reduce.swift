@@ -1,17 +1,19 @@
-/// A reducer made of a closure.
+/// A reducer that calls a closure.
 public struct Reduce<State, Action: Sendable>: Reducer {
-    /// None: the closure does it all.
+    /// Not used: the closure implements the reducer.
     public typealias Body = Never
     @usableFromInline let reduce: @Sendable (inout State, Action) -> Effect<Action>
 
-    /// - Parameter reduce: changes the state and returns the effects to run. It must do nothing else: it may be called
-    ///   anywhere.
+    /// Creates a reducer.
+    ///
+    /// - Parameter reduce: changes the state and returns the effects to run. It must have no side effects, and may be
+    ///   called in any isolation.
     @inlinable
     public init(_ reduce: @escaping @Sendable (_ state: inout State, _ action: Action) -> Effect<Action>) {
         self.reduce = reduce
     }
 
-    /// Hides the type of another reducer.
+    /// Creates a type-erased reducer.
     public init<R: Reducer>(_ reducer: R) where R.State == State, R.Action == Action {
         reduce = { reducer.reduce(into: &$0, action: $1) }
     }
@@ -25,10 +27,10 @@ public struct Reduce<State, Action: Sendable>: Reducer {
 
 /// A reducer that does nothing.
 public struct EmptyReducer<State, Action: Sendable>: Reducer {
-    /// None.
+    /// Not used.
     public typealias Body = Never
 
-    /// A reducer for a place where one has to stand.
+    /// Creates an empty reducer, as a placeholder.
     public init() {}
 
     /// Changes nothing, and returns no effect.

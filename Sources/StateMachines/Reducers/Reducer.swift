@@ -1,25 +1,26 @@
-/// What a feature does with an action: it changes the state and says which effects to run.
+/// The logic of a feature: changes the state for an action and returns the effects to run.
 ///
-/// Either write `body`, out of other reducers, or `reduce(into:action:)`. A reducer is a value without state of its own.
+/// Write either `body`, composed of other reducers, or `reduce(into:action:)`. A reducer is a value without mutable
+/// state.
 public protocol Reducer<State, Action>: Sendable {
-    /// What the feature knows; a value, as a rule a struct with `@ObservableState`.
+    /// The state of the feature: a value, usually a struct with `@ObservableState`.
     associatedtype State
-    /// What can happen to it, as a rule an enum.
+    /// The actions of the feature, usually an enum.
     associatedtype Action: Sendable
     /// The type of ``body``; inferred, and `Never` for a reducer without one.
     associatedtype Body
 
-    /// Changes `state` and returns the effects to run; nothing else may happen here.
+    /// Changes `state` and returns the effects to run. It must have no other side effects.
     func reduce(into state: inout State, action: Action) -> Effect<Action>
 
-    /// The reducers that this one is made of; they run in order, and their effects at once.
+    /// The composition of this reducer. Its parts run in order, and their effects concurrently.
     @ReducerBuilder<State, Action> var body: Body { get }
 }
 
 extension Reducer where Body == Never {
     /// Never called: a reducer without `body` has `reduce(into:action:)`.
     public var body: Body {
-        fatalError("\(Self.self) has no body: it is run through reduce(into:action:)")
+        fatalError("\(Self.self) has no body: it implements reduce(into:action:)")
     }
 }
 
@@ -31,7 +32,7 @@ extension Reducer where Body: Reducer, Body.State == State, Body.Action == Actio
     }
 }
 
-/// A reducer of the state and the actions of another: `var body: some ReducerOf<Self>`.
+/// A reducer with the state and actions of another: `var body: some ReducerOf<Self>`.
 public typealias ReducerOf<R: Reducer> = Reducer<R.State, R.Action>
 
 /// The effects of a reducer.

@@ -1,13 +1,13 @@
-/// Puts the reducers of a `body` together; they run from the top down.
+/// Composes the reducers of a `body`. They run from top to bottom.
 @resultBuilder
 public enum ReducerBuilder<State, Action: Sendable> {
-    // The type as a parameter keeps an existential from being opened here: it is for the next one.
+    // The type parameter prevents the opening of an existential here: the next overload is for that.
     public static func buildExpression<R: Reducer>(_ reducer: R, as type: R.Type = R.self) -> R
     where R.State == State, R.Action == Action {
         reducer
     }
 
-    /// A reducer whose type is not known: `any Reducer<State, Action>`.
+    /// Accepts a type-erased reducer: `any Reducer<State, Action>`.
     @_disfavoredOverload
     public static func buildExpression(_ reducer: any Reducer<State, Action>) -> Reduce<State, Action> {
         Reduce(reducer)
@@ -26,7 +26,7 @@ public enum ReducerBuilder<State, Action: Sendable> {
         ReducerSequence(first: accumulated, second: next)
     }
 
-    /// The reducers of a `for`, one after the other.
+    /// Composes the reducers of a `for`, in sequence.
     public static func buildArray<R: Reducer>(_ reducers: [R]) -> ReducerArray<R>
     where R.State == State, R.Action == Action {
         ReducerArray(reducers: reducers)
@@ -63,28 +63,28 @@ public enum ReducerBuilder<State, Action: Sendable> {
     }
 }
 
-/// Two reducers, one after the other; the builder makes it.
+/// Two reducers in sequence; created by the builder.
 public struct ReducerSequence<First: Reducer, Second: Reducer>: Reducer
 where First.State == Second.State, First.Action == Second.Action {
-    /// None: ``reduce(into:action:)`` runs the two.
+    /// Not used: ``reduce(into:action:)`` runs the two.
     public typealias Body = Never
     let first: First
     let second: Second
 
-    /// Runs the first, then the second on what that left; their effects run at once.
+    /// Runs the first, then the second on the resulting state. Their effects run concurrently.
     public func reduce(into state: inout First.State, action: First.Action) -> Effect<First.Action> {
         let effect = first.reduce(into: &state, action: action)
         return effect.merge(with: second.reduce(into: &state, action: action))
     }
 }
 
-/// Several reducers of one type, one after the other; a `for` in a builder makes it.
+/// Several reducers of one type in sequence; created by a `for` in a builder.
 public struct ReducerArray<Element: Reducer>: Reducer {
-    /// None: ``reduce(into:action:)`` runs them.
+    /// Not used: ``reduce(into:action:)`` runs the reducers.
     public typealias Body = Never
     let reducers: [Element]
 
-    /// Runs them in order, each on what the one before has left; their effects run at once.
+    /// Runs the reducers in order, each on the resulting state of the previous one. Their effects run concurrently.
     public func reduce(into state: inout Element.State, action: Element.Action) -> Effect<Element.Action> {
         var effect = Effect<Element.Action>.none
         for reducer in reducers { effect = effect.merge(with: reducer.reduce(into: &state, action: action)) }
@@ -95,14 +95,14 @@ public struct ReducerArray<Element: Reducer>: Reducer {
 /// One of two reducers, chosen by an `if` in a builder.
 public enum ReducerChoice<First: Reducer, Second: Reducer>: Reducer
 where First.State == Second.State, First.Action == Second.Action {
-    /// None: ``reduce(into:action:)`` runs the one that was chosen.
+    /// Not used: ``reduce(into:action:)`` runs the chosen reducer.
     public typealias Body = Never
-    /// What stands under the `if`.
+    /// The reducer of the `if` branch.
     case first(First)
-    /// What stands under the `else`; without one, a reducer that does nothing.
+    /// The reducer of the `else` branch; without one, a reducer that does nothing.
     case second(Second)
 
-    /// Runs the one that was chosen.
+    /// Runs the chosen reducer.
     public func reduce(into state: inout First.State, action: First.Action) -> Effect<First.Action> {
         switch self {
         case .first(let reducer): reducer.reduce(into: &state, action: action)
@@ -114,16 +114,18 @@ where First.State == Second.State, First.Action == Second.Action {
 /// Several reducers as one, so that `ifLet` or `forEach` can be applied to all of them.
 public struct CombineReducers<State, Action: Sendable, Reducers: Reducer>: Reducer
 where Reducers.State == State, Reducers.Action == Action {
-    /// None: ``reduce(into:action:)`` runs them.
+    /// Not used: ``reduce(into:action:)`` runs the reducers.
     public typealias Body = Never
     private let reducers: Reducers
 
-    /// - Parameter build: the reducers, from the top down.
+    /// Combines reducers.
+    ///
+    /// - Parameter build: the reducers, from top to bottom.
     public init(@ReducerBuilder<State, Action> _ build: () -> Reducers) {
         reducers = build()
     }
 
-    /// Runs them in order; their effects run at once.
+    /// Runs the reducers in order. Their effects run concurrently.
     public func reduce(into state: inout State, action: Action) -> Effect<Action> {
         reducers.reduce(into: &state, action: action)
     }

@@ -1,7 +1,8 @@
-/// Runs a child on the part of the state, and for the actions, that are the child's.
+/// Runs a child on its part of the state, for its actions.
 public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reducer {
-    /// None: ``reduce(into:action:)`` does it all.
+    /// Not used: ``reduce(into:action:)`` implements the reducer.
     public typealias Body = Never
+    /// The location of the child's state: a property, or a case of an enum.
     private enum Part: Sendable {
         case property(any WritableKeyPath<ParentState, Child.State> & Sendable)
         case enumCase(AnyCasePath<ParentState, Child.State>, CodeLocation)
@@ -11,11 +12,13 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
     private let action: AnyCasePath<ParentAction, Child.Action>
     private let child: Child
 
-    // The key paths tell the types that the builder needs, so these have names of their own.
+    // Separate generic parameters: the builder needs the types that the key paths determine.
+    /// Creates the scope of a child whose state is a property of the parent's.
+    ///
     /// - Parameters:
-    ///   - state: where the child's state is in the parent's.
-    ///   - action: the case of the parent's action that carries the child's. Other actions do not reach the child.
-    ///   - child: the child's reducers, from the top down.
+    ///   - state: the path to the child's state in the parent's.
+    ///   - action: the case of the parent's action that contains the child's. Other actions do not reach the child.
+    ///   - child: the child's reducers, from top to bottom.
     public init<ChildState, ChildAction>(
         state: any WritableKeyPath<ParentState, ChildState> & Sendable,
         action: CaseKeyPath<ParentAction, ChildAction>,
@@ -26,15 +29,15 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
         self.child = child()
     }
 
-    /// A child whose state is a case of the parent's, which is an enum.
+    /// Creates the scope of a child whose state is a case of the parent's, which is an enum.
     ///
-    /// An action for the child while the state is another case is reported as an issue. The child's effects go on when the
-    /// state becomes another case; where they are to end then, use `ifCaseLet`.
+    /// An action for the child while the state is another case is reported as an issue. The child's effects continue
+    /// when the state becomes another case; to end them then, use `ifCaseLet`.
     ///
     /// - Parameters:
-    ///   - state: the case of the parent's state that is the child's.
-    ///   - action: the case of the parent's action that carries the child's. Other actions do not reach the child.
-    ///   - child: the child's reducers, from the top down.
+    ///   - state: the case of the parent's state that contains the child's.
+    ///   - action: the case of the parent's action that contains the child's. Other actions do not reach the child.
+    ///   - child: the child's reducers, from top to bottom.
     @_disfavoredOverload
     public init<ChildState, ChildAction>(
         state: CaseKeyPath<ParentState, ChildState>, action: CaseKeyPath<ParentAction, ChildAction>,
@@ -47,11 +50,11 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
         self.child = child()
     }
 
-    /// A child whose state the parent's has not: for what the compiler says of it.
+    /// Unavailable: exists for the compiler's message about a missing child state.
     @available(
         *, unavailable,
         message: """
-            the parent's 'State' has no 'var' of this name with the type of the child's 'State'; if it is an enum, mark it '@CasePathable'
+            the parent's 'State' has no 'var' of this name with the type of the child's 'State'; if 'State' is an enum, mark it '@CasePathable'
             """
     )
     @_disfavoredOverload
@@ -61,7 +64,7 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
         @ReducerBuilder<ChildState, ChildAction> child: () -> Child
     ) where Child.State == ChildState, Child.Action == ChildAction { fatalError("unavailable") }
 
-    /// Runs the child for its own actions; changes nothing for others.
+    /// Runs the child for its actions. Other actions have no effect.
     public func reduce(into state: inout ParentState, action: ParentAction) -> Effect<ParentAction> {
         guard let childAction = self.action.extract(action) else { return .none }
         switch part {
@@ -70,9 +73,9 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
         case .enumCase(let path, let location):
             guard var childState = path.extract(state) else {
                 reportIssue(
-                    "A \"Scope\" received an action for a child whose state is not there: "
+                    "A \"Scope\" received an action for a child whose state does not exist: "
                         + "\(ValueText.summary(of: action)). The state is another case: "
-                        + "\(ValueText.summary(of: state)). Send a child's actions only while it is there.",
+                        + "\(ValueText.summary(of: state)). Send actions to a child only while its state exists.",
                     at: location)
                 return .none
             }
@@ -82,9 +85,9 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
     }
 }
 
-/// Has a part of any name, for messages of the compiler about parts that are not there.
+/// Has a member of any name, for compiler messages about missing members.
 @dynamicMemberLookup
 public enum MissingPart<Root> {
-    /// The part, which is not there.
+    /// The missing member.
     public subscript(dynamicMember name: String) -> MissingPart { fatalError("unavailable") }
 }

@@ -1,4 +1,4 @@
-/// A place in the source code that a report points at.
+/// A location in the source code, for reports.
 struct CodeLocation: Sendable {
     let fileID: StaticString
     let filePath: StaticString

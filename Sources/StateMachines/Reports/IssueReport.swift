@@ -1,14 +1,14 @@
 internal import Platform
 
-// Only debug builds know the testing library, so that a released program does not depend on it.
+// Only debug builds use the testing library, so that a released program does not depend on it.
 #if DEBUG && canImport(Testing)
     import Testing
 #endif
 
-/// Reports a mistake of the one who uses the library.
+/// Reports a mistake in the use of the library.
 ///
-/// In a test, of Swift Testing or of XCTest, it fails the test at this place; where no test can be failed, the process of
-/// the tests ends. Elsewhere it is written to standard error, and the program goes on.
+/// In a test, with Swift Testing or XCTest, it fails the test at this location. If no test can be failed, the test
+/// process ends. Outside tests the message is written to standard error, and the program continues.
 public func reportIssue(
     _ message: String, fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
     column: UInt = #column
@@ -33,11 +33,11 @@ func reportIssue(_ message: String, at location: CodeLocation) {
     StandardStream.error.write(soon: "\(location.fileID):\(location.line): \(message)")
     // A test that cannot be failed must not pass.
     if DependencyContext.ofProcess == .test {
-        fatalError("no test could be failed (those of Swift Testing need a debug build for it): \(message)")
+        fatalError("the issue could not be recorded in a test (Swift Testing requires a debug build):  \(message)")
     }
 }
 
-/// Shows something that a test has skipped, without failing it.
+/// Shows a skipped assertion of a test, without failing it.
 func showSkipped(_ message: String, at location: CodeLocation) {
     if let sink = IssueSink.current { return sink("(skipped) \(message)") }
     #if DEBUG && canImport(Testing)
@@ -53,7 +53,7 @@ func showSkipped(_ message: String, at location: CodeLocation) {
     StandardStream.error.write(soon: "\(location.fileID):\(location.line): skipped: \(message)")
 }
 
-/// Takes reports instead of the test that runs; for the tests of this module.
+/// Receives reports instead of the running test; for the tests of this module.
 enum IssueSink {
     @TaskLocal static var current: (@Sendable (String) -> Void)?
 }

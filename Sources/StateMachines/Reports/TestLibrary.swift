@@ -6,9 +6,9 @@ internal import Relays
     import Glibc
 #endif
 
-/// Which library runs the tests of this process, as far as that can be told without linking one.
+/// Detects the test library of this process, as far as possible without linking one.
 enum TestLibrary {
-    /// Whether the process runs tests of Swift Testing and of nothing else: SwiftPM starts one process for each library.
+    /// True if the process runs only tests of Swift Testing: SwiftPM starts one process for each library.
     static let isSwiftTestingAlone: Bool = {
         let arguments = CommandLine.arguments
         let program = arguments.first.map { $0.split(separator: "/").last ?? "" } ?? ""
@@ -18,27 +18,28 @@ enum TestLibrary {
 
     /// `XCTFail(_:file:line:)` of the XCTest in this process; nil when there is none.
     static let fail: (@Sendable (String, StaticString, UInt) -> Void)? = {
-        // The name that the compiler gives that function, which is public and so stays as it is.
+        // The mangled name of that function, which is public and therefore stable.
         let name = "$s6XCTest7XCTFail_4file4lineySS_s12StaticStringVSutF"
         guard let process = dlopen(nil, RTLD_NOW), let function = dlsym(process, name) else { return nil }
-        // A function value is the address of its code and of what it captures, which is nothing here. In a struct, so
-        // that it is taken as a function of just these types and not of any.
+        // A function value consists of the address of its code and of its captures, which are empty here. In a struct,
+        // so that it is used as a function of exactly these types.
         let found = unsafeBitCast((function, UnsafeRawPointer?.none), to: Failing.self)
         return { found.call($0, $1, $2) }
     }()
 
+    /// A function that fails a test, in the calling convention of a stored closure.
     private struct Failing {
         let call: @Sendable (String, StaticString, UInt) -> Void
     }
 }
 
-/// Which values dependencies have by default.
+/// The source of the default values of dependencies.
 public enum DependencyContext: Sendable, Hashable {
-    /// Those of the running program.
+    /// The values of the running program.
     case live
-    /// Those for tests; one without a value for tests fails the test that uses it.
+    /// The values for tests. A dependency without one fails the test that uses it.
     case test
 
-    /// Whether this process runs tests.
+    /// The context of this process: `.test` if it runs tests.
     static let ofProcess: DependencyContext = TestProcess.isCurrent ? .test : .live
 }

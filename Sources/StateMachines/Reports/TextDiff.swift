@@ -1,16 +1,17 @@
-/// Two texts line by line: what only the first has is marked `−`, what only the second has `+`.
+/// Compares two texts line by line: lines only in the first are marked `−`, lines only in the second `+`.
 enum TextDiff {
-    /// Equal lines that are shown around a difference.
+    /// The number of equal lines that are shown around a difference.
     private static let context = 2
     private static let lineLimit = 2_000
 
+    /// A line of the difference.
     private enum Line {
         case same(String)
         case removed(String)
         case added(String)
     }
 
-    /// The difference of two values; nil when they read the same.
+    /// Returns the difference of two values; nil when their descriptions are equal.
     static func ofValues(expected: Any, actual: Any) -> String? {
         of(ValueText.lines(of: expected), ValueText.lines(of: actual))
     }
@@ -21,7 +22,7 @@ enum TextDiff {
         let changes = lines.indices.filter { if case .same = lines[$0] { false } else { true } }
         var shown = Set<Int>()
         for change in changes { shown.formUnion(change - context...change + context) }
-        // The first line says what the value is.
+        // The first line contains the type of the value.
         shown.insert(0)
         var text: [String] = []
         var hidden = 0
@@ -42,7 +43,7 @@ enum TextDiff {
         return text.joined(separator: "\n")
     }
 
-    /// The longest common subsequence, and what is between.
+    /// Aligns the texts by their longest common subsequence.
     private static func align(_ old: [String], _ new: [String]) -> [Line] {
         let head = zip(old, new).prefix { $0 == $1 }.count
         let tail = zip(old.dropFirst(head).reversed(), new.dropFirst(head).reversed()).prefix { $0 == $1 }.count
@@ -50,7 +51,7 @@ enum TextDiff {
         let right = Array(new[head..<new.count - tail])
         var middle: [Line] = []
         if left.count > lineLimit || right.count > lineLimit {
-            // The table would be too large: all of one, then all of the other.
+            // The table would be too large: shows all of one text, then all of the other.
             middle = left.map(Line.removed) + right.map(Line.added)
         } else {
             middle = alignAll(left, right)

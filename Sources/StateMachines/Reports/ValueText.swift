@@ -1,11 +1,11 @@
-/// Values as text, one line for each leaf, so that two of them can be compared by eye.
+/// Formats values as text, one line for each leaf, so that two of them can be compared visually.
 enum ValueText {
     private static let depthLimit = 20
 
-    /// The value over several lines, in the form of an initializer.
+    /// Returns the value over several lines, in the form of an initializer.
     static func lines(of value: Any) -> [String] { lines(of: value, label: nil, depth: 0) }
 
-    /// The value on one line; long ones are cut.
+    /// Returns the value on one line. Long ones are truncated.
     static func summary(of value: Any, limit: Int = 200) -> String {
         let words = lines(of: value).map { String($0.drop { $0 == " " }) }
         var text = words.first ?? ""
@@ -36,7 +36,7 @@ enum ValueText {
         guard depth < depthLimit else { return leaf("…") }
         func children() -> [[String]] {
             mirror.children.map { child in
-                // Parts without a name are counted by the mirror: `.0`.
+                // The mirror numbers parts without a name: `.0`.
                 let label = child.label.flatMap { $0.hasPrefix(".") ? nil : $0 }
                 return lines(of: child.value, label: label, depth: depth + 1)
             }
@@ -78,10 +78,10 @@ enum ValueText {
         }
     }
 
-    /// The name of the type with those it is nested in, but without its module.
+    /// Returns the name of the type with its enclosing types, but without its module.
     private static func typeName(of value: Any) -> String {
         let full = String(reflecting: type(of: value))
-        // A type within a function is named with the address of its surroundings.
+        // The name of a type within a function contains an address.
         if full.contains("(unknown context") { return "\(type(of: value))" }
         return full.split(separator: ".", maxSplits: 1).last.map(String.init) ?? full
     }

@@ -1,24 +1,21 @@
-/// A reducer with its effects, for an object that keeps the state itself: a distributed actor, for example.
+/// A reducer with its effects, for an object that stores the state itself: a distributed actor, for example.
 ///
 ///     distributed func send(_ input: Door.Input) { advance(.input(input)) }
-///
-///     private func advance(_ action: Door.Action) {
-///         machine.send(action, to: &state) { [weak self] action in
-///             _ = await self?.whenLocal { $0.advance(action) }
-///         }
-///     }
 ///
 /// It belongs to the isolation of its owner. When it is released, its effects are cancelled.
 public final class EmbeddedMachine<State, Action: Sendable> {
     private let reduce: (inout State, Action) -> Effect<Action>
-    /// With which what comes next is reduced.
+    /// The dependencies for the next actions.
     var dependencies: DependencyValues
     let effects: EffectTasks<Action>
     private var queue: [QueuedAction<Action>] = []
-    /// Asked with each action; to ask the queue itself costs more, since this code is not specialised.
+    /// True if `queue` is empty. Read for each action, because a read of the queue costs more in code that is not
+    /// specialised.
     private var isQueueEmpty = true
     private(set) var isReducing = false
 
+    /// Creates a machine.
+    ///
     /// - Parameter prepare: replaces dependencies for the reducer and its effects.
     public convenience init<R: Reducer>(
         @ReducerBuilder<State, Action> reducer: () -> R,
@@ -45,10 +42,10 @@ public final class EmbeddedMachine<State, Action: Sendable> {
     ///
     /// From within a reducer it only queues the action, which is reduced next.
     ///
-    /// - Parameter deliver: gets the actions that effects send, in their tasks; it has to come back to the owner and
-    ///   call this method, once. It must not hold the owner, whose effects would keep it alive.
-    /// - Returns: The effects of the action. Those of an action that an effect has sent belong to the task of the action that
-    ///   the effect comes of.
+    /// - Parameter deliver: receives the actions that effects send, in their tasks. It must return to the owner and
+    ///   call this method, once. It must not retain the owner, whose effects would keep it alive.
+    /// - Returns: The effects of the action. For an action sent by an effect, they belong to the task of the action
+    ///   that caused the effect.
     @discardableResult
     public func send(
         _ action: Action, to state: inout State, deliver: @escaping @Sendable (Action) async -> Void
@@ -63,8 +60,10 @@ public final class EmbeddedMachine<State, Action: Sendable> {
         }
     }
 
+    /// Reduces an action in a group.
+    ///
     /// - Parameters:
-    ///   - group: to which the effects belong; nil for one of their own.
+    ///   - group: the group of the effects; nil for a new one.
     ///   - deliver: called for each action that has effects.
     func send(
         _ action: Action, to state: inout State, in group: EffectGroup?, deliver: () -> Deliver<Action>

@@ -2,21 +2,23 @@
 ///
 /// When the host is released, its effects are cancelled.
 public actor MachineHost<State: Sendable, Action: Sendable> {
-    /// The state after the last action; ``states()`` tells of each change.
+    /// The state after the last action. ``states()`` provides each change.
     public private(set) var state: State
     private let machine: EmbeddedMachine<State, Action>
     private var watchers: [UInt64: AsyncStream<State>.Continuation] = [:]
     private var lastWatcher: UInt64 = 0
 
+    /// Creates a host.
+    ///
     /// - Parameters:
-    ///   - isolation: The actor whose code makes the host, on which the closures run; leave it out.
+    ///   - isolation: The actor whose code creates the host, on which the closures run; leave it out.
     ///   - prepare: replaces dependencies for the reducer and its effects.
     public init<R: Reducer>(
         initialState: State, isolation: isolated (any Actor)? = #isolation,
         @ReducerBuilder<State, Action> reducer: () -> R,
         withDependencies prepare: (inout DependencyValues) -> Void = { _ in }
     ) where R.State == State, R.Action == Action {
-        // Run by who makes the host, and not by the host: the closures may be those of another actor.
+        // Runs in the isolation of the caller instead of the host: the closures may belong to another actor.
         let values = DependencyValues.current.changed(by: prepare)
         self.init(initialState, values, DependencyValues.$current.withValue(values) { reducer() })
     }
@@ -48,11 +50,12 @@ public actor MachineHost<State: Sendable, Action: Sendable> {
     }
 
     private func receive(_ action: Action, _ life: EffectLife) {
-        // Asked here: it may have been cancelled on the way.
+        // Checked here: it may have been cancelled on the way.
         if !life.isOver { _ = send(action, in: life.group) }
     }
 
-    /// The state now and after each action; a slow reader gets the newest one. It ends when the host is released.
+    /// Returns a stream of the state now and after each action. A slow reader gets the newest one. It ends when the
+    /// host is released.
     public func states() -> AsyncStream<State> {
         lastWatcher += 1
         let number = lastWatcher

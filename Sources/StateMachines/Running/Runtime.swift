@@ -1,13 +1,13 @@
-/// The store of a state machine as its users see it: they send inputs, and results stay inside.
+/// The store of a state machine for its users: they send inputs, and results stay internal.
 public typealias Runtime<SM: StateMachine> = Store<SM.State, SM.Input>
 where SM.Action: StateMachineEventConvertible
 
-/// A ``Runtime`` of a machine without actions of its own.
+/// A ``Runtime`` of a machine whose actions are only its events.
 public typealias StandardRuntime<SM: StateMachine> = Runtime<SM>
 where SM.Action == StateMachineEvent<SM.Input, SM.IOResult>
 
 extension Store {
-    /// Runs a state machine, and takes its inputs.
+    /// Runs a state machine, and returns a store of its inputs.
     ///
     ///     let runtime = Store.make(initialState: Door.State()) { Door() }
     ///     runtime.send(.open)
@@ -23,10 +23,10 @@ extension Store {
     }
 }
 
-/// Makes runtimes of a machine that is named: `Runtimes<Door>.make(initialState: .init()) { Door() }`.
+/// Creates runtimes of an explicit machine type: `Runtimes<Door>.make(initialState: .init()) { Door() }`.
 public enum Runtimes<SM: StateMachine>
 where SM.Action: StateMachineEventConvertible, SM.Action.Input == SM.Input, SM.Action.IOResult == SM.IOResult {
-    /// Runs the machine, and takes its inputs.
+    /// Runs the machine, and returns a store of its inputs.
     ///
     /// - Parameter prepare: replaces dependencies for the machine and its effects.
     @MainActor
@@ -39,6 +39,6 @@ where SM.Action: StateMachineEventConvertible, SM.Action.Input == SM.Input, SM.A
     }
 }
 
-/// ``Runtimes`` of a machine without actions of its own.
+/// ``Runtimes`` of a machine whose actions are only its events.
 public typealias StandardRuntimes<SM: StateMachine> = Runtimes<SM>
 where SM.Action == StateMachineEvent<SM.Input, SM.IOResult>

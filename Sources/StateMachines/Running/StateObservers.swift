@@ -1,17 +1,18 @@
 import Observation
 
-/// What observers have read of a store's state, and whom to tell when it changes.
+/// The parts of a store's state that observers have read, and the notification of these observers.
 @MainActor
 final class StateObservers<State> {
     private var properties: [PartialKeyPath<State>: ObservedProperty<State>] = [:]
-    /// Whether there is neither a property nor a child; asked with each action.
+    /// True if there is neither a property nor a child. Read for each action.
     private var isUnused = true
     /// The stores of parts of the state.
     private var children: [Child] = []
 
-    /// How many children there may be before those that have gone are looked for.
+    /// The number of children at which released ones are removed.
     private var childLimit = 8
 
+    /// The observers of a part of the state.
     private struct Child {
         let isEmpty: () -> Bool?
         let changes: (_ old: State, _ new: State) -> [PropertySignal]
@@ -19,7 +20,7 @@ final class StateObservers<State> {
 
     var childCount: Int { children.count }
 
-    /// Whether nobody has read anything since it last changed.
+    /// True if there were no reads since the last change.
     var isEmpty: Bool {
         if isUnused { return true }
         children.removeAll { $0.isEmpty() == nil }
@@ -27,7 +28,7 @@ final class StateObservers<State> {
         return properties.isEmpty && children.allSatisfy { $0.isEmpty() == true }
     }
 
-    /// Notes that the observer which runs now, if one does, reads a property.
+    /// Records that the current observer, if there is one, reads a property.
     func access<Value>(_ path: KeyPath<State, Value>) {
         let property =
             properties[path]
@@ -49,7 +50,7 @@ final class StateObservers<State> {
                 changes: { [weak child] in child?.changes(from: part($0), to: part($1)) ?? [] }))
     }
 
-    /// The signals to give for a change. A property that has changed is forgotten: its observers look again.
+    /// Returns the signals to send for a change. A changed property is removed: its observers read it again.
     func changes(from old: State, to new: State) -> [PropertySignal] {
         var signals: [PropertySignal] = []
         for (path, property) in properties where property.hasChanged(old, new) {
@@ -61,6 +62,7 @@ final class StateObservers<State> {
     }
 }
 
+/// A property that observers have read.
 private struct ObservedProperty<State> {
     let signal = PropertySignal()
     let hasChanged: (State, State) -> Bool
@@ -68,7 +70,7 @@ private struct ObservedProperty<State> {
     init(hasChanged: @escaping (State, State) -> Bool) { self.hasChanged = hasChanged }
 }
 
-/// Stands for one property of a state in the eyes of Observation.
+/// Represents one property of a state for Observation.
 final class PropertySignal: Observable {
     private let registrar = ObservationRegistrar()
     private var value: Void { () }
@@ -80,15 +82,15 @@ final class PropertySignal: Observable {
 
 /// Compares values whose type may or may not be `Equatable`.
 enum ValueEquality {
-    /// Whether the values are equal; values that cannot be compared are not.
+    /// Returns true if the values are equal. Values that are not `Equatable` are unequal.
     static func areEqual<Value>(_ left: Value, _ right: Value) -> Bool {
         func compare<Known: Equatable>(_ left: Known) -> Bool { left == right as? Known }
         return (left as? any Equatable).map { compare($0) } ?? false
     }
 }
 
-/// A state whose properties a ``Store`` offers one by one; `@ObservableState` writes the conformance.
+/// A state whose properties a ``Store`` exposes separately. `@ObservableState` adds the conformance.
 ///
-/// An observer that reads `store.count` is told when `count` has another value, not of other changes. A property that is
-/// not `Equatable` counts as changed with each action.
+/// An observer that reads `store.count` is notified when the value of `count` changes, not of other changes. A
+/// property that is not `Equatable` counts as changed with each action.
 public protocol ObservableState {}

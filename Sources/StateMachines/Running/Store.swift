@@ -1,9 +1,9 @@
 public import Observation
 
-/// Runs a reducer on the main actor, for views: it keeps the state, takes actions and runs effects.
+/// Runs a reducer on the main actor, for views: stores the state, accepts actions and runs effects.
 ///
-/// What is read of the state inside of `withObservationTracking`, or a view, is observed. When the store is released,
-/// its effects are cancelled.
+/// State that is read inside `withObservationTracking`, or a view, is observed. When the store is released, its
+/// effects are cancelled.
 @MainActor
 @dynamicMemberLookup
 public final class Store<State, Action: Sendable>: Observable {
@@ -11,6 +11,8 @@ public final class Store<State, Action: Sendable>: Observable {
     private let perform: (Action) -> StoreTask
     let observers: StateObservers<State>
 
+    /// Creates a store.
+    ///
     /// - Parameter prepare: replaces dependencies for the reducer and its effects.
     public init<R: Reducer>(
         initialState: @autoclosure () -> State, @ReducerBuilder<State, Action> reducer: () -> R,
@@ -34,7 +36,7 @@ public final class Store<State, Action: Sendable>: Observable {
         self.observers = observers
     }
 
-    /// The whole state; who observes it is told of each change.
+    /// The whole state. Its observers are notified of each change.
     public var state: State {
         observers.access(\State.self)
         return read()
@@ -47,12 +49,12 @@ public final class Store<State, Action: Sendable>: Observable {
 
     /// Reduces an action and starts its effects.
     ///
-    /// Sent from within a reducer, or by an observer while it is told of a change, it is reduced next; the task returned waits
-    /// for that, too.
+    /// An action sent from within a reducer, or by an observer during a notification, is reduced next; the returned
+    /// task waits for that, too.
     @discardableResult
     public func send(_ action: Action) -> StoreTask { perform(action) }
 
-    /// A store for a part of the state and the actions for it; it keeps this one alive.
+    /// Returns a store for a part of the state and its actions. It keeps this one alive.
     public func scope<ChildState, ChildAction>(
         state: KeyPath<State, ChildState>, action: CaseKeyPath<Action, ChildAction>
     ) -> Store<ChildState, ChildAction> {
@@ -72,11 +74,11 @@ public final class Store<State, Action: Sendable>: Observable {
 }
 
 extension Store where Action: CasePathable {
-    /// Sends the action that a case path names, which has no payload: `send(\.tap)`.
+    /// Sends the action of a case path without a payload: `send(\.tap)`.
     @discardableResult
     public func send(_ path: CaseKeyPath<Action, Void>) -> StoreTask { send(AnyCasePath(path).embed(())) }
 
-    /// Sends the action that a case path names with a payload: `send(\.rows[id: 1].rename, "a")`.
+    /// Sends the action of a case path with a payload: `send(\.rows[id: 1].rename, "a")`.
     @discardableResult
     public func send<Value>(_ path: CaseKeyPath<Action, Value>, _ value: Value) -> StoreTask {
         send(AnyCasePath(path).embed(value))
@@ -84,7 +86,7 @@ extension Store where Action: CasePathable {
 }
 
 extension Store where State: ObservableState {
-    /// One property of the state; who observes it is told when that one has changed.
+    /// A property of the state. Its observers are notified when it has changed.
     public subscript<Value>(dynamicMember path: KeyPath<State, Value>) -> Value {
         observers.access(path)
         return read()[keyPath: path]
@@ -98,7 +100,7 @@ private final class StoreCore<State, Action: Sendable> {
     private let machine: EmbeddedMachine<State, Action>
     private let observers: StateObservers<State>
     private var isTelling = false
-    /// Actions that observers sent while they were told of a change.
+    /// The actions that observers sent during a notification.
     private var late: [QueuedAction<Action>] = []
     private var isLate = false
     private lazy var deliver: Deliver<Action> = { [weak self] action, life in
@@ -133,12 +135,12 @@ private final class StoreCore<State, Action: Sendable> {
     }
 
     private func receive(_ action: Action, _ life: EffectLife) {
-        // Asked here: it may have been cancelled on the way.
+        // Checked here: it may have been cancelled on the way.
         if !life.isOver { _ = send(action, in: life.group) }
     }
 
     private func reduce(_ action: Action, in group: EffectGroup?) -> StoreTask {
-        // Nobody looks: the state changes in place, and an array in it is not copied.
+        // Without observers the state changes in place, so that an array in it is not copied.
         if observers.isEmpty { return machine.send(action, to: &state, in: group) { deliver } }
         var new = state
         let task = machine.send(action, to: &new, in: group) { deliver }

@@ -1,12 +1,12 @@
-/// The effects that a `send` has started, those of the actions that they send included.
+/// The effects that a `send` has started, including those of the actions that they send.
 ///
-/// What the code of an effect sends to the store itself, and not by its ``Send``, has a task of its own.
+/// A `send` that an effect calls on the store directly, instead of its ``Send``, has a separate task.
 public struct StoreTask: Sendable {
     private let group: EffectGroup?
 
     init(_ group: EffectGroup?) { self.group = group }
 
-    /// Returns when all of them have ended. Cancelling the task that waits cancels them.
+    /// Returns when all of them have ended. Cancellation of the waiting task cancels them.
     public func finish() async {
         guard let group else { return }
         await withTaskCancellationHandler {
@@ -28,6 +28,6 @@ public struct StoreTask: Sendable {
         wait.cancel()
     }
 
-    /// Cancels all of them. It does not wait for their end.
+    /// Cancels all of them, without waiting for their end.
     public func cancel() { group?.cancel() }
 }

@@ -1,16 +1,17 @@
-/// How much a ``TestStore`` insists on.
+/// The strictness of a ``TestStore``.
 public enum Exhaustivity: Sendable, Hashable {
-    /// Every change of state and every action that effects send has to be asserted, and all effects have to end.
+    /// The test must assert every change of state and every action that effects send, and all effects must end.
     case on
-    /// Only what a test asserts is checked; the rest is skipped.
+    /// Only explicit assertions are checked; the rest is skipped.
     ///
-    /// - showSkippedAssertions: whether what is skipped is shown, as known issues, which fail no test. A test of XCTest prints it.
+    /// - showSkippedAssertions: whether skipped assertions are shown, as known issues, which do not fail the test. A
+    ///   test of XCTest prints them.
     case off(showSkippedAssertions: Bool)
 
-    /// Only what a test asserts is checked; the rest is skipped without a word.
+    /// Only explicit assertions are checked; the rest is skipped silently.
     public static let off = Self.off(showSkippedAssertions: false)
 
-    /// Reports what an exhaustive test has to assert.
+    /// Reports a missing assertion, which an exhaustive test must contain.
     func report(_ message: String, at location: CodeLocation) {
         switch self {
         case .on: reportIssue(message, at: location)

@@ -1,32 +1,33 @@
 internal import Relays
 import Synchronization
 
-/// What a test has yet to assert.
+/// The actions that a test has yet to assert.
 final class TestLedger<State, Action: Sendable> {
+    /// A reduced action, with the state before and after it.
     struct Entry {
         let action: Action
         /// The state before and after the action.
         let before, state: State
-        /// What the action did to values that the state shares with others.
+        /// The changes of the action to shared values.
         let shared: SharedChanges
-        /// Counts actions in the order in which they were reduced.
+        /// The number of the action in the order of reduction.
         let number: UInt64
     }
 
-    /// What the test store's end has to look at, in whichever isolation.
+    /// The part that the release of the test store inspects, in any isolation.
     let open: OpenEntries<Action>
     private(set) var received: [Entry] = []
-    /// The action that the test sent last.
+    /// The last action that the test sent.
     private(set) var sent: Entry?
     private var isSending = false
     private var lastNumber: UInt64 = 0
     var nextNumber: UInt64 { lastNumber + 1 }
-    /// How many of the first received actions were reported as not received in time.
+    /// The number of received actions, from the first, that were reported as not received in time.
     private var reportedCount = 0
 
     init(_ open: OpenEntries<Action>) { self.open = open }
 
-    /// The next action to be noted is the test's own.
+    /// Marks the next recorded action as sent by the test.
     func beginSending() { isSending = true }
 
     func note(_ action: Action, from before: State, to state: State, _ shared: SharedChanges) {
@@ -41,7 +42,7 @@ final class TestLedger<State, Action: Sendable> {
         }
     }
 
-    /// The received actions that were not reported yet; they are from now on.
+    /// Returns the received actions that were not reported yet, and marks them as reported.
     func takeUnreported() -> [Action] {
         let actions = received.dropFirst(reportedCount).map(\.action)
         reportedCount = received.count
@@ -64,11 +65,11 @@ final class TestLedger<State, Action: Sendable> {
 /// The part of a ledger that may be read in any isolation.
 final class OpenEntries<Action: Sendable>: Sendable {
     let actions = Mutex<[Action]>([])
-    /// The numbers of those whose effects have not gone on yet since they sent them.
+    /// The numbers of actions whose effects have not continued after sending them.
     let sending = Mutex<Set<UInt64>>([])
     func isSending(_ number: UInt64) -> Bool { sending.withLock { $0.contains(number) } }
     let exhaustivity = Mutex(Exhaustivity.on)
-    /// Where the test is: what it has left open is reported there.
+    /// The current location of the test, at which unasserted actions are reported.
     private let place: Mutex<CodeLocation>
 
     init(at location: CodeLocation) { place = Mutex(location) }

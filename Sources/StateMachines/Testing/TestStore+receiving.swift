@@ -1,5 +1,5 @@
 extension TestStore {
-    /// Waits for the next action of an effect, and checks that it is this one and what it changes.
+    /// Waits for the next action of an effect, and checks the action and its changes.
     public func receive(
         _ expected: Action, timeout: Duration? = nil, assert update: ((inout State) throws -> Void)? = nil,
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
@@ -11,7 +11,7 @@ extension TestStore {
         ) { $0 == expected }
     }
 
-    /// Waits for the next action of an effect, and checks that it is this case and what it changes.
+    /// Waits for the next action of an effect, and checks its case and its changes.
     public func receive<Value>(
         _ path: CaseKeyPath<Action, Value>, timeout: Duration? = nil,
         assert update: ((inout State) throws -> Void)? = nil,
@@ -24,7 +24,7 @@ extension TestStore {
         ) { action.extract($0) != nil }
     }
 
-    /// Waits for the next action of an effect, and checks that it is this case with this payload and what it changes.
+    /// Waits for the next action of an effect, and checks its case, its payload and its changes.
     public func receive<Value: Equatable>(
         _ path: CaseKeyPath<Action, Value>, _ value: Value, timeout: Duration? = nil,
         assert update: ((inout State) throws -> Void)? = nil,
@@ -39,7 +39,7 @@ extension TestStore {
         ) { action.extract($0) == value }
     }
 
-    /// Waits for the next action of an effect, and checks that it is one of those meant and what it changes.
+    /// Waits for the next action of an effect, and checks it with a condition, and its changes.
     public func receive(
         _ isExpected: (Action) -> Bool, timeout: Duration? = nil,
         assert update: ((inout State) throws -> Void)? = nil,
@@ -68,7 +68,7 @@ extension TestStore {
         skipAllReceived()
     }
 
-    /// Goes on from the newest state, without looking at the actions that effects have sent.
+    /// Continues from the newest state, without checking the actions that effects have sent.
     ///
     /// - Parameter strict: whether it is an issue when there are none.
     public func skipReceivedActions(
@@ -86,7 +86,7 @@ extension TestStore {
         if let last { await settle(last) }
     }
 
-    /// Cancels the effects that still run, and waits for their end.
+    /// Cancels the running effects, and waits for their end.
     ///
     /// - Parameter strict: whether it is an issue when there are none.
     public func skipInFlightEffects(
@@ -115,7 +115,7 @@ extension TestStore {
             let isThere =
                 exhaustivity == .on
                 ? !ledger.received.isEmpty : ledger.received.contains { isExpected($0.action) }
-            // What has no effect left to send it will not come.
+            // Without a running effect, no further action comes.
             return isThere || effects.origins.isEmpty
         }
         if exhaustivity != .on, let index = ledger.received.firstIndex(where: { isExpected($0.action) }) {
@@ -127,8 +127,8 @@ extension TestStore {
             let running = effects.origins
             let reason =
                 running.isEmpty
-                ? "no effect runs that could send it. Send the action before whose effect does, or leave the 'receive' out."
-                : "effects run, but none sent it in time: \(Self.list(running)). Advance the clock or end the work that they "
+                ? "no running effect could send it. First send the action whose effect sends it, or remove the 'receive'."
+                : "no running effect sent it in time: \(Self.list(running)). Advance the clock or end the work that they "
                     + "wait for, or give 'receive' a longer 'timeout'."
             return reportIssue("Expected to receive \(name), but \(reason)", at: location)
         }
@@ -144,13 +144,14 @@ extension TestStore {
         await settle(entry)
     }
 
-    /// Lets the effect that has sent an action go on, until it waits: a test that ends now leaves it the main actor no more.
+    /// Lets the effect that has sent an action continue until it waits: at the end of the test it would not get the
+    /// main actor any more.
     private func settle(_ entry: TestLedger<State, Action>.Entry) async {
         _ = await wait(.seconds(1)) { !open.isSending(entry.number) }
         await effects.executor?.rest()
     }
 
-    /// Waits until the condition holds; false when it did not in time.
+    /// Waits until the condition holds. Returns false if it did not in time.
     private func wait(_ timeout: Duration?, until condition: () -> Bool) async -> Bool {
         let deadline = ContinuousClock.now + (timeout ?? self.timeout)
         while true {
@@ -161,14 +162,14 @@ extension TestStore {
         }
     }
 
-    /// `\.ioResult.success`
+    /// Returns a name such as `\.ioResult.success`.
     private static func name<Value>(of path: CaseKeyPath<Action, Value>) -> String {
         "\\" + Case<Action>()[keyPath: path].names.joined()
     }
 }
 
 extension TestStore {
-    nonisolated private static var leaveOut: String { "Leave the call out, or give it 'strict: false'." }
+    nonisolated private static var leaveOut: String { "Remove the call, or pass 'strict: false'." }
 
     nonisolated static func list(_ actions: [Action]) -> String {
         let shown = actions.prefix(10).map { ValueText.summary(of: $0) }.joined(separator: ", ")
@@ -194,7 +195,7 @@ extension TestStore {
     private nonisolated static func text(_ expected: Any, _ actual: Any) -> String {
         let difference =
             TextDiff.ofValues(expected: expected, actual: actual)
-            ?? "    (both read the same: \(ValueText.summary(of: actual)); their == tells them apart)"
+            ?? "    (both have the same description: \(ValueText.summary(of: actual)); == distinguishes them)"
         return difference + "\n\n(expected: −, actual: +)"
     }
 }

@@ -7,7 +7,7 @@ import Synchronization
     import Glibc
 #endif
 
-/// Runs a reducer in a test that says what is to happen, action by action.
+/// Runs a reducer in a test that asserts each action.
 ///
 ///     let store = TestStore(initialState: Feature.State()) {
 ///         Feature()
@@ -17,23 +17,23 @@ import Synchronization
 ///     await store.send(.input(.tap)) { $0.isLoading = true }
 ///     await store.receive(\.ioResult.success) { $0 = .init(data: "mocked") }
 ///
-/// The closures change the state before the action into the state expected after it. Unless ``exhaustivity`` is off, the
-/// test fails on a change that is not asserted, on an action of an effect that is not received, and on an effect that
-/// still runs when the test store is released.
+/// The closures change the state before the action into the state expected after it. Unless ``exhaustivity`` is off,
+/// the test fails on a change without an assertion, on an unreceived action of an effect, and on an effect
+/// that still runs when the test store is released.
 @MainActor
 public final class TestStore<State, Action: Sendable> {
-    /// The state after the last action that was asserted; inside of a closure that asserts, the one before that action.
+    /// The state after the last asserted action; inside an asserting closure, the state before that action.
     public internal(set) var state: State
-    /// How long to wait for an action or the end of effects, while effects run: five seconds.
+    /// The maximum time to wait for an action or the end of effects, while effects run: five seconds.
     public var timeout: Duration = .seconds(5)
-    /// How much the test has to assert: everything, if not told otherwise.
+    /// The strictness of the test; by default everything must be asserted.
     public var exhaustivity: Exhaustivity {
         get { open.exhaustivity.withLock { $0 } }
         set { open.exhaustivity.withLock { $0 = newValue } }
     }
 
-    /// The dependencies of the reducer and of what the test asserts. Setting one holds for the actions that come next and
-    /// their effects.
+    /// The dependencies of the reducer and of the asserting closures. A change applies to later actions and their
+    /// effects.
     public var dependencies: DependencyValues {
         get { machine.dependencies }
         set { machine.dependencies = newValue }
@@ -42,9 +42,9 @@ public final class TestStore<State, Action: Sendable> {
     /// The state after all actions, asserted or not.
     private var current: State
     private let machine: EmbeddedMachine<State, Action>
-    /// How long the store waits, when it is released, for effects that are done already but for their last lines.
+    /// The time that the store waits, at its release, for effects that are almost done.
     var releaseTimeout: Duration = .milliseconds(100)
-    /// The number of the action after which ``state`` is.
+    /// The number of the action that led to ``state``.
     private var stateNumber: UInt64 = 0
     let ledger: TestLedger<State, Action>
     let signal: ChangeSignal
@@ -52,7 +52,9 @@ public final class TestStore<State, Action: Sendable> {
     nonisolated let open: OpenEntries<Action>
     nonisolated let effects: EffectTasks<Action>
 
-    /// - Parameter prepare: replaces dependencies; those that are not replaced have their test values.
+    /// Creates a test store.
+    ///
+    /// - Parameter prepare: replaces dependencies; the others have their test values.
     public init<R: Reducer>(
         initialState: @autoclosure () -> State, @ReducerBuilder<State, Action> reducer: () -> R,
         withDependencies prepare: (inout DependencyValues) -> Void = { _ in },
@@ -89,29 +91,30 @@ public final class TestStore<State, Action: Sendable> {
         let exhaustivity = open.exhaustivity.withLock { $0 }
         guard exhaustivity != .off else { return }
         let running = Self.origins(of: effects, within: releaseTimeout)
-        // Looked at after the waiting, in which effects may have sent something.
+        // Read after the wait, in which effects may have sent actions.
         let actions = open.actions.withLock { $0 }
         let location = open.location
         if !actions.isEmpty { exhaustivity.report(Self.unreceived(actions, "but the test has ended"), at: location) }
         if !running.isEmpty { exhaustivity.report(Self.unfinished(running, "when the test ended"), at: location) }
     }
 
-    /// The actions whose effects do not end, after a while in which those may that are done already.
+    /// Returns the actions whose effects do not end within a time for those that are almost done.
     ///
-    /// An effect whose last action the test has received may be on its last lines. Here nothing can be awaited, so one that needs
-    /// the main actor for them would not get it: ``settle(_:)`` has let it go on.
+    /// An effect whose last action the test has received may be about to end. This method cannot suspend, so such an
+    /// effect would not get the main actor here: ``settle(_:)`` has let it continue before.
     nonisolated private static func origins(of effects: EffectTasks<Action>, within timeout: Duration) -> [Action] {
         let deadline = ContinuousClock.now + timeout
         while !effects.origins.isEmpty, ContinuousClock.now < deadline { usleep(1000) }
         return effects.origins
     }
 
-    /// Sends an action, and checks the change of state that it makes.
+    /// Sends an action, and checks the resulting change of state.
     ///
-    /// It returns when each effect has ended or waits for something: what effects send without waiting has been sent by then.
+    /// It returns when each effect has ended or waits: actions that effects send without waiting have been sent by
+    /// then.
     ///
-    /// - Parameter update: changes the state before the action into the one expected after it; without it the state must
-    ///   stay as it is.
+    /// - Parameter update: changes the state before the action into the expected state after it. Without it the state
+    ///   must not change.
     @discardableResult
     public func send(
         _ action: Action, assert update: ((inout State) throws -> Void)? = nil,
@@ -126,7 +129,7 @@ public final class TestStore<State, Action: Sendable> {
     ) async -> TestStoreTask {
         open.reached(location)
         if !ledger.received.isEmpty {
-            // Where all is to be received they stay, to be received after this one: one report is enough.
+            // With full exhaustivity they stay, to be received after this one: one report is enough.
             let actions = ledger.takeUnreported()
             if !actions.isEmpty {
                 exhaustivity.report(Self.unreceived(actions, "before another action is sent"), at: location)
@@ -140,7 +143,7 @@ public final class TestStore<State, Action: Sendable> {
         return TestStoreTask(task, timeout)
     }
 
-    /// Checks the state as it is now, against the one that `update` makes of it.
+    /// Checks the current state against the result of `update`.
     public func assert(
         _ update: (inout State) throws -> Void,
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
@@ -154,29 +157,29 @@ public final class TestStore<State, Action: Sendable> {
             return reportIssue("The assertion threw: \(error)", at: location)
         }
         let difference = difference(expected, state, shared.differences)
-        if let difference { reportIssue("The state is not the one expected:\n\n\(difference)", at: location) }
+        if let difference { reportIssue("The state is not as expected:\n\n\(difference)", at: location) }
     }
 
     func skipAllReceived() {
         if let last = ledger.removeFirst(ledger.received.count) { moveOn(to: last) }
     }
 
-    /// Goes on from the state after an action, unless the test is further already.
+    /// Continues from the state after an action, unless the test is already further.
     func moveOn(to entry: TestLedger<State, Action>.Entry) {
         guard entry.number > stateNumber else { return }
         stateNumber = entry.number
         state = entry.state
     }
 
-    /// Runs what a test asserts, as its reducer would run it: with the dependencies of the store. What it does to shared values is
-    /// only noted.
+    /// Runs an asserting closure in the environment of the reducer: with the dependencies of the store. Its changes to
+    /// shared values are only recorded.
     private func run(
         _ assertion: (inout State) throws -> Void, _ value: inout State, _ shared: SharedChanges
     ) throws {
         try DependencyValues.$current.withValue(dependencies) { try shared.look { try assertion(&value) } }
     }
 
-    /// Nil where there is none.
+    /// Returns nil if there is no difference.
     private func difference(_ expected: State, _ actual: State, _ shared: [String]) -> String? {
         let texts = (areEqual(expected, actual) ? [] : [Self.difference(expected, actual)]) + shared
         return texts.isEmpty ? nil : texts.joined(separator: "\n\n")
@@ -185,15 +188,17 @@ public final class TestStore<State, Action: Sendable> {
     private var deliver: Deliver<Action> {
         { [weak self, open] action, life in
             if let self { return await self.receive(action, life) }
-            // While the store is being released, and looks for what has not been received.
+            // During the release of the store, which reports actions that were not received.
             if !life.isOver { open.actions.withLock { $0.append(action) } }
             return nil
         }
     }
 
-    /// - Returns: what to do when the effect that has sent the action goes on.
+    /// Receives an action of an effect.
+    ///
+    /// - Returns: a closure to call when the effect continues.
     private func receive(_ action: Action, _ life: EffectLife) -> (@Sendable () -> Void)? {
-        // Asked here: it may have been cancelled on the way.
+        // Checked here: it may have been cancelled on the way.
         if life.isOver { return nil }
         let number = ledger.nextNumber
         open.sending.withLock { _ = $0.insert(number) }
@@ -205,7 +210,7 @@ public final class TestStore<State, Action: Sendable> {
         }
     }
 
-    /// Compares the state after an action with the one expected, and goes on from it.
+    /// Compares the state after an action with the expected one, and continues from it.
     func check(
         _ entry: TestLedger<State, Action>.Entry, against update: ((inout State) throws -> Void)?,
         at location: CodeLocation
@@ -223,7 +228,8 @@ public final class TestStore<State, Action: Sendable> {
             }
             return
         }
-        // Without exhaustivity a test names only some of the changes: they must have been made, whatever else was.
+        // Without exhaustivity a test asserts only some of the changes: they must have happened, whatever the others
+        // are.
         var expected = exhaustivity == .on ? before : actual
         let shared = entry.shared.again(fromEnd: exhaustivity != .on)
         do { try run(update, &expected, shared) } catch {
@@ -234,19 +240,19 @@ public final class TestStore<State, Action: Sendable> {
         } else if exhaustivity == .on, areEqual(expected, before), !shared.isExpectingChange {
             reportIssue(
                 "A change of the state was expected after \(summary()), but there was none. "
-                    + "Leave out the closure when nothing is to change.", at: location)
+                    + "Remove the closure if no change is expected.", at: location)
         } else if exhaustivity == .off(showSkippedAssertions: true) {
             showUnnamedChanges(of: entry, update, at: location)
         }
     }
 
-    /// Shows what has changed beside what a test has named.
+    /// Shows the changes that a test has not asserted.
     private func showUnnamedChanges(
         of entry: TestLedger<State, Action>.Entry, _ update: ((inout State) throws -> Void), at location: CodeLocation
     ) {
         var named = entry.before
         let shared = entry.shared.again(fromEnd: false)
-        // What it throws on another state than the one that it is for says nothing.
+        // An error of the closure in a state that it was not written for is ignored.
         guard (try? run(update, &named, shared)) != nil,
             let difference = difference(named, entry.state, shared.differences)
         else { return }

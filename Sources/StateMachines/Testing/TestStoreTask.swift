@@ -1,4 +1,4 @@
-/// The effects that a `send` of a ``TestStore`` has started, those of the actions that they send included.
+/// The effects that a `send` of a ``TestStore`` has started, including those of the actions that they send.
 public struct TestStoreTask: Sendable {
     private let task: StoreTask
     private let timeout: Duration
@@ -8,12 +8,13 @@ public struct TestStoreTask: Sendable {
         self.timeout = timeout
     }
 
-    /// Cancels all of them. It does not wait for their end.
+    /// Cancels all of them, without waiting for their end.
     public func cancel() { task.cancel() }
 
-    /// Returns when all of them have ended. When they have not in time, the test fails.
+    /// Returns when all of them have ended. If they have not in time, the test fails.
     ///
-    /// - Parameter timeout: how long to wait. Default: the timeout of the test store, five seconds unless it was changed.
+    /// - Parameter timeout: the maximum time to wait. Default: the timeout of the test store, five seconds unless it
+    ///   was changed.
     public func finish(
         timeout: Duration? = nil, fileID: StaticString = #fileID, filePath: StaticString = #filePath,
         line: UInt = #line, column: UInt = #column
@@ -31,13 +32,13 @@ public struct TestStoreTask: Sendable {
         }
         guard !isFinished else { return }
         reportIssue(
-            "Effects of a sent action still run after \(timeout ?? self.timeout). Let them end, cancel them, or give "
-                + "'finish' more time.", at: location)
+            "Effects of a sent action still run after \(timeout ?? self.timeout). Let them end, cancel them, or pass "
+                + "a longer timeout to 'finish'.", at: location)
     }
 }
 
 extension TestStore where Action: CasePathable {
-    /// Sends the action that a case path names, which has no payload: `send(\.tap)`.
+    /// Sends the action of a case path without a payload: `send(\.tap)`.
     @discardableResult
     public func send(
         _ path: CaseKeyPath<Action, Void>, assert update: ((inout State) throws -> Void)? = nil,
@@ -48,7 +49,7 @@ extension TestStore where Action: CasePathable {
             AnyCasePath(path).embed(()), assert: update, at: CodeLocation(fileID, filePath, line, column))
     }
 
-    /// Sends the action that a case path names with a payload: `send(\.rows[id: 1].rename, "a")`.
+    /// Sends the action of a case path with a payload: `send(\.rows[id: 1].rename, "a")`.
     @discardableResult
     public func send<Value>(
         _ path: CaseKeyPath<Action, Value>, _ value: Value, assert update: ((inout State) throws -> Void)? = nil,

@@ -2,19 +2,19 @@ internal import COpenSSL
 internal import Networking
 
 extension AccessPolicy {
-    /// Lets in who shows one of these keys, in `X-API-Key` or as a bearer token. All keys are compared with it, each in
-    /// constant time, so that the time tells nothing of them.
+    /// Authenticates clients that send one of these keys in `X-API-Key` or as a bearer token. The key is compared with all
+    /// keys, each in constant time, so that the response time reveals nothing about them.
     public static func apiKeys(_ principals: [String: Principal]) -> Authenticate {
         let entries = principals.map { (digest: Digest.sha256(Array($0.key.utf8)), principal: $0.value) }
         return { request in
             guard let key = request.headers["X-API-Key"] ?? request.bearerToken else {
-                throw AccessDenied.unauthenticated("an API key is needed")
+                throw AccessDenied.unauthenticated("an API key is required")
             }
-            // Digests are of equal length, whatever the keys are.
+            // Digests have equal lengths, unlike the keys.
             let digest = Digest.sha256(Array(key.utf8))
             var found: Principal?
             for entry in entries where Digest.areEqual(entry.digest, digest) { found = entry.principal }
-            guard let found else { throw AccessDenied.unauthenticated("the API key is not known") }
+            guard let found else { throw AccessDenied.unauthenticated("unknown API key") }
             return found
         }
     }
@@ -37,7 +37,7 @@ package enum Digest {
         return digest
     }
 
-    /// Takes as long for equal bytes as for others of the same count.
+    /// Compares in constant time for inputs of equal length.
     package static func areEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
         one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
     }

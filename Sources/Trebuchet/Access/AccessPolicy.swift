@@ -7,19 +7,19 @@ struct AccessRules: Sendable {
     let mayCall: AccessPolicy.Authorize
     let keepsGrants: Bool
 
-    /// Permit nothing.
+    /// Rules that permit nothing.
     static let none = AccessRules(mayCall: { _, _, _ in false }, keepsGrants: false)
 }
 
-/// Why a client may not come in.
+/// The reason why a client is rejected.
 public enum AccessDenied: Error, Sendable, Equatable {
-    /// No credentials, or wrong ones: answered 401. The text goes to the client, and stands in its `TransportError`.
+    /// Missing or invalid credentials: answered 401. The text is sent to the client and occurs in its `TransportError`.
     case unauthenticated(String)
-    /// Known, and not allowed: answered 403.
+    /// The client is identified but not permitted: answered 403.
     case forbidden(String)
 }
 
-/// Who may connect to a server, and what each caller may do there.
+/// The clients that may connect to a server, and the permissions of each caller.
 ///
 ///     var access = AccessPolicy(origins: ["https://app.example"])
 ///     access.authenticate = AccessPolicy.apiKeys(["k3y": Principal(id: "ada", roles: ["editor"])])
@@ -27,58 +27,63 @@ public enum AccessDenied: Error, Sendable, Equatable {
 ///         target.hasPrefix("observe") || caller?.principal?.roles.contains("editor") == true
 ///     }
 public struct AccessPolicy: Sendable {
-    /// Tells who sends a request; nil lets it in without a principal. `authenticate` says which errors it may throw.
+    /// Returns the principal of a request; nil accepts the client without a principal. The errors that it may throw are listed
+    /// at `authenticate`.
     public typealias Authenticate = @Sendable (_ request: HTTPRequestHead) async throws -> Principal?
-    /// Decides whether a caller may call a method of an actor, or observe a stream of it. `authorize` has the arguments.
+    /// Decides whether a caller may call a method of an actor, or observe a stream of it. The arguments are described at
+    /// `authorize`.
     public typealias Authorize = @Sendable (_ caller: Caller?, _ actorID: String, _ target: String) -> Bool
 
-    /// Where web pages may come from, as `https://app.example` or `http://localhost:3000`; those of others are answered
-    /// 403, before anything else is looked at. `["*"]` (`anyOrigin`) lets in the pages of everybody.
+    /// The permitted origins of web pages, as `https://app.example` or `http://localhost:3000`. Requests of pages with other
+    /// origins are answered 403 before any other check. `["*"]` (`anyOrigin`) permits all pages.
     ///
-    /// Nil, the default, lets in pages of the server's own host and port: `Origin` is what `Host` says, whatever the scheme.
-    /// At a loopback address `Host` must be a name of this machine besides (`localhost`, `*.localhost`, 127.0.0.0/8, `[::1]`),
-    /// so that nobody's name can be made to lead there. Behind a proxy on this machine, name the origins.
-    /// Clients that are no browsers send no `Origin` and are let through.
+    /// Nil, the default, permits pages from the server's host and port: `Origin` must equal `Host`, whatever the scheme. At a
+    /// loopback address `Host` must also be a name of this machine (`localhost`, `*.localhost`, 127.0.0.0/8, `[::1]`); this
+    /// prevents DNS rebinding. Behind a proxy on this machine, list the origins. Clients other than browsers send no `Origin`
+    /// and are accepted.
     public var origins: Set<String>?
-    /// Proxies that are believed when they say in `X-Forwarded-For` whose connection they hand on: addresses and ranges, as
-    /// `127.0.0.1` or `10.0.0.0/8`. Behind one of them the client is the right-most address of that field that is no trusted
-    /// proxy's: it has the limits and shares of a host, and is `Caller.remoteAddress`, with port 0. An entry on the way to it
-    /// that is no address is answered 400; without the field the proxy is the client. Of all others the field is ignored.
+    /// The proxies whose `X-Forwarded-For` is trusted: addresses and ranges, as `127.0.0.1` or `10.0.0.0/8`. Behind such a
+    /// proxy the client is the right-most address of the field that is no trusted proxy. That address counts for the limits and
+    /// quotas of a host, and is `Caller.remoteAddress`, with port 0. If an entry that must be read is no address, the request
+    /// is answered 400; without the field the proxy counts as the client. The field is ignored from all other peers.
     ///
-    /// None by default. Each of them must add its client's address to the field or replace it: else clients write it. With
-    /// `127.0.0.1` every program of this machine may say to be anybody. `start` throws `addressInvalid` for what is no range.
+    /// None by default. Each proxy must append its client's address to the field or replace the field, else clients control it.
+    /// With `127.0.0.1` every program of this machine may claim any address. `start` throws `addressInvalid` for an invalid
+    /// range.
     public var trustedProxies: Set<String> = []
-    /// Finds out who a client is from the head of its request, before it is connected. Throws `AccessDenied`, or a
-    /// `TrebuchetError`: `unauthenticated` is answered 401, `unauthorized` 403, `rateLimited` and `unavailable` 503, with
-    /// `Retry-After` where the error has a time; their texts go to the client. Any other error is answered 503 without its
-    /// text, which goes to the server's log. Nil lets anybody in.
+    /// Identifies a client by the head of its request, before it is connected. Throws `AccessDenied`, or a `TrebuchetError`:
+    /// `unauthenticated` is answered 401, `unauthorized` 403, `rateLimited` and `unavailable` 503, with `Retry-After` if the
+    /// error has a time; their texts are sent to the client. Any other error is answered 503 without its text, which is written
+    /// to the server log. Nil accepts every client.
     public var authenticate: Authenticate?
 
     /// Decides each call and each stream, of every connection from the first one on. Nil, the default, permits all.
     ///
-    /// The arguments are the caller, the name of the actor, and the readable name of the method or stream (`addTodo(title:)`,
+    /// The arguments are the caller, the actor name, and the readable name of the method or stream (`addTodo(title:)`,
     /// `observeState`). The caller is nil where the policy identifies no callers. A `false` is answered `unauthorized`, or
-    /// `unauthenticated` to a caller without a principal. The closure runs on reactors and must not block. Calls of the server's own
-    /// actors (`Caller.isServer`) are not decided by it. Helpers of services, such as results of queries, need the permission for their owner.
-    /// The log has a line for each pair of an actor and a method that is refused, once an hour.
+    /// `unauthenticated` to a caller without a principal. The closure runs on reactors and must not block. Calls of the
+    /// server's actors (`Caller.isServer`) are not subject to it. Helper actors of services, such as query results, need the
+    /// permission for their owner. The log has a line for each rejected pair of an actor and a method, once an hour.
     ///
     /// `TrebuchetServer.replaceRules` replaces it while the server runs.
     public var authorize: Authorize?
 
-    /// Whether a `true` of `authorize` is kept for its connection, actor and target. Default false.
+    /// Whether a `true` of `authorize` is cached for its connection, actor and target. Default false.
     ///
-    /// It is kept until `TrebuchetServer.rulesDidChange()` or `replaceRules`, or until `CallerConnection.principal` is set; the last 16 of
-    /// a connection are. For rules that take long and depend on nothing else than their arguments. A `false` is never kept.
+    /// An entry is valid until `TrebuchetServer.rulesDidChange()` or `replaceRules`, or until `CallerConnection.principal` is
+    /// set; each connection has the last 16. Suitable for rules that are slow and depend on their arguments alone. A `false` is
+    /// never cached.
     public var keepsGrants = false
 
-    /// Tells methods who calls them (`Caller.current`) also where anybody may come in. Default false: then it costs nothing.
+    /// Whether methods can read their caller (`Caller.current`) even if every client is accepted. Default false: then it costs
+    /// nothing.
     public var identifiesCallers = false
 
-    /// Told of each connection that was let in, before its first call; `onClose` tells of its end. It runs on the
-    /// connection's reactor and must not block.
+    /// Called for each accepted connection, before its first call; `onClose` is called at its end. It runs on the connection's
+    /// reactor and must not block.
     public var onConnect: (@Sendable (CallerConnection) -> Void)?
 
-    /// Why accounts that several nodes share cannot be used any more, for readiness; nil where there are none such.
+    /// The reason why accounts that several nodes share are unavailable, for readiness; nil without such accounts.
     package var accountsProblem: (@Sendable () -> String?)?
 
     /// Admits every client but web pages of other origins, and permits every call, unless the arguments restrict that.
@@ -90,11 +95,11 @@ public struct AccessPolicy: Sendable {
         self.authorize = authorize
     }
 
-    /// For `origins`: web pages may come from anywhere. Then each page that a user of this network looks at can use the
-    /// server, with his cookies and certificates.
+    /// For `origins`: permits web pages of all origins. Each page that a user of this network opens can then use the server
+    /// with the user's cookies and certificates.
     public static let anyOrigin: Set<String> = ["*"]
 
-    /// Anybody may come; web pages as `origins` says.
+    /// Accepts every client; web pages as `origins` permits.
     public static var open: AccessPolicy { AccessPolicy() }
 
     /// The rules of `authorize`; nil without any.
@@ -103,9 +108,9 @@ public struct AccessPolicy: Sendable {
     /// Whether a connection needs no `Caller`. Rules alone need none.
     var isOpen: Bool { authenticate == nil && !identifiesCallers && onConnect == nil }
 
-    /// The answer to a request, or who is behind it.
+    /// Returns the caller of a request, or the rejection of the request.
     ///
-    /// - Parameter failures: told of errors that are not the client's to know.
+    /// - Parameter failures: logs errors that are not disclosed to the client.
     func admit(_ upgrade: WebSocketUpgrade, _ failures: RefusalLog) async -> WebSocketUpgrade.Admission {
         do {
             return .admitted(try await caller(upgrade.request, from: upgrade.remoteAddress))
@@ -114,7 +119,7 @@ public struct AccessPolicy: Sendable {
         }
     }
 
-    /// How a client is refused because of what `authenticate` threw.
+    /// Returns the rejection of a client for an error of `authenticate`.
     static func refusal(_ error: any Error, _ failures: RefusalLog) -> (response: HTTPResponse, reason: String) {
         func answer(_ status: Int, _ reason: String) -> (response: HTTPResponse, reason: String) {
             var response = HTTPResponse(status: status, text: reason)
@@ -141,10 +146,10 @@ public struct AccessPolicy: Sendable {
             }
         }
         failures.note("authenticate threw \(String(reflecting: type(of: error))): \("\(error)".prefix(bytes: 4_000))")
-        return answer(503, "who you are cannot be found out now; the server's log has the reason")
+        return answer(503, "authentication is temporarily unavailable; see the server log")
     }
 
-    /// Who is behind a request; throws what `authenticate` does.
+    /// Returns the caller of a request; throws the errors of `authenticate`.
     func caller(_ request: HTTPRequestHead, from address: SocketAddress?) async throws -> Caller {
         let principal = try await authenticate?(request)
         return Caller(connection: CallerConnection(principal: principal, remoteAddress: address))
@@ -152,8 +157,8 @@ public struct AccessPolicy: Sendable {
 }
 
 extension HTTPRequestHead {
-    /// The token of `Authorization: Bearer …`; from browsers, which cannot send that with a WebSocket, the subprotocol
-    /// `bearer.…` that is offered beside `trebuchet.v3`.
+    /// The token of `Authorization: Bearer …`. Browsers cannot send that with a WebSocket; for them, the subprotocol `bearer.…`
+    /// that is offered beside `trebuchet.v3`.
     public var bearerToken: String? {
         if let field = headers["Authorization"] {
             let parts = field.split(separator: " ", omittingEmptySubsequences: true)
@@ -165,7 +170,7 @@ extension HTTPRequestHead {
         }
     }
 
-    /// The value of a cookie (RFC 6265 §4.2).
+    /// Returns the value of a cookie (RFC 6265 §4.2).
     public func cookie(_ name: String) -> String? {
         for field in headers.values("Cookie") {
             for pair in field.split(separator: ";") {

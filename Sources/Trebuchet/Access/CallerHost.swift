@@ -1,18 +1,18 @@
 internal import Transports
 internal import WebSockets
 
-/// The host that a connection comes from, as shares and rates count it: an IPv4 address, or a /64 network of IPv6.
+/// The network origin of a connection for quotas and rates: an IPv4 address or an IPv6 /64 network.
 package struct CallerHost: Hashable, Sendable {
     private let key: AddressKey
 
     fileprivate init(_ key: AddressKey) { self.key = key }
 
-    /// The same for the same host in every process.
+    /// A number that is equal in every process for the same host.
     package var number: UInt64 { key.number }
 }
 
 extension CallerHost {
-    /// The host of an address, in text as `SocketAddress.host` has it; nil for this machine itself and for what is none.
+    /// Creates the host of an address, formatted as `SocketAddress.host`; nil for loopback addresses and for invalid text.
     package init?(address: String) {
         let isIPv6 = address.utf8.contains(UInt8(ascii: ":"))
         guard let key = AddressKey(SocketAddress(host: address, port: 0, isIPv6: isIPv6)), !key.isLoopback else {
@@ -23,7 +23,7 @@ extension CallerHost {
 }
 
 extension CallerConnection {
-    /// Nil for this machine itself and for clients in this process, which have no share as a host.
+    /// The host of the connection; nil for loopback connections and clients in this process, which have no host quota.
     package var host: CallerHost? {
         guard let key = remoteAddress.flatMap({ AddressKey($0) }), !key.isLoopback else { return nil }
         return CallerHost(key)

@@ -9,9 +9,9 @@ internal import Synchronization
     internal import Foundation
 #endif
 
-/// How tokens are signed (RFC 7518 §3); a verifier takes its own algorithm and no other.
+/// The signature algorithm and key of tokens (RFC 7518 §3). A verifier accepts its configured algorithm only.
 public enum JSONWebTokenKey: Sendable {
-    /// HMAC with SHA-256; the secret is shared with who makes tokens. At least 32 bytes.
+    /// HMAC with SHA-256; the issuer has the same secret. At least 32 bytes.
     case hs256([UInt8])
     /// RSA with SHA-256; the public key in PEM.
     case rs256(String)
@@ -19,8 +19,9 @@ public enum JSONWebTokenKey: Sendable {
     case es256(String)
 }
 
-/// Checks JSON Web Tokens (RFC 7519): signature, `exp`, `nbf`, and `aud` and `iss` when they are asked for.
+/// Verifies JSON Web Tokens (RFC 7519): signature, `exp`, `nbf`, and `aud` and `iss` if configured.
 public struct JSONWebTokenVerifier: Sendable {
+    /// The key in the form that verification uses.
     private enum Key: Sendable {
         case secret([UInt8])
         case `public`(PublicKey)
@@ -36,9 +37,9 @@ public struct JSONWebTokenVerifier: Sendable {
     private let now: @Sendable () -> Int64
 
     /// - Parameters:
-    ///   - audience: what `aud` must be or contain; nil does not look.
-    ///   - issuer: what `iss` must be; nil does not look.
-    ///   - leeway: how far clocks may differ. Default 30 s.
+    ///   - audience: the value that `aud` must equal or contain; nil skips the check.
+    ///   - issuer: the value that `iss` must equal; nil skips the check.
+    ///   - leeway: the tolerated clock difference. Default 30 s.
     /// - Throws: `TransportError` of code `.tls` when the key cannot be read.
     public init(
         key: JSONWebTokenKey, audience: String? = nil, issuer: String? = nil, leeway: Duration = .seconds(30)
@@ -51,7 +52,9 @@ public struct JSONWebTokenVerifier: Sendable {
     ) throws {
         switch key {
         case .hs256(let secret):
-            guard secret.count >= 32 else { throw TransportError(.tls, "the secret of HS256 has less than 32 bytes") }
+            guard secret.count >= 32 else {
+                throw TransportError(.tls, "the secret for HS256 must have at least 32 bytes")
+            }
             (algorithm, self.key) = ("HS256", .secret(secret))
         case .rs256(let pem): (algorithm, self.key) = ("RS256", .public(try PublicKey(pem: pem, type: EVP_PKEY_RSA)))
         case .es256(let pem): (algorithm, self.key) = ("ES256", .public(try PublicKey(pem: pem, type: EVP_PKEY_EC)))
@@ -62,19 +65,19 @@ public struct JSONWebTokenVerifier: Sendable {
         self.now = now
     }
 
-    /// Who a token speaks of: `sub` is the id, `roles` the roles, other claims that are strings or numbers are `claims`.
-    /// Throws `AccessDenied`.
+    /// Returns the principal of a token: `sub` is the id, `roles` the roles, other claims that are strings or numbers are
+    /// `claims`. Throws `AccessDenied`.
     public func verify(_ token: String) throws -> Principal {
         let body = try signedBody(of: token)
         guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(body)) else {
-            throw denied("its claims are no JSON")
+            throw denied("its claims are not JSON")
         }
         try check(claims)
         guard let id = claims.sub else { throw denied("it has no subject") }
         return Principal(id: id, roles: Set(claims.roles), claims: claims.others)
     }
 
-    /// The claims of a token whose signature is right, as they were signed; nothing else is looked at. Throws `AccessDenied`.
+    /// Returns the claims of a token as they were signed. Verifies the signature only. Throws `AccessDenied`.
     package func signedBody(of token: String) throws -> [UInt8] {
         guard token.utf8.count <= Self.longestToken else { throw denied("it is too long") }
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
@@ -82,11 +85,11 @@ public struct JSONWebTokenVerifier: Sendable {
             let signature = Base64URL.decode(parts[2])
         else { throw denied("it is not a signed token") }
         guard let header = try? JSONDecoder().decode(Header.self, from: Data(head)) else {
-            throw denied("its head is no JSON")
+            throw denied("its header is not JSON")
         }
         // The verifier chooses the algorithm, not the token: `none` and others never match.
         guard header.alg == algorithm else { throw denied("it is not signed with \(algorithm)") }
-        guard header.crit == nil else { throw denied("it has extensions that must be understood") }
+        guard header.crit == nil else { throw denied("it has unsupported critical extensions") }
         let signed = Array(token.utf8.prefix(parts[0].utf8.count + 1 + parts[1].utf8.count))
         guard isValid(signature, of: signed) else { throw denied("its signature is wrong") }
         return body
@@ -105,24 +108,26 @@ public struct JSONWebTokenVerifier: Sendable {
         guard let expiry = claims.exp else { throw denied("it has no expiry") }
         guard now < expiry + leeway else { throw denied("it has expired") }
         if let start = claims.nbf, now < start - leeway { throw denied("it is not valid yet") }
-        if let issuer, !Self.isSame(claims.iss, issuer) { throw denied("it is of another issuer") }
+        if let issuer, !Self.isSame(claims.iss, issuer) { throw denied("its issuer is wrong") }
         if let audience, !claims.aud.contains(where: { Self.isSame($0, audience) }) {
-            throw denied("it is for another audience")
+            throw denied("its audience is wrong")
         }
     }
 
-    /// By their bytes: Swift takes different texts for one.
+    /// Compares bytes, since Swift treats canonically equivalent strings as equal.
     private static func isSame(_ claim: String?, _ text: String) -> Bool {
         claim.map { $0.utf8.elementsEqual(text.utf8) } ?? false
     }
 
     private func denied(_ why: String) -> AccessDenied { .unauthenticated("the token was not accepted: \(why)") }
 
+    /// The header of a token (RFC 7515 §4.1).
     private struct Header: Decodable {
         var alg: String
         var crit: [String]?
     }
 
+    /// The claims of a token; `others` has strings and numbers of unregistered claims.
     private struct Claims: Decodable {
         var sub: String?
         var iss: String?
@@ -132,6 +137,7 @@ public struct JSONWebTokenVerifier: Sendable {
         var roles: [String] = []
         var others: [String: String] = [:]
 
+        /// A coding key of any name.
         struct Name: CodingKey {
             let stringValue: String
             var intValue: Int? { nil }
@@ -168,11 +174,11 @@ public struct JSONWebTokenVerifier: Sendable {
 }
 
 extension AccessPolicy {
-    /// Lets in who shows a token that `verifier` accepts, as a bearer token.
+    /// Authenticates clients that send a bearer token which `verifier` accepts.
     public static func jsonWebTokens(_ verifier: JSONWebTokenVerifier) -> Authenticate {
         { request in
             guard let token = request.bearerToken else {
-                throw AccessDenied.unauthenticated("a bearer token is needed")
+                throw AccessDenied.unauthenticated("a bearer token is required")
             }
             return try verifier.verify(token)
         }
@@ -181,14 +187,14 @@ extension AccessPolicy {
 
 /// A public key of libcrypto.
 ///
-/// `@unchecked Sendable`: it is not changed once it is made, and each verification has a context of its own.
+/// `@unchecked Sendable`: the key is immutable after init, and each verification has a separate context.
 private final class PublicKey: @unchecked Sendable {
     private let pointer: OpaquePointer
     private let isEC: Bool
 
     init(pem: String, type: Int32) throws {
         precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
-        // The BIO reads where the text lies.
+        // The BIO refers to these bytes without a copy, so it is used within the closure.
         let read = Array(pem.utf8).withUnsafeBytes { text -> OpaquePointer? in
             guard let bio = BIO_new_mem_buf(text.baseAddress, Int32(text.count)) else { return nil }
             defer { BIO_free(bio) }
@@ -200,7 +206,7 @@ private final class PublicKey: @unchecked Sendable {
         }
         guard EVP_PKEY_get_base_id(pointer) == type else {
             EVP_PKEY_free(pointer)
-            throw TransportError(.tls, "the key for tokens is of another kind than its algorithm")
+            throw TransportError(.tls, "the key for tokens does not match its algorithm")
         }
         self.pointer = pointer
         isEC = type == EVP_PKEY_EC
@@ -218,7 +224,7 @@ private final class PublicKey: @unchecked Sendable {
         return isRight
     }
 
-    /// A token has the two numbers of 32 bytes side by side (RFC 7518 §3.4); libcrypto wants them in DER.
+    /// Returns the signature in DER, as libcrypto requires. A token has the two 32-byte numbers side by side (RFC 7518 §3.4).
     private static func encoded(_ signature: [UInt8]) -> [UInt8]? {
         guard signature.count == 64 else { return nil }
         func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
@@ -231,7 +237,7 @@ private final class PublicKey: @unchecked Sendable {
     }
 }
 
-/// Base64 with the letters of URLs and without padding (RFC 7515 §2).
+/// Base64 with the URL-safe alphabet and without padding (RFC 7515 §2).
 package enum Base64URL {
     package static func decode(_ text: Substring) -> [UInt8]? {
         var bytes: [UInt8] = []
@@ -254,7 +260,7 @@ package enum Base64URL {
                 bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
             }
         }
-        // One letter alone is no byte, and left-over bits must be zero.
+        // A single remaining letter encodes no byte, and unused bits must be zero.
         guard count < 6, bits & ((1 << UInt32(count)) - 1) == 0 else { return nil }
         return bytes
     }

@@ -1,21 +1,22 @@
 internal import Networking
 internal import WebSockets
 
-/// Which web pages may use a server. Pure.
+/// Decides which web pages may use a server. Pure.
 ///
-/// A browser lets any page open a WebSocket to any server, this machine's too, and sends cookies and certificates of its
-/// user with it; but it says in `Origin` where the page came from. So this is asked before anything else.
+/// A browser lets any page open a WebSocket to any server, including loopback, and sends the user's cookies and certificates
+/// with it. It sends the origin of the page in `Origin`, so this check runs before all others.
 struct OriginRule: Sendable {
+    /// The origins whose pages are accepted.
     private enum Pages: Sendable {
         case any
         case listed(Set<WebOrigin>)
-        /// Those that come from the host and port that the request goes to.
+        /// The host and port that the request is sent to.
         case own
     }
 
     private let pages: Pages
 
-    /// - Parameter origins: those of `AccessPolicy.origins`.
+    /// - Parameter origins: the value of `AccessPolicy.origins`.
     init(_ origins: Set<String>?) throws(TransportError) {
         guard let origins else {
             pages = .own
@@ -30,7 +31,7 @@ struct OriginRule: Sendable {
             guard let origin = WebOrigin(text) else {
                 throw TransportError(
                     .addressInvalid,
-                    "'\(text)' in AccessPolicy.origins is no origin; write scheme://host or scheme://host:port, without a "
+                    "'\(text)' in AccessPolicy.origins is not an origin; write scheme://host or scheme://host:port without a "
                         + "path, or * for all")
             }
             listed.insert(origin)
@@ -38,12 +39,12 @@ struct OriginRule: Sendable {
         pages = .listed(listed)
     }
 
-    /// The answer to a request that may not go on; nil for one that may.
+    /// Returns the rejection of a request; nil if it is accepted.
     func refusal(of request: HTTPRequestHead, at localAddress: SocketAddress?) -> HTTPResponse? {
         if case .any = pages { return nil }
         let origins = request.headers.values("Origin")
         guard origins.count <= 1 else {
-            return Self.forbidden("more than one Origin: where the page is from is not known")
+            return Self.forbidden("the request has more than one Origin header")
         }
         guard let text = origins.first else { return refusalWithoutOrigin(request, localAddress) }
         let origin = WebOrigin(text)
@@ -51,26 +52,27 @@ struct OriginRule: Sendable {
         case .any: return nil
         case .listed(let listed):
             if let origin, listed.contains(origin) { return nil }
-            return Self.forbidden("pages of origin '\(Self.printable(text))' are not let in; \(Self.hint(origin))")
+            return Self.forbidden("origin '\(Self.printable(text))' is not allowed; \(Self.hint(origin))")
         case .own:
             let given = request.headers["Host"] ?? ""
             let host = HostAndPort(given)
             if let refusal = Self.rebinding(host, given, localAddress) { return refusal }
             if let origin, let host, origin.isOwn(of: host) { return nil }
             return Self.forbidden(
-                "pages of origin '\(Self.printable(text))' are not let in, only those of '\(Self.printable(given))' itself; "
+                "origin '\(Self.printable(text))' is not allowed, only the server's own origin '\(Self.printable(given))'; "
                     + Self.hint(origin))
         }
     }
 
-    /// Programs send no `Origin`. A browser sends none with a plain GET of a page's own host, whatever address that name
-    /// leads to now.
+    /// Checks a request without `Origin`. Programs send none, and a browser sends none with a plain GET to the page's host,
+    /// whatever address that name now resolves to.
     private func refusalWithoutOrigin(_ request: HTTPRequestHead, _ localAddress: SocketAddress?) -> HTTPResponse? {
         guard case .own = pages, !request.wantsWebSocket, let given = request.headers["Host"] else { return nil }
         return Self.rebinding(HostAndPort(given), given, localAddress)
     }
 
-    /// Somebody's name that leads to this machine makes his pages look like ours; names of this machine alone do not.
+    /// Rejects DNS rebinding: a foreign name that resolves to this machine would make its pages same-origin. Names reserved for
+    /// this machine are safe.
     private static func rebinding(_ host: HostAndPort?, _ given: String, _ localAddress: SocketAddress?)
         -> HTTPResponse?
     {
@@ -78,22 +80,22 @@ struct OriginRule: Sendable {
             return nil
         }
         return forbidden(
-            "host '\(printable(given))' is no name of this machine; use localhost or 127.0.0.1, or behind a proxy name the "
-                + "origins of pages that may come: AccessPolicy.origins, or serve --origins")
+            "host '\(printable(given))' is not a name of this machine; use localhost or 127.0.0.1, or behind a proxy list the "
+                + "allowed origins: AccessPolicy.origins, or serve --origins")
     }
 
     private static func hint(_ origin: WebOrigin?) -> String {
         guard let origin else {
             return
-                "what has no origin, as a page from a file, is let in with all others: AccessPolicy.origins = [\"*\"], or "
+                "pages without an origin, such as local files, require all origins: AccessPolicy.origins = [\"*\"], or "
                 + "serve --origins '*'"
         }
-        return "to let them in, name it: AccessPolicy.origins, or serve --origins \(origin)"
+        return "to allow it, list it: AccessPolicy.origins, or serve --origins \(origin)"
     }
 
     private static func forbidden(_ text: String) -> HTTPResponse { HTTPResponse(status: 403, text: text) }
 
-    /// What a peer sent, for a line of text.
+    /// Returns text from a peer in printable ASCII.
     private static func printable(_ text: String) -> String {
         let bytes = text.utf8.prefix(200).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
         return String(decoding: bytes, as: UTF8.self)

@@ -1,13 +1,13 @@
 internal import Transports
 internal import WebSockets
 
-/// Where a web page came from, as a browser says it in `Origin` (RFC 6454 §7): `https://app.example`, `http://localhost:3000`.
-/// In lower case and without the port that goes without saying, so that equal ones have equal bytes.
+/// The origin of a web page, as in `Origin` (RFC 6454 §7): `https://app.example`, `http://localhost:3000`. Lower case and
+/// without the default port, so that equal origins have equal bytes.
 package struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
     let scheme: String
     let place: HostAndPort
 
-    /// Nil for anything but scheme, host and perhaps a port: for paths, user names, and `null`.
+    /// Parses a scheme, a host and an optional port; nil for anything else, such as paths, user names and `null`.
     package init?(_ text: String) {
         let bytes = HostAndPort.lowercase(text.utf8)
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), let first = bytes.first,
@@ -19,13 +19,13 @@ package struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
         self.place = place.port == usual ? HostAndPort(host: place.host, port: nil) : place
     }
 
-    /// The port that the page was loaded from; nil for schemes without one.
+    /// The port of the origin, explicit or default; nil for schemes without a default port.
     var port: Int? { place.port ?? Self.usualPort(scheme) }
 
     package var description: String { "\(scheme)://\(place)" }
 
-    /// Whether a page of this origin comes from where the request goes to. The scheme does not count, since a proxy may be
-    /// what speaks TLS; the port does. A `Host` without a port has that of its scheme, which may be either.
+    /// Returns whether a page of this origin is same-origin with the requested host. The scheme does not count, since a proxy
+    /// may terminate TLS; the port does. A `Host` without a port has the default port of either scheme.
     func isOwn(of host: HostAndPort) -> Bool {
         guard scheme == "http" || scheme == "https", place.host == host.host, let port else { return false }
         return host.port.map { $0 == port } ?? (port == 80 || port == 443)
@@ -60,7 +60,7 @@ struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
 
     init?(_ text: String) { self.init(Self.lowercase(text.utf8)[...]) }
 
-    /// Bytes in lower case.
+    /// Parses bytes that are in lower case.
     init?(_ bytes: ArraySlice<UInt8>) {
         let name: ArraySlice<UInt8>
         if bytes.first == UInt8(ascii: "[") {
@@ -87,7 +87,7 @@ struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
 
     var description: String { port.map { "\(host):\($0)" } ?? host }
 
-    /// Whether browsers take the name for this machine without asking anybody, so that nobody can make it lead here.
+    /// Whether browsers resolve the name to loopback without DNS, so that DNS rebinding cannot use it.
     var isLoopback: Bool {
         if host == "localhost" { return true }
         if host.hasPrefix("[") {

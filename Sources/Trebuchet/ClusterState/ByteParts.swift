@@ -1,5 +1,5 @@
-/// Numbers, texts and bytes behind each other, as nodes write them for each other and for their engine: numbers begin with their lowest
-/// byte, texts and bytes with their length in four.
+/// The binary encoding of numbers, texts and bytes between nodes and in the coordination store. Numbers are little-endian; texts
+/// and bytes follow their length in four bytes.
 enum ByteParts {
     static func append(_ number: some FixedWidthInteger, to bytes: inout [UInt8]) {
         withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
@@ -10,7 +10,7 @@ enum ByteParts {
         bytes += part
     }
 
-    /// Takes a number; nil where there is none.
+    /// Removes and returns a number; nil when there are too few bytes.
     static func number<Number: FixedWidthInteger>(_: Number.Type, _ bytes: inout ArraySlice<UInt8>) -> Number? {
         let count = MemoryLayout<Number>.size
         guard bytes.count >= count else { return nil }

@@ -1,10 +1,10 @@
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// What callers are told of an engine that fails.
+/// The errors for callers when the coordination store fails.
 extension EngineStore {
     static func elsewhere(_ name: String) -> StateStoreError {
-        StateStoreError(.conflict, "another node owns actor '\(name)' now, or is about to")
+        StateStoreError(.conflict, "actor '\(name)' is owned by another node or is being handed off")
     }
 
     static func failure(_ error: ClusterEngineError, _ partition: Partition) -> StateStoreError {
@@ -20,16 +20,16 @@ extension EngineStore {
 }
 
 extension ClusterEngineError {
-    /// Without the address of the engine and its own words: those are in the log of the node.
+    /// The message without the address of the coordination store and its texts, which are in the log of the node.
     var textForClients: String {
         switch code {
-        case .unavailable: "the engine of the cluster is out of reach"
-        case .unknownOutcome: "the engine of the cluster did not answer"
-        case .overloaded: "too much waits for the engine of the cluster already"
-        case .tooLarge: "it is larger than the engine of the cluster takes"
+        case .unavailable: "the coordination store is unreachable"
+        case .unknownOutcome: "the coordination store did not respond"
+        case .overloaded: "the queue to the coordination store is full"
+        case .tooLarge: "the write exceeds the size limit of the coordination store"
         case .closed: "the node has left the cluster"
-        case .dataLoss: "the engine of the cluster has lost what it kept"
-        default: "the engine of the cluster has failed (\(code))"
+        case .dataLoss: "the coordination store has lost data"
+        default: "the coordination store failed (\(code))"
         }
     }
 }

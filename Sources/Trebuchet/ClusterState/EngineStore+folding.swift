@@ -1,16 +1,16 @@
 internal import TrebuchetCluster
 
-/// What a log makes in place of its entries.
+/// Folding: a log's entries are replaced by a snapshot of the contents that they produce.
 extension EngineStore {
-    /// Changes that are never too many, in bytes, beside what they make.
+    /// The size of entries in bytes up to which a log is never folded.
     private static let leastOutweighing = 64 << 10
     private static let outweighing = 2
 
-    /// Has the engine keep what a log makes in place of its entries, when these outweigh it. In nobody's way.
+    /// Stores a snapshot in place of a log's entries when these outweigh it, in a background task.
     func fold(_ partition: Partition, under lease: SlotLease) {
         guard partition.beginFolding(least: Self.leastOutweighing, times: Self.outweighing) else { return }
         Task.detached(priority: .utility) {
-            // What fails is tried again when there is more.
+            // A failed attempt is repeated after further entries.
             do {
                 partition.endFolding(try await self.foldNow(partition, under: lease), isTooLarge: false)
             } catch {
@@ -19,7 +19,7 @@ extension EngineStore {
         }
     }
 
-    /// - Returns: the bytes that the log begins with now; nil when it is another node's.
+    /// - Returns: The size of the new snapshot in bytes; nil when another node owns the log.
     func foldNow(_ partition: Partition, under lease: SlotLease) async throws -> Int? {
         let (contents, _, whole, _) = try await read(partition)
         let bytes = contents.folded

@@ -2,7 +2,7 @@ internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// What other nodes' actors keep, as of now.
+/// Reads of the current persisted states of other nodes' actors.
 extension EngineStore {
     func look(at key: StateKey, after seen: PartitionSeen?) async throws(StateStoreError) -> PartitionLook {
         guard let actor = key.partition else { throw StateStoreError(.failed, "'\(key)' belongs to no actor") }
@@ -12,11 +12,12 @@ extension EngineStore {
         return PartitionLook(.whole(contents.log(key)), whole)
     }
 
-    /// Nil where what came since is more than entries behind what was there, or what was there is not: then all of it is looked at.
+    /// Returns the changes after `seen`; nil where the earlier entries are gone or the changes are more than appended entries. The
+    /// caller then reads the whole log.
     private func news(
         of key: StateKey, in partition: Partition, after seen: PartitionSeen
     ) async throws(StateStoreError) -> PartitionLook? {
-        // From the entry that was seen last on: an engine that has lost it may have another one at its place.
+        // Starts with the last seen entry: a coordination store that has lost it may have another one at its position.
         var place = seen.entry.map { LogPosition(fence: $0.fence, offset: $0.offset) } ?? seen.position
         var isThere = seen.entry == nil
         var whole = seen
@@ -29,7 +30,7 @@ extension EngineStore {
             } catch {
                 throw Self.failure(error, partition)
             }
-            // Before the first entry is the start of each log, also of one that has lost all.
+            // Every log starts before its first entry, even one that has lost all entries.
             guard reading.beginning == .resumed || place == .start && reading.beginning == .start else { return nil }
             for entry in reading.entries {
                 let before = place
@@ -47,7 +48,7 @@ extension EngineStore {
                     guard case .write(let write) = item, write.key == key else { continue }
                     switch write.operation {
                     case .append(let entry): found.append(entry)
-                    // A snapshot says what is there already.
+                    // A snapshot contains only known changes.
                     case .snapshot, .snapshotPart: break
                     default: return nil
                     }
@@ -61,10 +62,10 @@ extension EngineStore {
 extension PartitionSeen {
     var position: LogPosition { LogPosition(fence: fence, offset: offset) }
 
-    /// Where nothing is known of an entry.
+    /// The position of an unknown entry.
     init(_ position: LogPosition) { self.init(fence: position.fence, offset: position.offset) }
 
-    /// - Parameter before: the place of the entry before.
+    /// - Parameter before: The position of the previous entry.
     init(_ entry: ClusterLogEntry, behind before: LogPosition) {
         var digest = StableDigest()
         entry.payload.withUnsafeBytes { digest.combine($0) }

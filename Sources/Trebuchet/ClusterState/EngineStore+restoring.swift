@@ -2,19 +2,19 @@ internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// Restores entries that an engine loses while the node's lease is valid: the server restarted with an older file, or an older replica was
-/// promoted.
+/// Restores entries that the coordination store loses while the node's lease is valid: the server restarted with an older file, or
+/// an older replica was promoted.
 extension EngineStore {
-    /// Logs whose ends are compared at the same time.
+    /// The number of logs whose ends are compared at the same time.
     private static let checkedAtOnce = 16
-    /// Lines about losses until `endReports`.
+    /// The maximum number of log lines about losses until `endReports`.
     private static let mostReports = 20
 
-    /// Compares the end of a log with the one that this node knows under its lease, and writes lost entries again when this node keeps all
-    /// of them.
+    /// Compares the end of a log with the end known to this node under its lease, and writes lost entries again if this node keeps
+    /// all of them.
     ///
-    /// - Parameter top: the offset of the newest entry that the engine has.
-    /// - Returns: whether the log was changed; the caller reads it again.
+    /// - Parameter top: The offset of the newest entry in the coordination store.
+    /// - Returns: true if the log was changed; the caller reads it again.
     /// - Throws: `failed`, after calling `didLose`, when this node does not keep all lost entries.
     @discardableResult
     func restore(
@@ -46,7 +46,7 @@ extension EngineStore {
         return true
     }
 
-    /// Returns whether the newest entry at the engine is the one that this node knows at that offset.
+    /// Returns whether the newest entry in the coordination store is the one that this node knows at that offset.
     private func isKnown(
         _ top: UInt64, of partition: Partition, under lease: SlotLease
     ) async throws(StateStoreError) -> Bool {
@@ -86,7 +86,7 @@ extension EngineStore {
         }
     }
 
-    /// Reads a log that this node owns, with all that it knows to be there.
+    /// Reads a log that this node owns, after restoring lost entries that this node knows.
     func readOwn(
         _ partition: Partition, under lease: SlotLease
     ) async throws(StateStoreError) -> (PartitionContents, top: LogPosition, PartitionSize) {
@@ -100,7 +100,8 @@ extension EngineStore {
         return (contents, top, size)
     }
 
-    /// Notes the end of a log that was just read. Entries that are new to this node are its own writes without an answer: they are kept too.
+    /// Notes the end of a log that was just read. Entries that are new to this node are its writes without a response: it keeps them
+    /// too.
     func noteEnd(
         _ top: LogPosition, of partition: Partition, under lease: SlotLease
     ) async throws(StateStoreError) {
@@ -132,7 +133,7 @@ extension EngineStore {
         }
     }
 
-    /// Asks the engine for a write of a log.
+    /// Executes a write of a log, and converts its errors.
     func asking<Answer>(
         _ partition: Partition, _ lease: SlotLease, _ body: () async throws(ClusterEngineError) -> Answer
     ) async throws(StateStoreError) -> Answer {
@@ -144,12 +145,12 @@ extension EngineStore {
         }
     }
 
-    // MARK: After a new connection to the engine
+    // MARK: After a new connection to the coordination store
 
-    /// Compares the ends of all logs that this node knows with those at the engine, and restores lost entries.
+    /// Compares the ends of all logs that this node knows with those in the coordination store, and restores lost entries.
     ///
-    /// - Parameter isSettled: whether slots whose leases ended during an outage have owners again.
-    /// - Returns: false when the engine did not answer for all of them.
+    /// - Parameter isSettled: True if slots whose leases ended during an outage have owners again.
+    /// - Returns: false when the coordination store did not respond for all of them.
     func checkEnds(isSettled: Bool = false) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
             for (index, name) in knownPartitions.enumerated() {
@@ -171,7 +172,7 @@ extension EngineStore {
         try await with(name) { partition throws(StateStoreError) in
             let lease = lease(partition.log.slot)
             let seen = lease.flatMap { partition.seen(under: $0.fence) }
-            // Until slots have owners again this node may get one under the same fence.
+            // Before slots have owners again, this node may acquire one under the same fence.
             guard let known = seen ?? (lease != nil || isSettled ? partition.written : nil) else { return }
             let reading: LogReading
             do throws(ClusterEngineError) {
@@ -192,17 +193,17 @@ extension EngineStore {
 
     // MARK: Reports
 
-    /// A struct, as a function that a mutex holds directly is wrapped once more with each access.
+    /// A struct: a closure that a mutex holds directly is wrapped once more with each access.
     struct Reports {
         var log: (@Sendable (String) -> Void)?
-        /// Lines since `endReports`.
+        /// The number of lines since `endReports`.
         var count = 0
     }
 
-    /// Calls `log` with each line about a loss at the engine.
+    /// Sets the closure that receives each line about a loss of entries.
     func report(to log: @escaping @Sendable (String) -> Void) { reports.withLock { $0.log = log } }
 
-    /// Logs a line, unless there were many.
+    /// Logs a line, unless `mostReports` lines were logged.
     func report(_ line: String) {
         let log = reports.withLock { reports in
             reports.count += 1
@@ -211,7 +212,7 @@ extension EngineStore {
         log?(line)
     }
 
-    /// Logs how many lines were left out.
+    /// Logs the number of omitted lines.
     func endReports() {
         let (log, more) = reports.withLock { reports in
             defer { reports.count = 0 }

@@ -4,17 +4,17 @@ internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// Keeps what actors of a cluster persist in logs of the engine that its nodes share: one log for each actor, in the slot of its name, so
-/// that the node which owns the slot next goes on with it, and the one before can write no more.
+/// Persists the states of a cluster's actors in logs of the coordination store that its nodes share. Each actor has one log, in the
+/// slot of its name: the next owner of the slot continues it, and the previous one cannot write to it any more.
 ///
-/// What an actor writes together is one entry, or counts as one (`EntryParts`). Nothing of it stays in memory but where its log is, and
-/// the newest entries. It has nothing that belongs to no actor, and nothing of actors that each node has for itself.
+/// One write of an actor is one entry, or counts as one (`EntryParts`). Only the positions of logs and the newest entries stay in
+/// memory. The store contains no data without an actor, and no states of actors that every node has separately.
 final class EngineStore: PartitionedStore {
-    /// Actors whose contents are in memory because they are just being loaded.
+    /// The maximum number of actors whose contents are in memory after loading.
     private static let mostLoaded = 64
-    /// Actors of whose logs it is known where they are; anybody may ask for one of any name.
+    /// The maximum number of actors whose log position is known; clients may request any name.
     private static let mostPartitions = 65_536
-    /// Bytes of acknowledged entries that are kept, in case the engine loses them.
+    /// Bytes of acknowledged entries that are kept, in case the coordination store loses them.
     private static let mostRecentBytes = 32 << 20
 
     let engine: any ClusterEngine
@@ -22,18 +22,19 @@ final class EngineStore: PartitionedStore {
     let didLose: @Sendable (SlotLease, ClusterEngineError) -> Void
     private let mostPartitions: Int
     private let partitions = Mutex<[ByteText: Partition]>([:])
-    /// Those that were loaded last.
+    /// The partitions that were loaded last.
     private let loaded = Mutex<[Partition]>([])
     let recent: RecentEntries
-    /// Whether the node has gone on after a loss: then it knows of no log that what is there is in the life that it has begun.
+    /// Indicates whether the node has continued after a data loss: then it does not know of any log that it is in the incarnation
+    /// that it has started.
     private let hasLost = Mutex(false)
     let reports = Mutex(Reports())
 
     /// - Parameters:
-    ///   - lease: what the node may write under now; nil for slots that it does not own.
-    ///   - mostPartitions: actors of whose logs it is known where they are.
-    ///   - mostRecentBytes: bytes of acknowledged entries that are kept, in case the engine loses them.
-    ///   - didLose: called when the engine has refused a write with `dataLoss`, or has lost entries that are not kept.
+    ///   - lease: The node's current lease for a slot; nil for slots that it does not own.
+    ///   - mostPartitions: The maximum number of actors whose log position is known.
+    ///   - mostRecentBytes: Bytes of acknowledged entries that are kept, in case the coordination store loses them.
+    ///   - didLose: Called when the coordination store has refused a write with `dataLoss`, or has lost entries that are not kept.
     init(
         _ engine: any ClusterEngine, mostPartitions: Int = EngineStore.mostPartitions,
         mostRecentBytes: Int = EngineStore.mostRecentBytes,
@@ -47,25 +48,25 @@ final class EngineStore: PartitionedStore {
         recent = RecentEntries(mostBytes: mostRecentBytes)
     }
 
-    /// How many logs it is known of where they are.
+    /// The number of logs whose position is known.
     var partitionCount: Int { partitions.withLock { $0.count } }
-    /// Their actors.
+    /// The names of their actors.
     var knownPartitions: [String] { partitions.withLock { $0.values.map(\.name) } }
 
-    /// Knows nothing of any log any more: what the engine has counts from now on.
+    /// Discards all knowledge of logs: the contents of the coordination store count from now on.
     func forgetAll() {
         hasLost.withLock { $0 = true }
         for partition in partitions.withLock({ Array($0.values) }) { partition.forget(all: true) }
     }
 
-    /// In use until `leave`.
+    /// Returns a partition, in use until `leave`.
     private func partition(_ name: String) -> Partition {
         partitions.withLock { partitions in
             let known = partitions[ByteText(name)]
-            // Where the log is of one that is forgotten, and still there, is read once more.
+            // The position of a forgotten log is read again.
             if known == nil, partitions.count >= mostPartitions {
                 partitions = partitions.filter { $0.value.isNeeded }
-                // A part is free then: all are not looked through for each name that somebody asks for.
+                // Frees a quarter, so that the table is not searched for each requested name.
                 if partitions.count > mostPartitions / 4 * 3 { partitions = partitions.filter { $0.value.isInUse } }
             }
             let partition = known ?? Partition(name)
@@ -115,7 +116,7 @@ final class EngineStore: PartitionedStore {
         try await with(actor) { partition throws(StateStoreError) in
             guard let lease = lease(partition.log.slot), lease.fence == ownership else { return }
             let (contents, top, _) = try await readOwn(partition, under: lease)
-            // What is just being folded belongs to the log that there is.
+            // The result of folding in progress belongs to the existing log.
             guard contents.isEmpty, !partition.isFolding, top != .start else { return }
             try await remove(partition, at: top.offset, under: lease)
         }
@@ -123,7 +124,7 @@ final class EngineStore: PartitionedStore {
 
     // MARK: One actor
 
-    /// Runs `body` with one actor's log, while nobody else reads or writes it: each goes on from where the one before has left it.
+    /// Runs `body` with exclusive access to one actor's log: each user continues at the position of the previous one.
     func with<Result>(
         _ name: String, _ body: (Partition) async throws(StateStoreError) -> Result
     ) async throws(StateStoreError) -> Result {
@@ -144,7 +145,7 @@ final class EngineStore: PartitionedStore {
         try await with(name) { partition throws(StateStoreError) in
             guard let lease = lease(partition.log.slot) else {
                 partition.forget()
-                // Answers whose time is over are for the node that has them now. What an actor deletes is under its ownership.
+                // Expired responses belong to the current owner. A deletion by an actor is under its ownership.
                 if writes.allSatisfy({ $0.operation == .delete && $0.ownership == nil }) { return }
                 throw Self.elsewhere(name)
             }
@@ -154,7 +155,7 @@ final class EngineStore: PartitionedStore {
             if let known {
                 place = known
             } else {
-                // What was written meanwhile, by whom nobody knows, is not written over.
+                // Entries of unknown writers must not be overwritten.
                 var (contents, found) = try await load(partition, under: lease)
                 place = found
                 do throws(StateStoreError) { try contents.apply(writes.map { .write($0) }) } catch {
@@ -163,7 +164,8 @@ final class EngineStore: PartitionedStore {
             }
             guard !partition.isTooLarge else {
                 throw StateStoreError(
-                    .tooLarge, "the log of actor '\(name)' has grown, and what it makes is larger than the engine takes"
+                    .tooLarge,
+                    "the log of actor '\(name)' cannot be compacted: its snapshot exceeds the size limit of the coordination store"
                 )
             }
             try await append(PartitionEntry.bytes(of: writes), behind: place, to: partition, under: lease)
@@ -182,7 +184,7 @@ final class EngineStore: PartitionedStore {
             do throws(StateStoreError) {
                 place = try await appendFolding(part, behind: place, to: partition, under: lease)
             } catch {
-                // Some of it may be there, which counts for nothing.
+                // A part may be stored; it has no effect without the others.
                 if parts.count > 1 { partition.forget() }
                 throw error
             }
@@ -191,7 +193,7 @@ final class EngineStore: PartitionedStore {
         return place
     }
 
-    /// Folds the log first where it takes no more.
+    /// Appends an entry, and folds a full log first.
     private func appendFolding(
         _ entry: [UInt8], behind place: LogPosition, to partition: Partition, under lease: SlotLease
     ) async throws(StateStoreError) -> LogPosition {
@@ -204,7 +206,7 @@ final class EngineStore: PartitionedStore {
         }
     }
 
-    /// - Parameter isRestored: whether the log was compared with what is known of it before.
+    /// - Parameter isRestored: True if the log was compared with the entries that this node knows.
     private func appendOne(
         _ entry: [UInt8], behind place: LogPosition, to partition: Partition, under lease: SlotLease,
         isRestored: Bool = false
@@ -227,36 +229,36 @@ final class EngineStore: PartitionedStore {
             try await restore(partition, from: top, under: lease)
             return try await appendOne(entry, behind: place, to: partition, under: lease, isRestored: true)
         case .full:
-            throw StateStoreError(.full, "the log of actor '\(partition.name)' is full, and could not be folded")
+            throw StateStoreError(.full, "the log of actor '\(partition.name)' is full and could not be compacted")
         case .fenced:
             partition.forget()
             throw Self.elsewhere(partition.name)
         case .leaseOver, .topDiffers, .repeated:
             partition.forget()
-            throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not where it was")
+            throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not at the expected position")
         }
     }
 
-    /// Looks whether an entry is there of which nobody knows: nothing else is written before that.
+    /// Looks for an entry whose append had no response: no other entry is written before that.
     private func find(
         _ entry: [UInt8], behind place: LogPosition, in partition: Partition, under lease: SlotLease
     ) async throws(StateStoreError) -> LogPosition {
-        // Whatever comes of it, where the log is is to be read anew when this throws.
+        // If this throws, the position must be read again.
         partition.forget()
         do throws(ClusterEngineError) {
             let reading = try await engine.read(partition.log, after: place)
             guard reading.beginning == .resumed, let first = reading.entries.first, first.payload == entry,
                 first.position.fence == lease.fence
             else {
-                throw ClusterEngineError(.unavailable, "the engine did not take it")
+                throw ClusterEngineError(.unavailable, "the coordination store rejected it")
             }
             recent.add(entry, to: partition, at: first.position)
-            // What stands behind a part confirms it, and nothing else may stand there.
+            // A later part confirms it, and no other entry may follow it.
             guard engine.confirms, !EntryParts.isFollowed(entry) else { return first.position }
-            // It is there, and may be lost with the server that has it: what is confirmed behind it says that it is not.
+            // The entry is stored, but may be lost with its server: a confirmed entry after it shows that it is not.
             let mark = LogAppend(PartitionEntry.bytes(of: []), expectedTop: first.position.offset)
             guard case .accepted(let offset) = try await engine.append(mark, to: partition.log, under: lease) else {
-                throw ClusterEngineError(.unknownOutcome, "the engine has it, and did not confirm it")
+                throw ClusterEngineError(.unknownOutcome, "the coordination store has it but did not confirm it")
             }
             let place = LogPosition(fence: lease.fence, offset: offset)
             recent.add(mark.payload ?? [], to: partition, at: place)
@@ -280,7 +282,8 @@ final class EngineStore: PartitionedStore {
         var (contents, top, size) = try await readOwn(partition, under: lease)
         let goesOn = partition.goesOn(at: top, under: lease.fence, hasLost: hasLost.withLock { $0 })
         try await noteEnd(top, of: partition, under: lease)
-        // Written before anybody sees it: what is written from now on is known as this life's, should an engine lose the end of it.
+        // Written before the contents are visible: later entries are known as this incarnation's, should the coordination store lose
+        // the end of it.
         if contents.hasLogs, !goesOn {
             let life = StreamEpoch.make()
             let entry = PartitionEntry.bytes(of: [], life: life)
@@ -288,7 +291,7 @@ final class EngineStore: PartitionedStore {
             size.add(entry.count)
             contents.begin(life)
         } else if engine.confirms, top != .start {
-            // The last of it may not have been confirmed: who is told of it is to find it again.
+            // The newest entry may not be confirmed: a reader of it must find it again.
             let mark = PartitionEntry.bytes(of: [])
             top = try await appendFolding(mark, behind: top, to: partition, under: lease)
             size.add(mark.count)
@@ -303,7 +306,7 @@ final class EngineStore: PartitionedStore {
         return (contents, top)
     }
 
-    /// - Returns: what the log makes, where it ends, and where that of it ends which counts.
+    /// - Returns: The contents of the log, its end, and the end of its complete entries.
     func read(
         _ partition: Partition
     ) async throws(StateStoreError) -> (PartitionContents, top: LogPosition, whole: PartitionSeen, PartitionSize) {
@@ -335,7 +338,7 @@ final class EngineStore: PartitionedStore {
         } catch let error as ClusterEngineError {
             throw Self.failure(error, partition)
         } catch let error as StateStoreError where error.code == .conflict {
-            throw StateStoreError(.damaged, "the log of actor '\(partition.name)' has changes that do not follow")
+            throw StateStoreError(.damaged, "the log of actor '\(partition.name)' has changes with a gap")
         } catch {
             throw error as? StateStoreError ?? StateStoreError(.failed, "\(error)")
         }
@@ -343,7 +346,7 @@ final class EngineStore: PartitionedStore {
 
     static func items(_ entry: [UInt8], _ partition: Partition) throws(StateStoreError) -> [PartitionEntry.Item] {
         guard let items = PartitionEntry.items(entry, of: partition.name) else {
-            throw StateStoreError(.damaged, "the log of actor '\(partition.name)' has an entry that is none")
+            throw StateStoreError(.damaged, "the log of actor '\(partition.name)' has an invalid entry")
         }
         return items
     }

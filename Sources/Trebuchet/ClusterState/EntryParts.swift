@@ -1,8 +1,8 @@
-/// What is done together and is more than an engine takes as one entry stands in several, one behind the other: one byte of version, the
-/// number of the part and how many there are in four bytes each, and the part. It counts when the last of them is there: parts
-/// whose owner came to no end with them are passed over.
+/// Splits an entry that is too large for the coordination store into consecutive parts. Each part has one version byte, its number
+/// and the number of parts in four bytes each, and its data. The entry counts when its last part is stored; incomplete entries are
+/// ignored.
 struct EntryParts {
-    /// Of an entry that is whole, or of a part: every engine takes so much.
+    /// The maximum size of a whole entry or of a part, which every coordination store accepts.
     static let partBytes = 512 << 10
     private static let version: UInt8 = 2
 
@@ -10,7 +10,7 @@ struct EntryParts {
     private var count: UInt32 = 0
     private var next: UInt32 = 0
 
-    /// An entry as the engine gets it.
+    /// Returns the entries to append for an entry.
     static func split(_ entry: [UInt8]) -> [[UInt8]] {
         guard entry.count > partBytes else { return [entry] }
         let starts = Array(stride(from: 0, to: entry.count, by: partBytes))
@@ -23,7 +23,7 @@ struct EntryParts {
         }
     }
 
-    /// Whether it is a part behind which others have to stand.
+    /// Returns whether the bytes are a part that others must follow.
     static func isFollowed(_ bytes: [UInt8]) -> Bool {
         var rest = bytes.dropFirst()
         guard bytes.first == version, let index = ByteParts.number(UInt32.self, &rest),
@@ -32,9 +32,9 @@ struct EntryParts {
         return index + 1 < count
     }
 
-    /// Takes what an engine has, in its order.
+    /// Processes the entries of a log in order.
     ///
-    /// - Returns: an entry that is whole with it; nil for a part that others follow.
+    /// - Returns: The entry that is complete with these bytes; nil for a part that others follow.
     mutating func take(_ bytes: [UInt8]) -> [UInt8]? {
         guard bytes.first == Self.version else {
             self = EntryParts()

@@ -4,7 +4,7 @@ internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// How much an actor's log has: the whole that it begins with, and what came since.
+/// The size of an actor's log: its snapshot, and the entries after it.
 struct PartitionSize {
     var snapshot = 0
     var entries = 0
@@ -16,46 +16,46 @@ struct PartitionSize {
     }
 }
 
-/// What a node knows of the log of one actor, under one fence of its slot.
+/// A node's knowledge of the log of one actor, under one fence of its slot.
 final class Partition: Sendable {
     private struct State {
         var fence: UInt64 = 0
         var place: LogPosition?
-        /// The end of the log when this node last knew it, under that fence: an engine that has less has lost something.
+        /// The end of the log when this node last knew it, under that fence: a coordination store with less has lost entries.
         var seen: LogPosition?
-        /// The newest entries that the engine has acknowledged, up to `seen`.
+        /// The newest acknowledged entries, up to `seen`.
         var recent = KeptEntries()
-        /// Whether this node has loaded the log under that fence, and with it begun a life of its streams.
+        /// Indicates whether this node has loaded the log under that fence, and thereby started an incarnation of its streams.
         var hasBegun = false
         var removal = Removal.none
         var size = PartitionSize()
-        /// From being loaded to the first write.
+        /// Present from loading to the first write.
         var contents: PartitionContents?
         var isFolding = false
-        /// Bytes of entries that are not folded, and how many of them there were when folding began.
+        /// Bytes of entries that are not folded, and their number of bytes when folding began.
         var unfolded = (all: 0, atBegin: 0)
         var hasWritten = false
-        /// Whether what it makes was larger than the engine takes when it was to be folded last.
+        /// Indicates whether the last folded contents were too large for the coordination store.
         var isTooLarge = false
-        /// Who reads or writes it now.
+        /// The number of current readers and writers.
         var users = 0
     }
 
     /// The state of a removal of the log under that fence, until the next write.
     private enum Removal {
         case none, done
-        /// The engine did not say whether it is done, and may yet do it.
+        /// The coordination store did not report the result, and may still remove it.
         case inDoubt
     }
 
-    /// Entries that a log may have before it is folded whatever they weigh.
+    /// The number of entries at which a log is folded whatever its size.
     private static let mostEntries = 10_000
-    /// Bytes of a log that cannot be folded; then it takes no more.
+    /// The size in bytes of a log that cannot be folded at which it accepts no more entries.
     private static let mostBytes = 64 << 20
 
     let name: String
     let log: ClusterLog
-    /// Held by who reads or writes the log.
+    /// Held by the current reader or writer of the log.
     let turn = AsyncBinarySemaphore()
     private let state = Mutex(State())
 
@@ -64,33 +64,34 @@ final class Partition: Sendable {
         log = ClusterLog(name)
     }
 
-    /// The newest entry, as far as this node knows of it under that fence.
+    /// Returns the position of the newest entry that this node knows under that fence.
     func place(under fence: UInt64) -> LogPosition? { state.withLock { $0.fence == fence ? $0.place : nil } }
 
     func loaded(under fence: UInt64) -> PartitionContents? { state.withLock { $0.fence == fence ? $0.contents : nil } }
 
-    /// Returns whether a complete log is in the life that this node has begun under that fence. A node that has forgotten its log
-    /// recognizes entries of that fence.
+    /// Returns whether a complete log is in the incarnation that this node has started under that fence. A node that has forgotten
+    /// its log recognizes entries of that fence.
     ///
-    /// - Parameter hasLost: whether the engine may have lost entries of that fence.
+    /// - Parameter hasLost: True if the coordination store may have lost entries of that fence.
     func goesOn(at place: LogPosition, under fence: UInt64, hasLost: Bool = false) -> Bool {
         state.withLock { $0.fence == fence && $0.hasBegun } || place.fence == fence && !hasLost
     }
 
     // MARK: Acknowledged entries
 
-    /// The end of the log when this node last knew it under that fence, `start` for a log that it has removed; nil when it knows nothing.
+    /// Returns the end of the log when this node last knew it under that fence, `start` for a log that it has removed; nil when it
+    /// is unknown.
     func seen(under fence: UInt64) -> LogPosition? {
         state.withLock { $0.fence == fence ? $0.removal == .done ? .start : $0.seen : nil }
     }
 
-    /// Whether this node has removed the log under that fence, and has written nothing since.
+    /// Returns whether this node has removed the log under that fence and has not written since.
     func isRemoved(under fence: UInt64) -> Bool { state.withLock { $0.fence == fence && $0.removal == .done } }
 
-    /// Whether the outcome of a removal by this node under that fence is unknown.
+    /// Returns whether the outcome of a removal by this node under that fence is unknown.
     func mayBeRemoved(under fence: UInt64) -> Bool { state.withLock { $0.fence == fence && $0.removal == .inDoubt } }
 
-    /// Notes the end of a log that was just read and has all that is known of it.
+    /// Records the end of a log that was just read and contains all known entries.
     ///
     /// - Parameter place: nil where the end may not be confirmed.
     func didRead(to place: LogPosition?, under fence: UInt64) {
@@ -106,9 +107,9 @@ final class Partition: Sendable {
         }
     }
 
-    /// Keeps an entry that the engine has acknowledged, until `dropRecent`.
+    /// Keeps an acknowledged entry, until `dropRecent`.
     ///
-    /// - Parameter number: of `RecentEntries`.
+    /// - Parameter number: The number in `RecentEntries`.
     func didAcknowledge(_ entry: [UInt8], _ number: UInt64, at place: LogPosition) {
         state.withLock { state in
             if let seen = state.seen, seen.offset + 1 != place.offset { state.recent = KeptEntries() }
@@ -117,10 +118,10 @@ final class Partition: Sendable {
         }
     }
 
-    /// Keeps the entries up to that number no longer.
+    /// Drops the entries up to that number.
     func dropRecent(upTo number: UInt64) { state.withLock { $0.recent.drop(upTo: number) } }
 
-    /// The acknowledged entries behind an offset; nil when this node does not keep all of them.
+    /// Returns the acknowledged entries after an offset; nil when this node does not keep all of them.
     func recent(behind offset: UInt64) -> [[UInt8]]? {
         state.withLock { state in
             guard let seen = state.seen, seen.offset >= offset else { return nil }
@@ -128,12 +129,12 @@ final class Partition: Sendable {
         }
     }
 
-    /// The end of a log that this node has written lately, under whatever fence.
+    /// The end of a log that this node has recently written, under any fence.
     var written: LogPosition? { state.withLock { $0.recent.isEmpty ? nil : $0.seen } }
 
-    /// Whether somebody reads, writes or folds it now.
+    /// Indicates whether it is being read, written or folded.
     var isInUse: Bool { state.withLock { $0.users > 0 || $0.isFolding } }
-    /// Or this node has written it, and may go on.
+    /// Indicates whether it is in use, or this node has written it and may continue.
     var isNeeded: Bool { state.withLock { $0.users > 0 || $0.isFolding || $0.hasWritten } }
 
     var isFolding: Bool { state.withLock { $0.isFolding } }
@@ -141,9 +142,9 @@ final class Partition: Sendable {
     func enter() { state.withLock { $0.users += 1 } }
     func leave() { state.withLock { $0.users -= 1 } }
 
-    /// Where the log is it has to read anew.
+    /// Discards the position of the log, so that it is read again.
     ///
-    /// - Parameter all: also where it was: it begins anew.
+    /// - Parameter all: True to discard the known end too, so that a new incarnation starts.
     func forget(all: Bool = false) {
         state.withLock { state in
             state.place = nil
@@ -154,7 +155,7 @@ final class Partition: Sendable {
         }
     }
 
-    /// The engine has removed the log, or has not said whether it has.
+    /// Records that the log was removed, or that the outcome is unknown.
     func didRemove(under fence: UInt64, isInDoubt: Bool = false) {
         forget(all: true)
         state.withLock { ($0.fence, $0.removal) = (fence, isInDoubt ? .inDoubt : .done) }
@@ -184,12 +185,12 @@ final class Partition: Sendable {
         }
     }
 
-    /// Whether the log has so much that cannot be folded that it takes no more.
+    /// Indicates whether the part of the log that cannot be folded is so large that it accepts no more entries.
     var isTooLarge: Bool {
         state.withLock { $0.isTooLarge && $0.size.snapshot + $0.unfolded.all > Self.mostBytes }
     }
 
-    /// Whether it is time, and nobody does.
+    /// Marks the log as being folded if it is due and not in progress; returns whether it did.
     func beginFolding(least: Int, times: Int) -> Bool {
         state.withLock { state in
             let size = state.size
@@ -197,7 +198,7 @@ final class Partition: Sendable {
             guard !state.isFolding, size.entryBytes > limit || size.entries > Self.mostEntries else { return false }
             state.isFolding = true
             state.unfolded.atBegin = state.unfolded.all
-            // What comes from now on counts anew.
+            // The size is counted from zero from now on.
             state.size.entryBytes = 0
             state.size.entries = 0
             return true
@@ -205,8 +206,8 @@ final class Partition: Sendable {
     }
 
     /// - Parameters:
-    ///   - snapshot: bytes that it has now; nil when it failed.
-    ///   - isTooLarge: whether that is why it failed.
+    ///   - snapshot: The size of the new snapshot in bytes; nil after a failure.
+    ///   - isTooLarge: True if the size was the reason for the failure.
     func endFolding(_ snapshot: Int?, isTooLarge: Bool) {
         state.withLock { state in
             state.isFolding = false
@@ -215,13 +216,13 @@ final class Partition: Sendable {
                 state.size.snapshot = snapshot
                 state.unfolded.all -= state.unfolded.atBegin
             } else {
-                // It is tried again, but not by each write: it reads the whole log.
+                // Retried, but not by each write, since it reads the whole log.
                 state.size.entries = max(state.size.entries, Self.mostEntries - 1_000)
             }
         }
     }
 
-    /// The same of one that was folded in a write's way.
+    /// Records folding that a write required.
     func didFold(_ snapshot: Int) {
         state.withLock { state in
             state.size = PartitionSize(snapshot: snapshot)

@@ -1,25 +1,25 @@
 internal import Platform
 internal import TrebuchetActors
 
-/// What the entries of an actor's log make, one after the other.
+/// The contents that the entries of an actor's log produce, in order.
 struct PartitionContents {
-    /// Answers of calls that are kept of one actor when its log is folded: the last ones, at most so many and so many bytes. Of others it
-    /// is known that they are gone.
+    /// The maximum number and size of the newest idempotency records that an actor's log keeps when it is folded. Older records are
+    /// reduced to their call numbers.
     static let keptCalls = 16_384
     static let keptCallBytes = 4 << 20
-    /// Bytes up to which changes are folded with the rest that are for readers alone.
+    /// The size in bytes of a folded log up to which it includes changes that only readers need.
     private static let mostWithPassed = 8 << 20
-    /// Connections of which it is known which of their calls are gone: the last ones.
+    /// The number of latest connections whose removed calls are recorded.
     static let keptConnections = 1_024
 
     private var values: [StateKey: [UInt8]] = [:]
     private var logs: [StateKey: MemoryLog] = [:]
     private var lives: [StateKey: LogLives] = [:]
-    /// Calls, the oldest first; one that was written twice stands where it was first.
+    /// Calls, the oldest first; a call that was written twice has its first position.
     private var calls: [StateKey] = []
     private var gone = GoneCalls()
 
-    /// What a key has. Of a call that was let go of nobody knows any more what it was answered: something that is no answer.
+    /// Returns the value of a key. The record of a removed call is an empty value, which is no response.
     func value(_ key: StateKey) -> [UInt8]? { values[key] ?? (gone.contains(key) ? [] : nil) }
 
     func values(in namespace: String) -> [String: [UInt8]] {
@@ -35,12 +35,12 @@ struct PartitionContents {
         return earlier
     }
 
-    /// Whether nothing would be lost without it. What is known of calls that are gone is for repeats that come late.
+    /// Indicates whether the log can be removed without a loss. Removed calls matter for late repeats.
     var isEmpty: Bool { values.isEmpty && logs.isEmpty && gone.isEmpty }
 
     var hasLogs: Bool { !logs.isEmpty }
 
-    /// A log in the life that it is in.
+    /// Returns a log in its current incarnation.
     func log(_ key: StateKey) -> StoredLog? {
         guard let stored = logs[key]?.stored, let lives = lives[key] else { return nil }
         let snapshot = LogSnapshot(
@@ -62,12 +62,12 @@ struct PartitionContents {
         }
     }
 
-    /// All logs are in another life from now on.
+    /// Starts a new incarnation of all logs.
     mutating func begin(_ epoch: String) {
         for (key, log) in logs {
             guard let last = log.stored?.last else { continue }
             lives[key]?.begin(epoch, after: last)
-            // So a snapshot that its owner makes belongs to what is there.
+            // A snapshot by its owner then belongs to the current contents.
             logs[key]?.begin(epoch)
         }
     }
@@ -84,18 +84,18 @@ struct PartitionContents {
             var log = logs.removeValue(forKey: write.key) ?? MemoryLog(keepsPassed: true)
             defer { if !log.isEmpty { logs[write.key] = log } }
             try log.apply(write)
-            // A log that is rewritten in its epoch after a failure keeps its earlier lives.
+            // A log that is rewritten in its epoch after a failure keeps its earlier incarnations.
             if case .snapshot(let snapshot) = write.operation { note(snapshot.epoch, of: write.key) }
         }
     }
 
-    /// One of another epoch has nothing to do with what was there.
+    /// Starts incarnations from scratch for another epoch, which is unrelated to the previous ones.
     private mutating func note(_ epoch: String, of key: StateKey) {
         guard lives[key].map({ !$0.current.utf8.elementsEqual(epoch.utf8) }) ?? true else { return }
         lives[key] = LogLives(epoch)
     }
 
-    /// What makes the same, in as little as that takes.
+    /// The minimal encoding of the same contents.
     var folded: [UInt8] {
         var bytes = PartitionEntry.bytes(of: [])
         let calls = calls.filter { values[$0] != nil }
@@ -125,7 +125,7 @@ struct PartitionContents {
                     StateWrite(key, .snapshotPart(part.bytes, index: part.index, number: part.number)), to: &bytes)
             }
         }
-        // Behind all that has to be there: it is not to make a log too large to be folded.
+        // After all required items, so that they never make a log too large to be folded.
         for (key, log) in logs where bytes.count + log.passedBytes < Self.mostWithPassed {
             for entry in log.passed { PartitionEntry.append(passed: entry, of: key, to: &bytes) }
         }
@@ -133,7 +133,7 @@ struct PartitionContents {
     }
 }
 
-/// Which calls of a connection a log has let go of: those up to a number. Whether one of them ran nobody knows, so none runs again.
+/// The removed calls of each connection: all up to a number. It is unknown whether one of them ran, so none runs again.
 struct GoneCalls {
     private var connections: [ByteText: (number: UInt64, noted: Int)] = [:]
     private var count = 0
@@ -156,13 +156,13 @@ struct GoneCalls {
         return connections[ByteText(connection)].map { number <= $0.number } ?? false
     }
 
-    /// Of the connections that were noted last, the last one last.
+    /// Returns the latest connections, the last one last.
     func newest(_ count: Int) -> [(connection: String, number: UInt64)] {
         connections.sorted { $0.value.noted < $1.value.noted }.suffix(count).map { ($0.key.text, $0.value.number) }
     }
 }
 
-/// What the log of one actor has.
+/// Reads of one actor's log.
 extension EngineStore {
     func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]] {
         try await contents(of: actor).values(in: namespace)

@@ -1,17 +1,17 @@
 internal import TrebuchetActors
 
-/// What is done together in the log of one actor at an engine, as an entry of it: one byte of version, then for each item its kind, its key
-/// and what it has.
+/// The encoding of one atomic change of an actor's log as an entry in the coordination store: one version byte, then for each item
+/// its kind, its key and its contents.
 enum PartitionEntry {
     enum Item {
         case write(StateWrite)
-        /// From here on the actor's logs are in the life of this epoch.
+        /// From here on the actor's logs are in the incarnation with this epoch.
         case life(String)
-        /// Those that a log has had, of an actor whose log was folded.
+        /// The incarnations of a log before it was folded.
         case lives(LogLives, StateKey)
-        /// Calls of a connection that were let go of, of an actor whose log was folded: those up to a number.
+        /// The removed calls of a connection up to a number, from a folded log.
         case gone(connection: String, UInt64)
-        /// A change before a log's snapshot, of an actor whose log was folded.
+        /// A change before a log's snapshot, from a folded log.
         case passed(LogEntry, StateKey)
     }
 
@@ -90,7 +90,7 @@ enum PartitionEntry {
         }
     }
 
-    /// Nil for what no node writes.
+    /// Parses an entry; nil for bytes that no node writes.
     static func items(_ entry: [UInt8], of partition: String) -> [Item]? {
         var rest = entry[...]
         guard rest.popFirst() == version else { return nil }

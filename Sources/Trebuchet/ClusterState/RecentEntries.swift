@@ -1,30 +1,30 @@
 internal import Synchronization
 internal import TrebuchetCluster
 
-/// The newest entries that an engine has acknowledged to this node, of all logs together, for an engine that restarts with an older log.
+/// The newest entries of all logs that the coordination store has acknowledged to this node, in case it restarts with an older log.
 final class RecentEntries: Sendable {
     private struct State {
-        /// Those before `first` are not kept any more.
+        /// Entries before `first` have been dropped.
         var entries: [(partition: Partition?, bytes: Int)] = []
         var first = 0
-        /// The number of the one at `first`.
+        /// The number of the entry at `first`.
         var number: UInt64 = 0
         var bytes = 0
     }
 
-    /// Bytes that an entry counts beside its payload.
+    /// Bytes that an entry counts besides its payload.
     private static let overhead = 128
 
     private let mostBytes: Int
     private let state = Mutex(State())
 
-    /// - Parameter mostBytes: bytes of all entries together; the oldest are dropped first.
+    /// - Parameter mostBytes: The maximum size of all entries together; the oldest are dropped first.
     init(mostBytes: Int) { self.mostBytes = mostBytes }
 
-    /// Bytes of the entries that are kept.
+    /// The size of the kept entries in bytes.
     var bytes: Int { state.withLock { $0.bytes } }
 
-    /// Keeps an entry of a log.
+    /// Adds an entry of a log.
     func add(_ entry: [UInt8], to partition: Partition, at place: LogPosition) {
         state.withLock { state in
             let number = state.number + UInt64(state.entries.count - state.first)
@@ -38,7 +38,7 @@ final class RecentEntries: Sendable {
                 state.entries[state.first].partition = nil
                 (state.first, state.number) = (state.first + 1, state.number + 1)
             }
-            // Half of it at a time, so that each is moved once on average.
+            // Compacts when half of them are dropped, so that each is moved once on average.
             if state.first * 2 > state.entries.count {
                 state.entries.removeFirst(state.first)
                 state.first = 0
@@ -47,9 +47,9 @@ final class RecentEntries: Sendable {
     }
 }
 
-/// The newest entries of one log, in their order.
+/// The newest entries of one log, in order.
 struct KeptEntries {
-    /// Those before `first` are dropped.
+    /// Entries before `first` have been dropped.
     private var entries: [(bytes: [UInt8], number: UInt64)] = []
     private var first = 0
 
@@ -67,7 +67,7 @@ struct KeptEntries {
         first = 0
     }
 
-    /// The last entries, so many; nil when there are fewer.
+    /// Returns the last `count` entries; nil when there are fewer.
     func last(_ count: UInt64) -> [[UInt8]]? {
         guard count <= UInt64(entries.count - first) else { return nil }
         return entries.suffix(Int(count)).map(\.bytes)

@@ -1,9 +1,9 @@
 internal import Bytes
 internal import TrebuchetActors
 
-/// Which calls are shown: `?after=17&limit=100&connection=3&actor=todos&failed=1`.
+/// The query for recent calls: `?after=17&limit=100&connection=3&actor=todos&failed=1`.
 struct CallsLook {
-    /// A place in the ring: those behind it alone.
+    /// A position in the ring; only later entries are shown.
     let after: UInt64
     let limit: Int
     private let connection: UInt64?
@@ -24,19 +24,19 @@ struct CallsLook {
     }
 }
 
-/// The calls of the last moments, by their numbers, and those that have ended, in their order, among what else has happened.
+/// The most recent calls by number, and a ring of ended calls in their order, interleaved with other events.
 struct CallRing {
     static let room = 2_000
-    /// Of why something was refused, in bytes.
+    /// The maximum size of a rejection reason in bytes.
     private static let longestReason = 512
-    /// Calls that are known by their numbers, a power of two.
+    /// The number of calls that can be looked up by number, a power of two.
     private static let known = 4_096
-    /// Other actors of a call, and bytes of their names.
+    /// The maximum number of other actors of a call, and the maximum size of their names in bytes.
     private static let (mostOthers, longestName) = (8, 128)
-    /// What may have happened between the end of a call and what it failed with, on other reactors.
+    /// The maximum number of entries, from other reactors, between the end of a call and the event with its error.
     private static let mostBetween = 64
 
-    /// A call, as far as it is known. An object, so that what is noted can be copied for who looks in no time, while calls go on.
+    /// The known data of a call. An immutable object, so that the ring can be copied quickly while calls continue.
     final class Entry: Sendable {
         let number: UInt64
         let call: ServerEvent.Call?
@@ -45,9 +45,9 @@ struct CallRing {
         let error: TrebuchetError.Code?
         let details: Details
 
-        /// What few calls have.
+        /// Data that few calls have.
         struct Details: Sendable {
-            /// Actors that its method has named or called.
+            /// Actors that the method has resolved or called.
             var others: [String] = []
             var failure: ServerEvent.Failure?
         }
@@ -65,7 +65,7 @@ struct CallRing {
         }
     }
 
-    /// One that was refused before it began.
+    /// A call that was rejected before it started.
     struct Refused: Sendable {
         let peer: ServerEvent.Peer
         let actor: String
@@ -75,11 +75,11 @@ struct CallRing {
         let time: Int64
     }
 
-    /// What has ended. JSON is made of it for who looks, not for each call.
+    /// An entry of the ring. JSON is generated for a query, not for each call.
     indirect enum Outcome: Sendable {
         case ended(Entry)
         case refused(Refused)
-        /// What else has happened.
+        /// Another event.
         case told(ServerEvent, at: Int64)
 
         var actor: String? {
@@ -122,6 +122,7 @@ struct CallRing {
         }
     }
 
+    /// A numbered entry of the ring.
     struct Ended: Sendable {
         let number: UInt64
         let outcome: Outcome
@@ -131,12 +132,12 @@ struct CallRing {
     private var ended: [Ended] = []
     private var first = 0
     private(set) var lastNumber: UInt64 = 0
-    /// Calls among them.
+    /// The number of calls among the entries so far.
     private var noted: UInt64 = 0
-    /// Of these, those that were refused.
+    /// The number of rejected calls among them.
     private var refused: UInt64 = 0
 
-    /// What is known of a call; its number alone when that is long ago.
+    /// Returns the data of a call; its number only if the call was overwritten.
     subscript(number: UInt64) -> Entry {
         guard !entries.isEmpty, let found = entries[Self.place(number)], found.number == number else {
             return Entry(number)
@@ -152,7 +153,7 @@ struct CallRing {
     }
 
     mutating func end(_ call: ServerEvent.Call, _ took: Duration, _ error: TrebuchetError.Code?) {
-        // Where its place was taken meanwhile it is known from its end when it began.
+        // If the entry was overwritten meanwhile, compute the start from the end and the duration.
         let known = self[call.number]
         let began = known.began > 0 ? known.began : WallTime.milliseconds - Int64(took / .milliseconds(1))
         let entry = Entry(call.number, call, began: began, took: took, error: error, details: known.details)
@@ -162,7 +163,7 @@ struct CallRing {
         append(.ended(entry))
     }
 
-    /// The method of a call has named or called another actor, or its own.
+    /// Records that the method of a call has resolved or called an actor.
     mutating func reach(_ number: UInt64, _ actor: String) {
         let entry = self[number]
         let name = actor.prefix(bytes: Self.longestName)
@@ -174,7 +175,7 @@ struct CallRing {
         entries[Self.place(number)] = entry.with(details)
     }
 
-    /// What a call has failed with, which has just ended or is about to.
+    /// Records the error of a call that has just ended or is about to end.
     mutating func fail(_ failure: ServerEvent.Failure) {
         let entry = self[failure.call]
         guard entry.call != nil else { return }
@@ -202,7 +203,7 @@ struct CallRing {
     }
 
     mutating func tell(_ event: ServerEvent) {
-        // What is kept has a limit in bytes: a place takes no more than a line of a log.
+        // Limit the size of an entry in bytes: at most one log line.
         let kept: ServerEvent =
             switch event {
             case .line(let level, let text): .line(level, text.prefix(bytes: LogLine.longest))
@@ -228,7 +229,7 @@ struct CallRing {
         }
     }
 
-    /// The newest first.
+    /// The entries, the newest first.
     var newest: [Ended] {
         (0..<ended.count).reversed().map { ended[(first + $0) % ended.count] }
     }
@@ -251,7 +252,7 @@ struct CallRing {
         ])
     }
 
-    /// By their connections.
+    /// The last error of each connection, by connection number.
     var lastErrors: [UInt64: InspectorJSON] {
         var found: [UInt64: InspectorJSON] = [:]
         for call in newest where call.outcome.isFailed {

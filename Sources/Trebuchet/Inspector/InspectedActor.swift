@@ -2,25 +2,27 @@ internal import Synchronization
 internal import Transports
 internal import TrebuchetActors
 
-/// An actor that is looked at, with its versions since then. All but `leave` under the recorder's lock.
+/// An inspected actor with its recorded versions. The recorder's lock guards it, except the watches.
 ///
-/// `@unchecked Sendable`: constant, or guarded by that lock, but for the watches, which have their own.
+/// `@unchecked Sendable`: constant or guarded by that lock, except the watches, which have a separate lock.
 final class InspectedActor: @unchecked Sendable {
-    /// Versions that are kept, of all its streams together.
+    /// The maximum number of recorded versions of all streams together.
     static let room = 200
-    /// Connections that skipped a version, of each as many as are named.
+    /// The maximum number of connections listed for a version that they skipped.
     fileprivate static let mostSkippers = 20
-    /// Of what they were sent as, and of the calls that made them, all together, in bytes.
+    /// The maximum size in bytes of all recorded updates and of the calls that caused them.
     private static let mostBytes = 4 << 20
-    /// About what is kept of a call.
+    /// The approximate size of a recorded call in bytes.
     private static let callBytes = 200
-    /// Versions between two whole values that are kept.
+    /// The number of versions between two recorded snapshots.
     private static let wholeDistance = 25
-    /// Versions that are kept before those that are shown, so that what the oldest of these follows from can be made of a whole value.
+    /// The number of versions recorded in addition to those shown, so that the base of the oldest shown version can be computed
+    /// from a snapshot.
     private static let spare = 2 * wholeDistance
-    /// Connections that are known to be behind, of each stream.
+    /// The maximum number of connections recorded as behind, for each stream.
     private static let mostBehind = 1_000
 
+    /// A recorded version with its causes and deliveries.
     struct Version {
         let stream: String
         let number: UInt64
@@ -28,56 +30,56 @@ final class InspectedActor: @unchecked Sendable {
         let bytes: Int
         let calls: [CallRing.Entry]
         let moreCalls: Int
-        /// The version before it; nil when that is not known.
+        /// The version before it; nil if unknown.
         let previous: UInt64?
         var taken: StateWatch.Taken?
         var patches = 0
         var wholes = 0
         var events = 0
         var skipped = 0
-        /// The connections that did, the first of them.
+        /// The first connections that skipped the version.
         var skippers: [UInt64] = []
-        /// Whether there was too much to note: it may have been made by others too, and there may be versions before it.
+        /// Whether recording was incomplete: other calls may have contributed, and versions before it may be missing.
         var isPartial = false
 
-        /// The version that it follows from, as far as it is known.
+        /// The number of the version that this one is based on, as far as it is known.
         fileprivate var beginning: UInt64 { taken.map { $0.base ?? previous ?? number } ?? 0 }
 
         fileprivate var heldBytes: Int { (taken?.json?.count ?? 0) + calls.count * InspectedActor.callBytes }
     }
 
     let name: String
-    /// Keeps the record's place in memory from becoming another one's, and is not looked at. A weak reference would make each call of the
-    /// actor slower, from then on for ever.
+    /// Prevents the memory of the record from being reused for another one; never dereferenced. A weak reference would make
+    /// each call of the actor permanently slower.
     private unowned let place: ActorRecord
     private let identity: ObjectIdentifier
     let since = WallTime.milliseconds
     var looked: UInt64
     private(set) var versions: [Version] = []
-    /// Whole values, so that those of the versions behind them follow: the one before the oldest version that is kept, and some later ones.
+    /// Snapshots from which the recorded versions can be computed: one before the oldest recorded version, and some later ones.
     private var wholes: [(stream: String, number: UInt64, json: [UInt8])] = []
     private var heldBytes = 0
     private var hasGap = false
-    /// Versions since the last whole value that is kept, by their streams.
+    /// The number of versions since the last recorded snapshot, by stream.
     private var sinceWhole: [String: Int] = [:]
-    /// Streams of which a whole value was asked for.
+    /// Streams whose snapshot was requested.
     private var asked: Set<String> = []
-    /// The newest versions, by their streams, as far as all before them were noted.
+    /// The newest version by stream, if all versions before it were recorded.
     private var newest: [String: UInt64] = [:]
-    /// Since when each stream is followed.
+    /// The time since when each stream is observed.
     private var followedSince: [String: Int64] = [:]
-    /// Since when no version was let go.
+    /// The time since when no version was removed.
     private var keptSince: Int64 = 0
-    /// Connections that take nothing, with what they were sent last, by streams.
+    /// Connections that accept no data, with the version sent to them last, by stream.
     private(set) var behind: [String: [UInt64: UInt64]] = [:]
-    /// The versions that were shown last, by their streams.
+    /// The versions that were shown last, by stream.
     private var lastLooked: [String: UInt64] = [:]
     private let watches = Mutex<(list: [StateWatch], isOver: Bool)>(([], false))
 
     private let streams: [String]
     private let follow: @Sendable (InspectedActor, String) -> Void
 
-    /// - Parameter follow: has a watch follow one of its states.
+    /// - Parameter follow: starts a watch of one of its states.
     init(
         _ record: ActorRecord, looked: UInt64, follow: @escaping @Sendable (InspectedActor, String) -> Void
     ) {
@@ -101,13 +103,14 @@ final class InspectedActor: @unchecked Sendable {
         if isOver { watch.leave() }
     }
 
-    /// Follows its states, unless it does. From anywhere.
+    /// Observes its states, unless they are observed already. Callable from any thread.
     func goOn() {
         guard watches.withLock({ $0.list.isEmpty && !$0.isOver }) else { return }
         for stream in streams { follow(self, stream) }
     }
 
-    /// Nobody looks any more, or not until `goOn`: its states are followed no more, and nothing is made for that. From anywhere.
+    /// Stops observing its states, permanently or until `goOn`, so that nothing is encoded for the inspector. Callable from any
+    /// thread.
     func leave(forGood: Bool = true) {
         let list = watches.withLock { watches in
             defer { watches = ([], watches.isOver || forGood) }
@@ -116,7 +119,7 @@ final class InspectedActor: @unchecked Sendable {
         for watch in list { watch.leave() }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     func add(_ version: ServerEvent.Version, calls: [CallRing.Entry]) {
         let previous = newest.updateValue(version.number, forKey: version.stream.target)
@@ -124,7 +127,7 @@ final class InspectedActor: @unchecked Sendable {
             Version(
                 stream: version.stream.target, number: version.number, time: WallTime.milliseconds,
                 bytes: version.bytes, calls: calls, moreCalls: version.moreCalls, previous: previous))
-        // Somebody else than the calls that are named has a part in it, or may have.
+        // Other causes than the listed calls contributed to the version, or may have.
         if hasGap || version.hasOtherCauses && !calls.isEmpty { versions[versions.count - 1].isPartial = true }
         hasGap = false
         heldBytes += calls.count * Self.callBytes
@@ -132,10 +135,10 @@ final class InspectedActor: @unchecked Sendable {
         keepToLimits()
     }
 
-    /// What happens next is not noted.
+    /// Marks a gap: the following events are not recorded.
     func leaveGap() {
         hasGap = true
-        // Nor whether anybody is behind still.
+        // The connections that are behind are unknown after the gap, too.
         (newest, followedSince, behind) = ([:], [:], [:])
         if !versions.isEmpty { versions[versions.count - 1].isPartial = true }
     }
@@ -146,7 +149,7 @@ final class InspectedActor: @unchecked Sendable {
             heldBytes -= gone.heldBytes
             keptSince = gone.time + 1
         }
-        // No version that is kept follows from these.
+        // Remove snapshots that no recorded version is based on.
         while let place = wholes.firstIndex(where: { isSpare($0.stream, $0.number) }) { dropWhole(place) }
         while heldBytes > Self.mostBytes, !wholes.isEmpty { dropWhole(0) }
     }
@@ -158,12 +161,12 @@ final class InspectedActor: @unchecked Sendable {
         return number < oldest.beginning
     }
 
-    /// Whether a value is another one than that which was looked at before.
+    /// Returns whether a value differs from the one that was inspected before.
     func looksAnew(at taken: StateWatch.Taken, of stream: String) -> Bool {
         lastLooked.updateValue(taken.number, forKey: stream) != taken.number
     }
 
-    /// A whole value that was seen. Not each is kept, only what is far enough behind the one before.
+    /// Records a snapshot if it is far enough behind the previous one.
     func note(whole taken: StateWatch.Taken, of stream: String) {
         guard taken.base == nil else { return }
         asked.remove(stream)
@@ -178,9 +181,10 @@ final class InspectedActor: @unchecked Sendable {
         keepToLimits()
     }
 
-    /// Since when all versions of its states are among these, in milliseconds since 1970; nil while its states are not followed.
+    /// Returns the time since when `shown` contains all versions of its states, in milliseconds since 1970; nil while its
+    /// states are not observed.
     ///
-    /// - Parameter shown: some of those that are kept, in their order.
+    /// - Parameter shown: some of the recorded versions, in their order.
     func followed(showing shown: [Version]) -> Int64? {
         let times = streams.compactMap { followedSince[$0] }
         guard times.count == streams.count else { return nil }
@@ -195,7 +199,7 @@ final class InspectedActor: @unchecked Sendable {
         return max(times.max() ?? since, keptSince, hidden)
     }
 
-    /// A whole value, and what leads on from it to that which a version follows from; nil when that is not known.
+    /// Returns a snapshot and the patches from it to the base of a version; nil if the base is unknown.
     func chain(before version: Version) -> StateChain? {
         guard var number = version.taken?.base ?? version.previous else { return nil }
         var patches: [[UInt8]] = []
@@ -218,7 +222,7 @@ final class InspectedActor: @unchecked Sendable {
         }
     }
 
-    /// The versions of a stream whose values can be made, by their numbers.
+    /// Returns the numbers of the versions of a stream whose values can be computed.
     private func known(of stream: String) -> Set<UInt64> {
         var known = Set(wholes.filter { $0.stream == stream }.map(\.number))
         for version in versions where version.stream == stream {
@@ -228,8 +232,8 @@ final class InspectedActor: @unchecked Sendable {
         return known
     }
 
-    /// Of each stream how the value is made that the oldest version of it which is shown follows from. Versions that follow from nothing which is known
-    /// are not shown where later ones do.
+    /// Returns, for each stream, the chain that yields the base of its oldest shown version. Removes shown versions without a
+    /// known base if later versions have one.
     func chains(before shown: inout [Version]) -> [StateChain] {
         streams.compactMap { stream in
             let known = known(of: stream)
@@ -237,7 +241,7 @@ final class InspectedActor: @unchecked Sendable {
                 version.stream == stream && (version.taken?.base ?? version.previous).map { known.contains($0) } == true
             }
             guard let first, let chain = chain(before: first) else {
-                // There are none, or their values are too long.
+                // No version has a known base, or the values are too long.
                 return wholes.last { $0.stream == stream }.map {
                     StateChain(stream: stream, number: $0.number, value: $0.json, patches: [])
                 }
@@ -247,7 +251,8 @@ final class InspectedActor: @unchecked Sendable {
         }
     }
 
-    /// A value that was made of one before it, which nothing that is shown follows from any more.
+    /// Records a value that was computed from an earlier snapshot, and removes earlier snapshots, since no shown version is
+    /// based on them.
     func note(made value: [UInt8], _ number: UInt64, of stream: String) {
         for place in wholes.indices.reversed() where wholes[place].stream == stream && wholes[place].number <= number {
             dropWhole(place)
@@ -257,12 +262,12 @@ final class InspectedActor: @unchecked Sendable {
         keepToLimits()
     }
 
-    /// The newest come last, and what happens to them follows soon.
+    /// Search backwards: events about a version follow soon after it.
     private func place(of stream: String, _ number: UInt64) -> Int? {
         versions.lastIndex { $0.number == number && $0.stream == stream }
     }
 
-    /// - Returns: whether a whole value is to be asked for: without it, later ones would follow from nothing that is kept.
+    /// - Returns: whether a snapshot must be requested, since otherwise later versions would have no recorded base.
     func note(_ taken: StateWatch.Taken, of stream: String) -> Bool {
         if followedSince[stream] == nil {
             followedSince[stream] = WallTime.milliseconds + 1
@@ -291,20 +296,20 @@ final class InspectedActor: @unchecked Sendable {
         }
     }
 
-    /// A connection takes nothing, and was sent `number` last.
+    /// Records that a connection accepts no data and that `number` was sent to it last.
     func countBehind(_ stream: String, _ connection: UInt64, at number: UInt64) {
         let isKnown = behind[stream]?[connection] != nil
         guard isKnown || behind[stream, default: [:]].count < Self.mostBehind else { return }
         behind[stream, default: [:]][connection] = number
     }
 
-    /// A connection gets no more: what it has not got yet it never does.
+    /// Records that a connection's stream ended: it skips all versions that it has not received.
     func countEnd(_ stream: String, of connection: UInt64) {
         guard let number = behind[stream]?.removeValue(forKey: connection) else { return }
         countSkipped(stream, by: connection, number, .max)
     }
 
-    /// A connection that is behind `from` gets `to`, and none of those between.
+    /// Records that a connection at version `from` receives `to` and skips the versions between them.
     func countSkipped(_ stream: String, by connection: UInt64, _ from: UInt64, _ to: UInt64) {
         for place in versions.indices.reversed() where versions[place].stream == stream {
             guard versions[place].number > from else { return }
@@ -317,8 +322,8 @@ final class InspectedActor: @unchecked Sendable {
 }
 
 extension InspectedActor.Version {
-    /// - Parameter known: calls, most of which have ended since they made it.
-    /// - Parameter behind: connections that take nothing, with what they were sent last.
+    /// - Parameter known: the recorded calls; most causes have ended since they produced the version.
+    /// - Parameter behind: connections that accept no data, with the version sent to them last.
     func json(_ known: CallRing, behind: [UInt64: UInt64]?) -> InspectorJSON {
         let waiting = (behind ?? [:]).filter { $0.value < number }.keys.sorted()
         let causes = calls.map { cause in

@@ -1,11 +1,11 @@
 internal import TrebuchetActors
 
-/// Which actors are shown: `?type=Demo.List&search=lists/&page=2&size=100`.
+/// The query for a list of actors: `?type=Demo.List&search=lists/&page=2&size=100`.
 struct ActorsLook {
     let page: InspectedPage
-    /// The whole name of a type, or what stands behind its module.
+    /// The full name of a type, or its name without the module.
     let type: String?
-    /// What names have in them, byte for byte.
+    /// A substring of actor names, compared by bytes.
     let search: [UInt8]?
 
     init(_ query: InspectorQuery) throws(InspectorQuery.Refused) {
@@ -31,11 +31,11 @@ struct ActorsLook {
     }
 }
 
-/// The first of many, by their names, without an order among the others.
+/// Selects the elements with the smallest names from many, without sorting all of them.
 struct FirstByName<Element> {
     private let most: Int
     private var kept: [(name: String, element: Element)] = []
-    /// The last name that may still be among them.
+    /// The largest name that may still be selected.
     private var last: String?
     private(set) var count = 0
 
@@ -55,7 +55,7 @@ struct FirstByName<Element> {
         last = kept.last?.name
     }
 
-    /// In their order.
+    /// Returns the selected elements in the order of their names.
     mutating func take() -> [Element] {
         cut()
         return kept.map(\.element)

@@ -4,7 +4,7 @@ internal import Platform
 internal import TrebuchetActors
 
 extension ServerConnection {
-    /// On its reactor.
+    /// The connection as JSON members. Runs on its reactor.
     var inspected: [(String, InspectorJSON)] {
         let peer = peer
         return [
@@ -21,9 +21,10 @@ extension ServerConnection {
 }
 
 extension TrebuchetServer {
-    /// The oldest first. Reactors are asked for the numbers of theirs, and then for what is on the page alone.
+    /// Returns a page of the connections, the oldest first. Collects the numbers from all reactors, and then details for this
+    /// page only.
     ///
-    /// - Parameter errors: the last of each, by its number.
+    /// - Parameter errors: the last error of each connection, by its number.
     func inspectedConnections(
         _ page: InspectedPage, errors: [UInt64: InspectorJSON]
     ) async throws(TrebuchetError) -> InspectorJSON {
@@ -37,7 +38,7 @@ extension TrebuchetServer {
         var shown: [(number: UInt64, members: [(String, InspectorJSON)])] = []
         for (place, part) in Dictionary(grouping: page.of(numbers), by: \.shard) {
             let shard = shards[place]
-            // One that has gone meanwhile is left out.
+            // A connection that closed meanwhile is omitted.
             shown += try await asked(shard) {
                 part.compactMap { entry in shard.connections[entry.number].map { (entry.number, $0.inspected) } }
             }
@@ -51,7 +52,7 @@ extension TrebuchetServer {
         _ shard: ServerShard, _ question: @escaping @Sendable () -> Answer
     ) async throws(TrebuchetError) -> Answer {
         guard let answer = await Self.ask(shard.reactor, within: Self.answerTime, question) else {
-            throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not answer")
+            throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond")
         }
         return answer
     }

@@ -3,9 +3,9 @@ internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// What the inspector shows of the server as a whole.
+/// Views of the server as a whole for the inspector.
 extension TrebuchetServer {
-    /// Methods that are shown at most: those with the most calls.
+    /// The maximum number of methods shown: those with the most calls.
     private static let mostMethods = 200
 
     func inspectedOverview(writes: Bool) async throws(TrebuchetError) -> InspectorJSON {
@@ -121,7 +121,8 @@ extension TrebuchetServer {
         ])
     }
 
-    /// Whose each slot is, as far as this node knows without asking; else whose it is to be, which the nodes that live decide.
+    /// Returns the owner of each slot as far as this node knows it without a query, else the planned owner, which the set of
+    /// live nodes determines.
     private static func owners(of nodes: ServerNodes) -> [InspectorJSON] {
         var parts: [(owner: String?, isKnown: Bool, first: Int, last: Int)] = []
         for slot in ClusterSlot.all {
@@ -142,7 +143,7 @@ extension TrebuchetServer {
     }
 }
 
-/// Which part of a list is shown: `?page=0&size=100`.
+/// The part of a list that is shown: `?page=0&size=100`.
 struct InspectedPage {
     let page: Int
     let size: Int
@@ -152,7 +153,7 @@ struct InspectedPage {
         size = try query.number("size", in: 1...1_000) ?? 100
     }
 
-    /// The first of them that is not shown.
+    /// The index after the last element of the page.
     var end: Int { (page + 1) * size }
 
     func of<Element>(_ list: [Element]) -> ArraySlice<Element> {

@@ -3,7 +3,7 @@ internal import Transports
 internal import TrebuchetActors
 internal import WebSockets
 
-/// Answers who looks inside: programs with JSON, pages as the clients of an actor.
+/// The HTTP endpoint of the inspector: serves JSON to programs, and pages that are clients of an actor.
 struct InspectorAddress: Sendable {
     private let door: OperatorDoor
     private let views: InspectorViews
@@ -22,7 +22,7 @@ struct InspectorAddress: Sendable {
         try door.listen(
             host: host, port: port, tls: tls, on: reactors, takesPost: views.writes, clients: pages.server.shards
         ) { request, address in
-            // These say nothing of the server: the page asks for all that it shows, with the token.
+            // These files contain no server data: the page requests its data with the token.
             if let file = files[request.path], request.method != "POST" { return .page(file) }
             if let refusal = door.refusal(of: request, from: address) { return .last(refusal) }
             guard let path = request.path.behind("/inspect/").map({ String($0) }) else { return .last(Self.nothing) }
@@ -37,13 +37,13 @@ struct InspectorAddress: Sendable {
         }
     }
 
-    /// Lets go of what was noted, and of the pages.
+    /// Discards all recordings and shuts down the page server.
     func end() async {
         views.recorder.end()
         await pages.end()
     }
 
-    /// What is asked for with POST, where that may be.
+    /// Handles a POST request, if writes are permitted.
     private func change(
         _ path: String, _ query: InspectorQuery, _ address: SocketAddress?
     ) throws(InspectorQuery.Refused) -> PlainAnswer {
@@ -75,7 +75,7 @@ struct InspectorAddress: Sendable {
     }
 }
 
-/// The page, and what it is made of: the same for everybody.
+/// The static files of the inspector page.
 struct InspectorFiles: Sendable {
     private let files: [String: PageReply]
 
@@ -99,7 +99,7 @@ struct InspectorFiles: Sendable {
 
     subscript(path: String) -> PageReply? { files[path] }
 
-    /// It runs and loads what comes from here alone, and nothing that stands in the page itself.
+    /// A policy that permits scripts, styles and connections of this server only, and nothing inline.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
         + "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"

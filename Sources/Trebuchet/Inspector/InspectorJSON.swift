@@ -1,8 +1,8 @@
 internal import Bytes
 
-/// What the inspector shows, as JSON.
+/// JSON of the inspector's output.
 ///
-/// In none of it stands what a browser could take for markup, also where a name or a state has it: `<`, `>` and `&` are escaped.
+/// It contains no markup for a browser, even if a name or a state does: `<`, `>` and `&` are escaped.
 enum InspectorJSON: Sendable {
     case null
     case flag(Bool)
@@ -10,9 +10,9 @@ enum InspectorJSON: Sendable {
     case whole(Int64)
     case text(String)
     case list([InspectorJSON])
-    /// In this order.
+    /// The members are written in this order.
     case object([(String, InspectorJSON)])
-    /// JSON that was written already.
+    /// JSON that is already encoded.
     case written([UInt8])
 
     static func count(_ number: some BinaryInteger) -> InspectorJSON { .whole(Int64(clamping: number)) }
@@ -53,7 +53,7 @@ enum InspectorJSON: Sendable {
             }
             buffer.append(UInt8(ascii: "}"))
         case .written(let json):
-            // What is escaped stands inside of strings alone, and never behind a backslash.
+            // Bytes to escape occur only inside strings and never after a backslash.
             json.withUnsafeBytes { Self.write($0, to: &buffer) { $0 == 0x7F || Self.isMarkup($0) } }
         }
     }
@@ -70,9 +70,9 @@ enum InspectorJSON: Sendable {
         buffer.append(UInt8(ascii: "\""))
     }
 
-    /// Most have nothing that is to be escaped, and are copied at once.
+    /// Copies runs without bytes to escape at once; most texts have none.
     ///
-    /// What a terminal takes for commands is escaped whatever it is: also who asks with `curl` sees JSON alone.
+    /// Characters that a terminal interprets are always escaped, so that the output of `curl` is safe to print.
     @inline(__always)
     private static func write(
         _ bytes: UnsafeRawBufferPointer, to buffer: inout ByteBuffer, escaping isEscaped: (UInt8) -> Bool
@@ -98,7 +98,7 @@ enum InspectorJSON: Sendable {
         buffer.append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
     }
 
-    /// Bytes that such a scalar begins with: most texts, in most scripts, have none of them.
+    /// The first bytes of scalars that a terminal interprets: most texts, in most scripts, contain none of them.
     private static let mayBeginCommand: [Bool] = {
         var found = Array(repeating: false, count: 256)
         for value in 0x80...0x10FFFF as ClosedRange<UInt32> {
@@ -136,8 +136,9 @@ enum InspectorJSON: Sendable {
     }
 }
 
-/// What stands behind the question mark of a request: `page=2&search=a%20b`. A name that comes twice has its first value.
+/// The query string of a request: `page=2&search=a%20b`. For a repeated name the first value counts.
 struct InspectorQuery {
+    /// The error of an invalid query, with its text.
     struct Refused: Error { let text: String }
 
     private var values: [String: String] = [:]
@@ -158,7 +159,7 @@ struct InspectorQuery {
         }
     }
 
-    /// Nil where it is left out or empty.
+    /// Returns the value of a parameter; nil if it is missing or empty.
     func text(_ name: String) -> String? { values[name].flatMap { $0.isEmpty ? nil : $0 } }
 
     func number(_ name: String, in range: ClosedRange<Int>) throws(Refused) -> Int? {

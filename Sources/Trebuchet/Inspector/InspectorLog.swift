@@ -1,8 +1,8 @@
 internal import TrebuchetActors
 
-/// Which lines of the log are shown: `?after=17&limit=100&connection=3&actor=todos`.
+/// The query for log lines: `?after=17&limit=100&connection=3&actor=todos`.
 struct LogLook {
-    /// A place in the ring: those behind it alone.
+    /// A position in the ring; only later entries are shown.
     let after: UInt64
     let limit: Int
     private let connection: Double?
@@ -12,7 +12,7 @@ struct LogLook {
         after = UInt64(try query.number("after", in: 0...Int.max) ?? 0)
         limit = try query.number("limit", in: 1...CallRing.room) ?? 200
         connection = try query.number("connection", in: 0...Int.max).map { Double($0) }
-        // As lines have it.
+        // Escape the name as log lines do.
         actor = query.text("actor").map { LogLine.ofName($0) }
     }
 
@@ -26,7 +26,7 @@ struct LogLook {
 }
 
 extension CallRing.Outcome {
-    /// What a log is told of it, and when.
+    /// The event that a log would receive, with its time.
     var event: (event: ServerEvent, time: Int64)? {
         switch self {
         case .ended(let entry):
@@ -48,7 +48,7 @@ extension CallRing.Outcome {
 }
 
 extension CallRing {
-    /// What has happened as a log has it at the level `debug`, the newest first.
+    /// Returns the recorded events as log lines of level `debug`, the newest first.
     func log(_ look: LogLook, pauses: UInt64) -> InspectorJSON {
         var lines: [InspectorJSON] = []
         for entry in newest {

@@ -1,25 +1,25 @@
 internal import Platform
 internal import TrebuchetActors
 
-/// `pages/*`: what one window of the inspector shows. It follows the server while somebody observes it.
+/// `pages/*`: the contents of one inspector window. It queries the server while a client observes it.
 @Trebuchet
 distributed actor InspectorPage {
-    /// What is counted, each second.
+    /// Counters, updated each second.
     @StreamedState var overview: InspectorView = .nothing
-    /// What the window shows beside that: as soon as something of it was noted, and else each second.
+    /// The selected view, updated when the recorder has news, and at least each second.
     @StreamedState var view: InspectorView = .nothing
 
     private let window: InspectorWindow
     private var path = ""
     private var look: InspectorViews.Look?
     private var following: Task<Void, Never>?
-    /// By the monotonic clock; 0 for at once.
+    /// Due time by the monotonic clock; 0 for immediately.
     private var nextOverview: UInt64 = 0
     private var nextView: UInt64 = 0
     private var earliestView: UInt64 = 0
     private var seenNews: UInt64 = 0
     private var seenPauses: UInt64 = 0
-    /// Seconds since somebody has observed it.
+    /// Seconds since a client last observed it.
     private var unseen = 0
 
     init(_ window: InspectorWindow, actorSystem: TrebuchetActorSystem) {
@@ -31,8 +31,8 @@ distributed actor InspectorPage {
 
     func deactivate() async throws { following?.cancel() }
 
-    /// Shows what is at a path from now on, with its query and without `/inspect/`: `actors/todos?versions=200`. An empty one shows the overview
-    /// alone.
+    /// Selects the view at a path with its query, without `/inspect/`: `actors/todos?versions=200`. An empty path selects the
+    /// overview only.
     distributed func look(at path: String) throws(TrebuchetError) {
         let parts = path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         do throws(InspectorQuery.Refused) {
@@ -52,7 +52,7 @@ distributed actor InspectorPage {
         }
     }
 
-    /// Calls a method of an actor of the server, as a principal or as nobody. Needs the right to write.
+    /// Calls a method of an actor of the server, as a principal or anonymously. Requires write permission.
     ///
     /// - Parameter arguments: a list, in JSON.
     distributed func call(
@@ -68,18 +68,18 @@ distributed actor InspectorPage {
         return InspectorView("", 200, try await server.call(call, for: Self.who))
     }
 
-    /// Closes a connection of the server. Needs the right to write.
+    /// Closes a connection of the server. Requires write permission.
     distributed func cut(_ connection: UInt64) async throws {
         guard try await writable().cut(connection: connection, for: Self.who) != nil else {
-            throw TrebuchetError(.actorNotFound, "there is no such connection any more")
+            throw TrebuchetError(.actorNotFound, "the connection is closed")
         }
     }
 
     private func writable() throws(TrebuchetError) -> TrebuchetServer {
         guard window.views.writes else {
-            throw TrebuchetError(.unauthorized, "nothing is changed: the server was not started with --inspector-write")
+            throw TrebuchetError(.unauthorized, "changes are disabled: start the server with --inspector-write")
         }
-        guard let server = window.server else { throw TrebuchetError(.unavailable, "the server has ended") }
+        guard let server = window.server else { throw TrebuchetError(.unavailable, "the server has shut down") }
         return server
     }
 
@@ -87,22 +87,22 @@ distributed actor InspectorPage {
 
     // MARK: Following
 
-    /// Part of a processor's time that showing something takes at most, one in so many.
+    /// The reciprocal of the share of a processor's time that updates may take.
     private static let share: UInt64 = 100
     private static let tick = Duration.milliseconds(100)
     private static let second: UInt64 = 1_000_000_000
     private static let longestPause = 5 * second
-    /// Between two looks at a server that has more to do than is noted: most of what is shown is another one each time.
+    /// The minimum time between two updates while the recorder samples, since most of the contents change each time.
     private static let busyPause = 2 * second
-    /// Seconds that it goes on while nobody observes it.
+    /// The number of seconds that it continues without observers.
     private static let patience = 3
 
-    /// Shows what is due. Nil when nobody sees it any more.
+    /// Updates the views that are due. Returns nil when no client observes them any more.
     private func follow() async -> Duration? {
         guard let server = window.server else { return stop() }
         var now = MonotonicClock.now
         if nextOverview <= now {
-            // Who looks observes it soon, or again when the connection is back.
+            // A client starts to observe soon after its call, or again after a reconnect.
             unseen = await window.isSeen ? 0 : unseen + 1
             guard unseen < Self.patience else { return stop() }
             let (status, json) = await InspectorViews.shown(by: window.overview, server)
@@ -117,7 +117,7 @@ distributed actor InspectorPage {
         seenNews = news
         let began = MonotonicClock.now
         let (status, json) = await InspectorViews.shown(by: look, server)
-        // Something else is to be shown meanwhile.
+        // Another view was selected meanwhile.
         guard path == self.path else { return .zero }
         let made = InspectorView(path, status, json)
         if made != view { view = made }

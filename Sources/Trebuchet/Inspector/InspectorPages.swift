@@ -3,7 +3,7 @@ internal import Networking
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// The server of the inspector's own actors, which nobody reaches but by its address.
+/// The server of the inspector's actors, reachable through the inspector endpoint only.
 ///
 /// `@unchecked Sendable`: never changed.
 final class InspectorPages: @unchecked Sendable {
@@ -22,14 +22,14 @@ final class InspectorPages: @unchecked Sendable {
         limits.callsPerConnection = 32
         limits.heldBytes = 128 << 20
         limits.messageSize = 256 << 10
-        // It listens nowhere itself: the inspector's address hands it the connections that come with the token.
+        // The server does not listen: the inspector endpoint passes it the connections that present the token.
         let server = TrebuchetServer(
             transport: .webSocket(port: 0), on: reactors, limits: limits, access: .open, store: nil,
             showsErrorText: true, log: log)
         self.server = server
         server.expose(InspectorPage.self, as: Self.prefix + "*", idle: .seconds(5), discarding: true) {
             [weak server] name in
-            guard let server else { throw TrebuchetError(.unavailable, "the inspector has ended") }
+            guard let server else { throw TrebuchetError(.unavailable, "the inspector has shut down") }
             return InspectorPage(
                 InspectorWindow(name: name, door: door, views: views, pages: server), actorSystem: server.actorSystem)
         }
@@ -38,7 +38,7 @@ final class InspectorPages: @unchecked Sendable {
     func end() async { await server.shutdown(drain: .seconds(1)) }
 }
 
-/// What stands behind a page.
+/// The dependencies of an inspector page.
 ///
 /// `@unchecked Sendable`: never changed.
 final class InspectorWindow: @unchecked Sendable {
@@ -59,7 +59,7 @@ final class InspectorWindow: @unchecked Sendable {
         { [views] server async throws(TrebuchetError) in try await server.inspectedOverview(writes: views.writes) }
     }
 
-    /// Whether anybody sees it now.
+    /// Whether a client observes the page.
     var isSeen: Bool {
         get async {
             guard let pages else { return false }
@@ -69,9 +69,9 @@ final class InspectorWindow: @unchecked Sendable {
     }
 }
 
-/// What is shown at a path, in the words of JSON.
+/// The contents of a view, as encoded JSON.
 struct InspectorView: DirectJSON, Codable, Sendable, Equatable {
-    /// What was asked for; empty before anything was.
+    /// The requested path; empty before the first request.
     private(set) var path = ""
     private var status = 0
     private var json: [UInt8] = Array("null".utf8)
@@ -95,10 +95,16 @@ struct InspectorView: DirectJSON, Codable, Sendable, Equatable {
     }
 
     func encode(to encoder: any Encoder) throws {
-        guard try writeDirectly(to: encoder) else { throw TrebuchetError(.internal, "it is for pages alone") }
+        guard try writeDirectly(to: encoder) else {
+            throw TrebuchetError(.internal, "this value can only be encoded for pages")
+        }
     }
 
-    // Nobody reads it but pages, which are no Swift.
-    init(json: inout JSONCursor, depth: Int) throws { throw TrebuchetError(.internal, "it is for pages alone") }
-    init(from decoder: any Decoder) throws { throw TrebuchetError(.internal, "it is for pages alone") }
+    // Only pages in a browser decode it, never Swift code.
+    init(json: inout JSONCursor, depth: Int) throws {
+        throw TrebuchetError(.internal, "this value can only be encoded for pages")
+    }
+    init(from decoder: any Decoder) throws {
+        throw TrebuchetError(.internal, "this value can only be encoded for pages")
+    }
 }

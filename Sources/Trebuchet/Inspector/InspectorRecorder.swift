@@ -6,7 +6,7 @@ internal import Synchronization
 internal import Transports
 internal import TrebuchetActors
 
-/// Milliseconds since 1970, for people to read.
+/// The wall clock in milliseconds since 1970, for display.
 enum WallTime {
     static var milliseconds: Int64 {
         var time = timespec()
@@ -15,14 +15,15 @@ enum WallTime {
     }
 }
 
-/// Notes what happens at a server while somebody looks: calls, and of each actor that is looked at its versions. Who looks asks again now
-/// and then; half a minute after the last time nothing is noted any more, what was is gone, and nothing of it costs anything.
+/// Records events of a server while a client inspects it: calls, and versions of each inspected actor. Clients repeat their
+/// requests. Half a minute after the last one, recording stops, the records are discarded, and the recorder costs nothing.
 final class InspectorRecorder: Sendable {
     static let lookTime = Duration.seconds(30)
-    /// Actors that are followed at a time; for another one that which was looked at longest ago is let go.
+    /// The maximum number of inspected actors; one more replaces the least recently inspected.
     static let mostActors = 16
 
-    /// Two of them: who looks at calls alone has nobody tell of versions.
+    /// Forwards events of some kinds. The recorder has up to two, so that version events are produced only while an actor is
+    /// inspected.
     private final class Ear: ServerListener {
         let kinds: ServerEvent.Kinds
         private let told: @Sendable (ServerEvent) -> Void
@@ -35,8 +36,9 @@ final class InspectorRecorder: Sendable {
         func hear(_ event: ServerEvent) { told(event) }
     }
 
+    /// The recordings and listeners of the recorder.
     private struct State {
-        /// By the reactor's clock; 0 while nobody looks.
+        /// The end of recording by the reactor's clock; 0 while recording is off.
         var until: UInt64 = 0
         var hasEnded = false
         var ears: [Ear] = []
@@ -45,19 +47,19 @@ final class InspectorRecorder: Sendable {
         var actors: [ActorName: InspectedActor] = [:]
     }
 
-    /// All that a log has at the level `debug`.
+    /// All events that a log of level `debug` has.
     private static let callKinds: ServerEvent.Kinds = [
         .calls, .arguments, .connections, .refusals, .limits, .streams, .actors, .store, .server,
     ]
 
     private let events: ServerEvents
     private let reactor: Reactor
-    /// Of all shards: where one is held up another goes on.
+    /// The reactors of all shards: if one is blocked, another one runs the timer.
     private let reactors: [Reactor]
     private let state: Mutex<State>
     private let noted = Atomic<UInt64>(0)
 
-    /// - Parameter shards: by the clock of the first one's reactor looking ends.
+    /// - Parameter shards: the clock of the first shard's reactor determines the end of recording.
     init(_ events: ServerEvents, on shards: [ServerShard], budget: NoteBudget = NoteBudget()) {
         self.events = events
         state = Mutex(State(budget: budget))
@@ -67,25 +69,25 @@ final class InspectorRecorder: Sendable {
 
     // MARK: Looking
 
-    /// Calls that have ended, the newest first.
+    /// Returns ended calls, the newest first.
     func calls(_ look: CallsLook) async -> InspectorJSON {
         await self.look()
-        // Without the lock, behind which calls wait.
+        // Generate the JSON without the lock, since calls wait for it.
         let (calls, pauses) = state.withLock { ($0.calls, $0.budget.pauses) }
         return calls.json(look, pauses: pauses)
     }
 
-    /// The log of one connection or actor, or of all.
+    /// Returns log lines of one connection or actor, or of all.
     func log(_ look: LogLook) async -> InspectorJSON {
         await self.look()
         let (calls, pauses) = state.withLock { ($0.calls, $0.budget.pauses) }
         return calls.log(look, pauses: pauses)
     }
 
-    /// An actor is looked at: notes its versions from now on.
+    /// Starts or extends the inspection of an actor and records its versions.
     ///
-    /// - Parameter follow: called when it was not looked at before, for each state that it has.
-    /// - Throws: `unavailable` when what it is to be noted on does not get on.
+    /// - Parameter follow: called for each state of an actor that was not inspected before.
+    /// - Throws: `unavailable` if the recorder's reactor does not respond.
     func look(
         at record: ActorRecord, follow: @escaping @Sendable (InspectedActor, String) -> Void
     ) async throws(TrebuchetError) -> InspectedActor? {
@@ -107,16 +109,16 @@ final class InspectorRecorder: Sendable {
             return (made, true, gone)
         }
         for actor in gone { actor.leave() }
-        // Before anything is followed: what that makes is noted.
+        // Start recording before the states are observed, so that the resulting events are recorded.
         guard await asked({ self.goOn() }) else {
-            throw TrebuchetError(.unavailable, "\(reactor.name) does not answer: something holds it up")
+            throw TrebuchetError(.unavailable, "\(reactor.name) does not respond; it may be blocked")
         }
-        // Where more was encoded than there is its states are followed once that is made up for.
+        // If the encoding budget is in debt, the states are observed after it is settled.
         if isNew, !state.withLock({ $0.budget.isInDebt }) { actor?.goOn() }
         return actor
     }
 
-    /// What is noted of an actor, the newest version first.
+    /// Returns the recordings of an actor, the newest version first.
     func versions(of actor: InspectedActor, _ look: ActorLook) -> InspectorJSON {
         let (shown, chains, calls, kept, followed, behind) = state.withLock { state in
             var shown = Array(actor.versions.suffix(look.versions))
@@ -135,10 +137,10 @@ final class InspectorRecorder: Sendable {
             ] + (earlier.map { [("earlier", $0)] } ?? []))
     }
 
-    /// A value that versions follow from, made here: without the lock, behind which calls wait.
+    /// Returns the value that versions are based on. Computed without the lock, since calls wait for it.
     private func json(of chain: StateChain, in actor: InspectedActor, isKept: Bool) -> InspectorJSON? {
         guard let value = chain.made else { return nil }
-        // The next look makes what follows from it.
+        // The next query uses this value as its base.
         if isKept, !chain.patches.isEmpty {
             state.withLock { _ in actor.note(made: value, chain.number, of: chain.stream) }
         }
@@ -147,49 +149,50 @@ final class InspectorRecorder: Sendable {
         ])
     }
 
-    /// Those of one actor that have ended, the newest first.
+    /// Returns the ended calls of one actor, the newest first.
     func calls(of actor: String) -> InspectorJSON {
         let (calls, name) = (state.withLock { $0.calls }, ActorName(actor))
         return .list(calls.shown(limit: 200) { $0.actor.map { ActorName($0) } == name })
     }
 
-    /// The last error of each connection, as far as it is known.
+    /// Returns the last recorded error of each connection.
     func lastErrors() async -> [UInt64: InspectorJSON] {
         await look()
         let calls = state.withLock { $0.calls }
         return calls.lastErrors
     }
 
-    /// What one of its states was sent as.
+    /// Records the update of one of its states.
     ///
-    /// - Returns: whether its whole value is to be noted too.
+    /// - Returns: whether a snapshot must be recorded too.
     func note(_ taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) -> Bool {
         defer { noted.wrappingAdd(1, ordering: .relaxed) }
         return state.withLock { state in
             if taken.base == nil { state.budget.spend(bytes: taken.bytes) }
-            // Of the version itself nothing was noted either.
+            // While the budget is used up, the version itself was not recorded either.
             return !state.budget.isUsedUp && actor.note(taken, of: stream)
         }
     }
 
-    /// What one of its states is now.
+    /// Records the current value of one of its states.
     func note(whole taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) {
         state.withLock { state in
-            // What is looked at again was not encoded anew.
+            // A value that was inspected before was not encoded again.
             if actor.looksAnew(at: taken, of: stream) { state.budget.spend(bytes: taken.bytes) }
             actor.note(whole: taken, of: stream)
         }
     }
 
-    /// Whether the reactor got to it in time.
+    /// Returns whether the reactor ran the closure in time.
     private func asked(_ question: @escaping @Sendable () -> Void) async -> Bool {
         await TrebuchetServer.ask(reactor, within: TrebuchetServer.answerTime, question) != nil
     }
 
-    /// Where the reactor does not get on it begins later, and what is known is shown meanwhile.
+    /// Starts or extends recording. If the reactor is blocked, recording starts later, and existing records are shown
+    /// meanwhile.
     func look() async { _ = await asked { self.goOn() } }
 
-    /// Notes for half a minute from now. On the reactor.
+    /// Records for half a minute from now. Runs on the reactor.
     private func goOn() {
         let until = reactor.now &+ UInt64(Self.lookTime.nanoseconds)
         let isNew = state.withLock { state in
@@ -201,7 +204,7 @@ final class InspectorRecorder: Sendable {
         listen()
     }
 
-    /// On the reactor.
+    /// Runs on the reactor.
     private func wait(_ time: Duration) {
         reactor.schedule(after: time) { [weak self] in self?.endIfNobodyLooks() }
     }
@@ -225,7 +228,7 @@ final class InspectorRecorder: Sendable {
         listen()
     }
 
-    /// The server has ended.
+    /// Stops permanently, at the end of the server.
     func end() {
         let gone = state.withLock { state in
             state.hasEnded = true
@@ -237,17 +240,17 @@ final class InspectorRecorder: Sendable {
         listen()
     }
 
-    /// Whether anything is noted.
+    /// Whether the recorder receives events.
     var isOn: Bool { state.withLock { !$0.ears.isEmpty } }
 
-    /// Has the server tell what is wanted now, and nothing else. From anywhere.
+    /// Subscribes to exactly the events that are needed now. Callable from any thread.
     private func listen() {
         let old = state.withLock { listen(&$0) }
-        // Freed without the lock.
+        // Free the listeners outside the lock.
         _ = old
     }
 
-    /// Under the lock, so that who comes last has the last word. Returns those who do not listen any more.
+    /// Adjusts the listeners under the lock, so that the last change takes effect. Returns the removed listeners.
     private func listen(_ state: inout State) -> [Ear] {
         let wantsCalls = state.until > 0
         let wanted: [ServerEvent.Kinds] =
@@ -264,24 +267,24 @@ final class InspectorRecorder: Sendable {
         return old
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// How often there was too much to note.
+    /// The number of times that the budget was used up.
     var pauses: UInt64 { state.withLock { $0.budget.pauses } }
 
-    /// Another number each time that something was noted.
+    /// A number that changes with each recorded event.
     var news: UInt64 { noted.load(ordering: .relaxed) }
 
     private func hear(_ event: ServerEvent) {
         let now = MonotonicClock.now
         let (usedUp, pause, old) = state.withLock { state -> (NoteBudget.UsedUp, UInt64, [Ear]) in
-            // What others are about to tell.
+            // Ignore events that other threads were already delivering.
             guard !state.budget.isUsedUp else { return (NoteBudget.UsedUp(), 0, []) }
             let usedUp = state.budget.take(event, at: now)
             note(event, in: &state)
             guard usedUp.events != nil || usedUp.values != nil else { return (usedUp, 0, []) }
             for actor in state.actors.values { actor.leaveGap() }
-            // At once: a turn may have a thousand calls more.
+            // Unsubscribe immediately: the turn may have a thousand more calls.
             return (usedUp, state.budget.pauses, listen(&state))
         }
         noted.wrappingAdd(1, ordering: .relaxed)
@@ -295,7 +298,7 @@ final class InspectorRecorder: Sendable {
                 $0.budget.renew()
             }
         }
-        // One wait at a time: there is no other debt until this one is settled.
+        // One timer at a time: no other debt arises until this one is settled.
         if let rest = usedUp.values {
             wait(rest) {
                 $0.budget.isInDebt
@@ -305,7 +308,7 @@ final class InspectorRecorder: Sendable {
         }
     }
 
-    /// Goes on after some nanoseconds, on the first reactor that gets to it.
+    /// Runs `body` after some nanoseconds, on the first reactor whose timer fires.
     private func wait(
         _ rest: UInt64, while isDue: @escaping @Sendable (borrowing State) -> Bool,
         then body: @escaping @Sendable (inout State) -> Void
@@ -343,7 +346,7 @@ final class InspectorRecorder: Sendable {
             guard let actor = state.actors[ActorName(version.stream.actor)] else { return }
             actor.add(version, calls: version.calls.map { state.calls[$0] })
         case .delivered(let delivery):
-            // Of readers in this process nobody wants to know, and this is one.
+            // Deliveries to readers in this process, including the inspector itself, are not shown.
             guard delivery.connection != 0 else { return }
             state.actors[ActorName(delivery.stream.actor)]?.count(delivery)
         case .skipped(let stream, let connection, let from, let to):

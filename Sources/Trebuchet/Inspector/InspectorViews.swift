@@ -1,8 +1,8 @@
 internal import TrebuchetActors
 
-/// What can be looked at, by the paths that it has as JSON, behind `/inspect/`.
+/// The views of the inspector by their paths below `/inspect/`.
 struct InspectorViews: Sendable {
-    /// Nil of what is not there.
+    /// Returns the JSON of a view; nil if the object does not exist.
     typealias Look = @Sendable (TrebuchetServer) async throws(TrebuchetError) -> InspectorJSON?
 
     static let actors = "actors/"
@@ -10,7 +10,7 @@ struct InspectorViews: Sendable {
     let recorder: InspectorRecorder
     let writes: Bool
 
-    /// Nil for a path that leads nowhere.
+    /// Returns the view at a path; nil for an unknown path.
     func look(at path: String, _ query: InspectorQuery) throws(InspectorQuery.Refused) -> Look? {
         switch path {
         case "overview":
@@ -44,11 +44,11 @@ struct InspectorViews: Sendable {
         }
     }
 
-    /// What that shows, with the status that it has as an answer to a request.
+    /// Returns the JSON of a view with its HTTP status.
     static func shown(by look: Look, _ server: TrebuchetServer) async -> (status: Int, json: InspectorJSON) {
         do throws(TrebuchetError) {
             guard let shown = try await look(server) else {
-                return (404, failed("none of this name stands ready here, and looking makes none"))
+                return (404, failed("no actor of this name is active; inspection does not activate actors"))
             }
             return (200, shown)
         } catch {
@@ -64,7 +64,7 @@ struct InspectorViews: Sendable {
 }
 
 extension String {
-    /// What follows a beginning; nil where there is nothing, or it is another one.
+    /// Returns the text after a prefix; nil if it is empty or the prefix does not match.
     func behind(_ beginning: String) -> Substring? {
         hasPrefix(beginning) && utf8.count > beginning.utf8.count ? dropFirst(beginning.count) : nil
     }

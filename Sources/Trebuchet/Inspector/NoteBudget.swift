@@ -1,29 +1,30 @@
 internal import TrebuchetActors
 
-/// How much is noted in a tenth of a second: what is beyond that costs nothing, and is not noted. So who looks does not slow down a server
-/// that has much to do, and of one that has little sees all.
+/// The recording budget for each tenth of a second: events beyond it are not recorded and cost nothing. Inspection therefore
+/// does not slow down a busy server, and is complete at an idle one.
 ///
-/// A unit is about half a microsecond of a processor, so that all of them are about a hundredth of its time.
+/// A unit is about half a microsecond of processor time, so the budget is about one hundredth of a processor.
 struct NoteBudget {
     private static let window: UInt64 = 100_000_000
     static let most = 2_000
-    /// Of one call, from its beginning to its end: it is looked at from many sides.
+    /// The cost of one call from its start to its end, since several queries process it.
     private static let callCost = 5
-    /// Of a state, that are encoded in a unit.
+    /// The bytes of a state that are encoded per unit.
     private static let bytesPerUnit = 64.0
-    /// Windows whose share of bytes may be encoded at once: a large state that seldom changes is seen all the same.
+    /// The number of windows whose byte budget may be used at once, so that large states that seldom change are shown.
     private static let windowsAtOnce = 10.0
 
     private var began: UInt64 = 0
     private let all: Int
     private var left: Int
-    /// What may still be encoded for who looks alone. In units, as it was at `filledAt`.
+    /// The remaining budget for encoding values for the inspector only. In units, as of `filledAt`.
     private var bytes: Double
     private var filledAt: UInt64 = 0
     private(set) var isUsedUp = false
-    /// How often it was: calls were left out then.
+    /// The number of times that the budget was used up and calls were omitted.
     private(set) var pauses: UInt64 = 0
-    /// Whether more was encoded for who looks than there is: until that is made up for no values are, and calls are noted all the same.
+    /// Whether more was encoded for the inspector than the budget permits. Until the debt is settled, values are omitted and
+    /// calls are still recorded.
     private(set) var isInDebt = false
 
     init(_ all: Int = NoteBudget.most) {
@@ -31,15 +32,15 @@ struct NoteBudget {
         bytes = Self.windowsAtOnce * Double(all)
     }
 
-    /// What is used up, and how long it is until there is more, in nanoseconds.
+    /// The budgets that are used up, each with the time until it is refilled, in nanoseconds.
     struct UsedUp {
-        /// Of all that happens.
+        /// The budget for all events.
         var events: UInt64?
-        /// Of what is encoded for who looks alone.
+        /// The budget for values encoded for the inspector only.
         var values: UInt64?
     }
 
-    /// - Returns: what is used up with this, once.
+    /// - Returns: the budgets that this event has used up; each is reported once.
     mutating func take(_ event: ServerEvent, at now: UInt64) -> UsedUp {
         if now &- began >= Self.window { (began, left) = (now, all) }
         bytes = min(
@@ -65,10 +66,10 @@ struct NoteBudget {
         return usedUp
     }
 
-    /// Values are encoded again for who looks.
+    /// Permits the encoding of values again.
     mutating func settle() { isInDebt = false }
 
-    /// A state was encoded for who looks. By itself that stops nothing.
+    /// Charges the encoding of a state for the inspector. Does not itself stop recording.
     mutating func spend(bytes count: Int) { bytes -= Double(count) / Self.bytesPerUnit }
 
     mutating func renew() {

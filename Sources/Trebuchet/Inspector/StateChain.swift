@@ -1,14 +1,14 @@
 internal import TrebuchetWire
 
-/// A value of a state that was kept whole, and the differences that lead on from it.
+/// A recorded snapshot of a state and the patches that lead to a later version.
 struct StateChain: Sendable {
     let stream: String
-    /// Of the version that they lead to.
+    /// The number of the version that the patches lead to.
     let number: UInt64
     let value: [UInt8]
     let patches: [[UInt8]]
 
-    /// The value that they lead to; nil when they do not fit, or it is longer than is kept.
+    /// The value after all patches; nil if they do not apply or the value exceeds the size limit.
     var made: [UInt8]? {
         try? patches.reduce(value) { value, patch in
             try value.withUnsafeBytes { document in

@@ -3,46 +3,46 @@ internal import Networking
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// Follows a state of an actor from inside of the process, as a connection would that takes everything.
+/// Subscribes to a state of an actor within the process, like a connection that is always writable.
 ///
-/// `@unchecked Sendable`: touched on its loop alone, but for what is constant.
+/// `@unchecked Sendable`: used on its loop only, except for constants.
 final class StateWatch: StreamSubscriber, @unchecked Sendable {
-    /// Longer ones are not copied.
+    /// The maximum size of a copied value in bytes.
     static let longest = 1 << 20
 
-    /// What a version was sent as.
+    /// A version in the form that subscribers receive.
     struct Taken: Sendable {
         let number: UInt64
-        /// The version that it is the difference from; nil of a whole value.
+        /// The version that a patch is based on; nil for a snapshot.
         let base: UInt64?
-        /// Nil when it is longer than that.
+        /// The patch or snapshot; nil if it is longer than `longest`.
         let json: [UInt8]?
         let bytes: Int
-        /// Connections that observe the state then.
+        /// The number of connections that observed the state at that time.
         let subscribers: Int
     }
 
     private let loop: SystemShard
-    /// Whether it is over with the first version that it is told.
+    /// Whether the subscription ends after the first version.
     private let isOnce: Bool
     private let take: @Sendable (Taken?) -> Void
     private var subscription: StreamSubscription?
-    /// A stream refers to who subscribes to it without holding him.
+    /// Keeps itself alive, since a stream does not retain its subscribers.
     private var itself: StateWatch?
     private var isOver = false
 
-    /// - Parameter take: told each version, on the loop, and nil when there are none any more.
+    /// - Parameter take: receives each version on the loop, and nil at the end.
     private init(on loop: SystemShard, isOnce: Bool, _ take: @escaping @Sendable (Taken?) -> Void) {
         self.loop = loop
         self.isOnce = isOnce
         self.take = take
     }
 
-    /// Follows a state from now on. Nothing comes of an actor that is gone.
+    /// Subscribes to a state. A subscription to a deactivated actor receives nothing.
     ///
     /// - Parameters:
-    ///   - pool: where it is followed when the actor has no reactor.
-    ///   - isOnce: whether its value now is wanted alone.
+    ///   - pool: the loop for actors without a reactor.
+    ///   - isOnce: whether only the current value is needed.
     @discardableResult
     static func follow(
         _ stream: String, of record: ActorRecord, else pool: SystemShard, isOnce: Bool = false,
@@ -73,7 +73,7 @@ final class StateWatch: StreamSubscriber, @unchecked Sendable {
         }
     }
 
-    /// Follows it no more. From anywhere.
+    /// Ends the subscription. Callable from any thread.
     func leave() {
         loop.reactor.execute {
             self.isOver = true
@@ -107,7 +107,7 @@ final class StateWatch: StreamSubscriber, @unchecked Sendable {
 
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
         take(nil)
-        // The stream may have let go of it already, which this does no harm to.
+        // The stream may have removed the subscription already; removing it twice is harmless.
         leave()
     }
 }

@@ -3,12 +3,12 @@ internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// What is asked of an actor: `?versions=50&earlier=1`.
+/// The query for one actor: `?versions=50&earlier=1`.
 struct ActorLook {
     let name: String
-    /// Versions that are shown at most.
+    /// The maximum number of versions shown.
     let versions: Int
-    /// Whether also the whole value is shown that they follow from.
+    /// Whether to include the value that the versions are based on.
     let wantsEarlier: Bool
 
     init(_ name: String, _ query: InspectorQuery) throws(InspectorQuery.Refused) {
@@ -19,13 +19,14 @@ struct ActorLook {
 }
 
 extension TrebuchetServer {
-    /// Nil when no actor of this name stands ready. None is made. It takes up to 2 seconds where a reactor or the actor is held up.
+    /// Returns the details of an actor; nil if it is not active. Never activates one. Takes at most 2 seconds if a reactor or the
+    /// actor is blocked.
     func inspectedActor(
         _ look: ActorLook, _ recorder: InspectorRecorder
     ) async throws(TrebuchetError) -> InspectorJSON? {
         guard let record = directory.record(ActorName(look.name)) else { return nil }
         guard record.type.isInspectable else {
-            // Calls of it are noted, as those of all.
+            // Its calls are recorded like those of all actors.
             await recorder.look()
             return .object([
                 ("name", .text(record.name)), ("type", .text(record.type.name)),
@@ -45,7 +46,7 @@ extension TrebuchetServer {
                 })
         }
         let description = record.type.description
-        // All at once: each may have to be waited for.
+        // Query the states concurrently, since each may take the whole timeout.
         let taken = await withTaskGroup(of: (String, StateWatch.Taken?).self) { group in
             for stream in description.states { group.addTask { (stream, await self.value(of: stream, record)) } }
             return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
@@ -71,12 +72,12 @@ extension TrebuchetServer {
         directory.record(ActorName(actor.name)).flatMap { actor.isOf($0) ? $0 : nil }
     }
 
-    /// Notes a state whole that is sent as differences.
+    /// Records a snapshot of a state whose updates are patches.
     private func noteWhole(
         _ stream: String, of actor: InspectedActor, _ recorder: InspectorRecorder, else pool: SystemShard
     ) {
         guard let record = record(of: actor) else { return }
-        // Not while its subscribers are being written to.
+        // Run it later on the reactor, not while the state's subscribers are being written to.
         (record.home ?? pool).reactor.execute {
             StateWatch.follow(stream, of: record, else: pool, isOnce: true) { [weak recorder, weak actor] taken in
                 guard let taken, let actor else { return }
@@ -90,7 +91,7 @@ extension TrebuchetServer {
             return .object([
                 ("stream", .text(stream)), ("subscribers", .null), ("version", .null), ("bytes", .null),
                 ("value", .null),
-                ("problem", .text("the actor does not answer in \(answerTime): something holds it up")),
+                ("problem", .text("the actor did not respond within \(answerTime); it may be blocked")),
             ])
         }
         return .object([
@@ -103,12 +104,12 @@ extension TrebuchetServer {
         .object([("method", .text(method.target)), ("arguments", .count(method.arguments))])
     }
 
-    /// A state as clients are shown it now; nil when it is not in 2 seconds.
+    /// Returns the current value of a state as clients receive it; nil after 2 seconds.
     private func value(of stream: String, _ record: ActorRecord) async -> StateWatch.Taken? {
         let pool = shards[0].states
         let watch = Mutex<StateWatch?>(nil)
         defer { watch.withLock { $0 }?.leave() }
-        return await Self.answer(within: Self.answerTime) { answer in
+        return await FirstReply.wait(within: Self.answerTime) { answer in
             watch.withLock { $0 = StateWatch.follow(stream, of: record, else: pool) { answer($0) } }
         }
     }

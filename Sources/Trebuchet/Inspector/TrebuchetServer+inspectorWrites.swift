@@ -6,11 +6,11 @@ internal import TrebuchetClient
 internal import TrebuchetWire
 internal import WebSockets
 
-/// A call that is made for who looks: `?method=add(_:)&arguments=[1]&principal=ada`.
+/// A call on behalf of an inspector client: `?method=add(_:)&arguments=[1]&principal=ada`.
 struct InspectorCall: Sendable {
     let actor: String
     let method: String
-    /// JSON, one each.
+    /// Each argument in JSON.
     let arguments: [[UInt8]]
     let principal: String?
 
@@ -27,19 +27,19 @@ struct InspectorCall: Sendable {
         self.method = method
         self.principal = principal
         guard let arguments = JSONText.elements(Array(arguments.utf8)) else {
-            throw InspectorQuery.Refused(text: "arguments are a list, in JSON")
+            throw InspectorQuery.Refused(text: "arguments must be a JSON array")
         }
         self.arguments = arguments
     }
 }
 
-/// What the inspector changes, where it was opened for that.
+/// The changes that the inspector can make, if it was opened with `writes`.
 extension TrebuchetServer {
     private static let callTime = Duration.seconds(10)
 
-    /// Calls a method as a client of this process does, who is whom the call says.
+    /// Calls a method as a client in this process with the principal of the call.
     ///
-    /// - Parameter who: for the log.
+    /// - Parameter who: the inspector client, for the log.
     func call(_ call: InspectorCall, for who: String) async throws(TrebuchetError) -> InspectorJSON {
         parts.log(
             LogLine.of(
@@ -74,26 +74,27 @@ extension TrebuchetServer {
         }
     }
 
-    /// Nil when there is no such connection any more.
+    /// Closes a connection; nil if it does not exist any more.
     func cut(connection number: UInt64, for who: String) async throws(TrebuchetError) -> InspectorJSON? {
         for shard in shards {
             let isCut = await Self.ask(shard.reactor, within: Self.answerTime) { () -> Bool in
                 guard let connection = shard.connections[number] else { return false }
-                connection.close(.policyViolation, reason: "an operator has cut it")
+                connection.close(.policyViolation, reason: "closed by an operator")
                 return true
             }
             guard let isCut else {
-                throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not answer: something holds it up")
+                throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond; it may be blocked")
             }
             guard isCut else { continue }
-            parts.log("inspector: \(who) has cut connection \(number)")
+            parts.log("inspector: \(who) closed connection \(number)")
             return .object([("cut", .count(number))])
         }
         return nil
     }
 }
 
-/// The way in for a client that is whom somebody says. It asks no `AccessPolicy`, but what the policy allows its principal counts.
+/// Connects a client in this process as a given principal. It skips `AccessPolicy.authenticate`, and the policy still
+/// authorizes the principal's calls.
 private final class InspectorGuest: LocalServer {
     private let server: TrebuchetServer
     private let principal: String?

@@ -1,26 +1,29 @@
 internal import Synchronization
 
-/// The buckets of many parties. A call costs the same however many there are: with each one a few others are looked at, and
-/// those that have filled up go, since they are as good as new ones. Pure: the time is given.
+/// Token buckets by party. The cost of a call does not depend on the number of parties. Each call inspects a few other buckets
+/// and removes those that are full, since a full bucket equals a new one. Pure: the time is a parameter.
 struct BucketTable<Party: Hashable> {
+    /// One entry: a party with its bucket.
     private struct Slot {
         let party: Party
         var bucket: TokenBucket
     }
 
-    /// Buckets that are looked at with each call; more than come with it, so that the full ones cannot pile up.
+    /// The number of buckets that each call inspects. It exceeds the one bucket that a call can add, so full buckets cannot
+    /// accumulate.
     private static var looksPerCall: Int { 2 }
-    /// Few of them are kept, so that who calls seldom does not always begin anew.
+    /// The table size up to which nothing is removed, so that infrequent callers keep their bucket.
     private static var keptAnyway: Int { 1_000 }
 
     private let limit: RateLimit
-    /// At so many, one that is not full goes for a new one, and its party may begin anew.
+    /// The maximum number of buckets. At this size a bucket that is not full is replaced by a new one, and its party may start
+    /// with a full bucket.
     private let capacity: Int
     private var places: [Party: Int] = [:]
     private var slots: [Slot] = []
-    /// Where it looks next.
+    /// The index of the bucket to inspect next.
     private var next = 0
-    /// How many were looked at so far.
+    /// The number of inspections so far.
     private(set) var looks = 0
 
     init(_ limit: RateLimit, capacity: Int) {
@@ -30,7 +33,7 @@ struct BucketTable<Party: Hashable> {
 
     var count: Int { slots.count }
 
-    /// Nil when the party may make so many calls now; else the time after which it may, in milliseconds.
+    /// Takes `count` tokens for `party`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
     mutating func take(_ party: Party, _ count: Int = 1, at now: UInt64) -> Int? {
         if slots.count > Self.keptAnyway { forgetSome(at: now) }
         if let place = places[party] {
@@ -62,9 +65,10 @@ struct BucketTable<Party: Hashable> {
     }
 }
 
-/// The buckets of parties that may have connections on many reactors: principals, or hosts. In parts, so that reactors seldom
-/// wait for each other.
+/// Token buckets of parties whose connections may be on several reactors: principals or hosts. Sharded, to keep lock contention
+/// between reactors low.
 package final class SharedBuckets<Party: Hashable & Sendable>: Sendable {
+    /// One shard: a bucket table behind a lock.
     private final class Part: Sendable {
         let table: Mutex<BucketTable<Party>>
 
@@ -81,7 +85,7 @@ package final class SharedBuckets<Party: Hashable & Sendable>: Sendable {
         parts = (0..<count).map { _ in Part(limit, capacity: Self.capacity / count) }
     }
 
-    /// Nil when the party may make so many calls now; else the time after which it may, in milliseconds.
+    /// Takes `count` tokens for `party`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
     package func take(_ party: Party, _ count: Int = 1, at now: UInt64) -> Int? {
         let part = UInt(bitPattern: party.hashValue) >> (UInt.bitWidth - Self.partBits)
         return parts[Int(part)].table.withLock { $0.take(party, count, at: now) }

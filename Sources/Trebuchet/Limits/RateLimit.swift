@@ -1,22 +1,22 @@
 internal import Bytes
 internal import Platform
 
-/// How many calls may be made: so many a second in the long run, and a number at once.
+/// A rate limit for calls: a sustained rate and a burst size.
 public struct RateLimit: Sendable, Hashable {
-    /// Calls a second in the long run; a part of one is fine: 0.1 is one in ten seconds.
+    /// The sustained rate in calls per second. Fractions are allowed: 0.1 is one call in ten seconds.
     public var callsPerSecond: Double
-    /// Calls that may come at once after a rest.
+    /// The number of calls that may arrive at once after a pause.
     public var burst: Int
 
-    /// Both must be more than 0: with less it traps.
+    /// Creates a rate limit. Both values must be greater than 0, else it traps.
     public init(callsPerSecond: Double, burst: Int) {
-        precondition(callsPerSecond > 0 && burst > 0, "a rate limit lets some calls through")
+        precondition(callsPerSecond > 0 && burst > 0, "a rate limit must allow at least one call")
         self.callsPerSecond = callsPerSecond
         self.burst = burst
     }
 }
 
-/// A bucket of tokens that fills with time; each call takes one, or several. Pure: the time is given.
+/// A token bucket that refills with time; each call takes one token or more. Pure: the time is a parameter.
 package struct TokenBucket {
     private let limit: RateLimit
     private var tokens: Double
@@ -28,8 +28,8 @@ package struct TokenBucket {
         filled = now
     }
 
-    /// Nil when so many calls may be made now, of which more than there may be at once count as that many; else the time after
-    /// which they may, in milliseconds.
+    /// Takes `count` tokens, at most as many as `burst`. Returns nil if the calls are permitted, else the time to wait in
+    /// milliseconds.
     package mutating func take(_ count: Int = 1, at now: UInt64) -> Int? {
         let seconds = now > filled ? Double(now - filled) / 1e9 : 0
         filled = max(filled, now)
@@ -47,12 +47,13 @@ package struct TokenBucket {
     }
 }
 
-/// The buckets of one connection.
+/// The token buckets of one connection.
 final class ConnectionBuckets {
     private var connection: TokenBucket?
     private var methods: [String: TokenBucket] = [:]
 
-    /// Nil when a call may be made; else who is over the limit, which that is and for how many milliseconds.
+    /// Takes a token for a call from each bucket that applies. Returns nil if the call is permitted, else the party over its
+    /// limit, the setting and the time to wait in milliseconds.
     func take(
         _ target: String, _ limits: ServerLimits, _ principals: SharedBuckets<PrincipalName>?, _ principal: Principal?,
         at now: UInt64

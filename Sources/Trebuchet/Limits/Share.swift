@@ -1,14 +1,14 @@
 internal import Bytes
 internal import Synchronization
 
-/// What may be used of something, counted from any thread.
+/// A limit with a use counter that any thread may change.
 struct Quota: ~Copyable, Sendable {
     let limit: Int
     private let used = Atomic<Int>(0)
-    /// Where it counts too.
+    /// The memory budget in which the use also counts.
     private let memory: MemoryBudget?
 
-    /// - Parameter memory: of bytes, where they count with all others.
+    /// - Parameter memory: the budget in which bytes also count.
     init(_ limit: Int, within memory: MemoryBudget? = nil) {
         self.limit = limit
         self.memory = memory
@@ -16,7 +16,7 @@ struct Quota: ~Copyable, Sendable {
 
     var count: Int { used.load(ordering: .relaxed) }
 
-    /// False, and nothing is counted, when there is no room.
+    /// Takes `amount`. Returns false, and counts nothing, if the quota or the memory budget is full.
     func take(_ amount: Int = 1) -> Bool {
         guard memory?.take(amount) != false else { return false }
         if used.add(amount, ordering: .relaxed).newValue <= limit { return true }
@@ -30,7 +30,7 @@ struct Quota: ~Copyable, Sendable {
     }
 }
 
-/// The part of something that one party may use: a principal, or a host, with all of its connections.
+/// The quota of one party: a principal or a host with all of its connections.
 final class Share<Party: Hashable & Sendable>: Sendable {
     let quota: Quota
     private let party: Party
@@ -45,9 +45,10 @@ final class Share<Party: Hashable & Sendable>: Sendable {
     deinit { shares.forget(party) }
 }
 
-/// The shares of all parties. Who uses a share holds it, so that taking from it costs neither a lock nor a look-up; one
-/// that nobody holds is gone.
+/// The quotas of all parties. Users of a quota hold a reference to it, so taking from it needs neither a lock nor a lookup; a
+/// quota without references is freed.
 final class Shares<Party: Hashable & Sendable>: Sendable {
+    /// A weak reference to the quota of one party.
     private struct Entry {
         weak var share: Share<Party>?
     }
@@ -57,7 +58,7 @@ final class Shares<Party: Hashable & Sendable>: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// How many parties hold theirs.
+    /// The number of parties with a referenced quota.
     var count: Int { entries.withLock { $0.count } }
 
     func share(of party: Party) -> Share<Party> {
@@ -71,12 +72,12 @@ final class Shares<Party: Hashable & Sendable>: Sendable {
 
     fileprivate func forget(_ party: Party) {
         let other: Share<Party>? = entries.withLock { entries in
-            // Another one may have taken its place while this one went.
+            // Another thread may have created a new share for the party during this deinit.
             if let other = entries[party]?.share { return other }
             entries[party] = nil
             return nil
         }
-        // Held until here: freed within the lock, it would come here again.
+        // Keep `other` alive until the lock is released: if it were freed within it, its deinit would lock again.
         withExtendedLifetime(other) {}
     }
 }

@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// A text on one line, without what a terminal takes for commands: nobody writes lines of his own into a log, or changes what
-/// stands there.
+/// Text on one line without characters that a terminal interprets. Input from peers can therefore neither add log lines nor
+/// change existing ones.
 package enum LogLine {
-    /// In Unicode scalars: one character may have any number of them.
+    /// The maximum length in Unicode scalars, since one character may have any number of them.
     package static let longest = 8_192
 
-    /// Of a longer text the beginning, and that there is more.
+    /// Returns the escaped text, truncated with `…` if it is too long.
     package static func of(_ text: String) -> String { of(text) { isCommand($0) } }
 
-    /// The same of a name: of two names that differ so do the lines, as a backslash is escaped too.
+    /// Returns an escaped name. Backslashes are escaped too, so that different names give different lines.
     static func ofName(_ name: String) -> String { of(name) { isCommand($0) || $0 == "\\" } }
 
     private static func of(_ text: String, escaping isEscaped: (Unicode.Scalar) -> Bool) -> String {
@@ -27,7 +27,7 @@ package enum LogLine {
         return line
     }
 
-    /// Whether a terminal could take it for a command, or a reader for another place in the line.
+    /// Returns whether a terminal could interpret the scalar, or a log reader mistake it for a line break.
     static func isCommand(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .format: true
@@ -35,11 +35,11 @@ package enum LogLine {
         }
     }
 
-    /// JSON that somebody else may have written, as it is, but for what a terminal takes for commands: that is escaped as JSON has it.
+    /// Returns JSON from an untrusted source unchanged, except that characters a terminal interprets become JSON escapes.
     package static func ofJSON(_ json: String) -> String {
         var line = ""
         for scalar in json.unicodeScalars {
-            // Between values line breaks and tabs may stand, and in none.
+            // Line breaks and tabs are valid between JSON values and invalid inside strings.
             guard isCommand(scalar), scalar != "\n", scalar != "\t" else {
                 line.unicodeScalars.append(scalar)
                 continue
@@ -53,9 +53,9 @@ package enum LogLine {
     }
 }
 
-/// The time of a line, in UTC.
+/// The time of a log line, in UTC.
 enum LogTime {
-    /// `2026-05-01T12:00:00.000Z`
+    /// The current time, as `2026-05-01T12:00:00.000Z`.
     static var now: String {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

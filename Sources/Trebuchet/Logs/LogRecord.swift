@@ -1,8 +1,9 @@
 internal import TrebuchetActors
 internal import Transports
 
-/// One line of a log, before it is written in one format or another.
+/// One log line before it is formatted.
 struct LogRecord {
+    /// The value of a field.
     enum Value: Equatable {
         case text(String)
         case number(Double)
@@ -11,7 +12,7 @@ struct LogRecord {
     let level: ServerEvent.Level
     let message: String
     var fields: [(name: String, value: Value)] = []
-    /// What it is one of many of; nil where each is to be written.
+    /// The kind of line for rate limiting; nil for lines that are always written.
     var pause: String?
 
     init(_ level: ServerEvent.Level, _ message: String) {
@@ -19,7 +20,7 @@ struct LogRecord {
         self.message = message
     }
 
-    /// Nil for what is no line.
+    /// Creates the line of an event; nil for events that are not logged.
     init?(_ event: ServerEvent) {
         switch event {
         case .connectionOpened(let peer):
@@ -150,7 +151,7 @@ struct LogRecord {
     // MARK: Fields
 
     private mutating func add(_ name: String, _ value: String) { fields.append((name, .text(LogLine.of(value)))) }
-    /// What somebody is called, or something.
+    /// Adds the name of an actor, method or principal.
     private mutating func add(_ name: String, named value: String) {
         fields.append((name, .text(LogLine.ofName(value))))
     }
@@ -183,7 +184,7 @@ struct LogRecord {
     // MARK: Formats
 
     func text(at time: String) -> String {
-        // What others have written in it is not to be taken for fields.
+        // Quote messages that contain field syntax, so that text from peers is not parsed as fields.
         let isPlain = message.utf8.allSatisfy { $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "=") }
         var line = "\(time) \(level.rawValue) \(isPlain ? message : Self.quoted(message))"
         for (name, value) in fields {
@@ -212,7 +213,7 @@ struct LogRecord {
 
     private static func number(_ value: Double) -> String { MetricsText.number(value) }
 
-    /// As JSON has it. Control characters were escaped before, for all formats.
+    /// Returns a JSON string literal. Control characters were escaped before, for all formats.
     private static func quoted(_ text: String) -> String {
         var quoted = "\""
         for scalar in text.unicodeScalars {

@@ -3,11 +3,12 @@ internal import Synchronization
 internal import Transports
 internal import WebSockets
 
-/// Says in the log who was not let in, and why: a developer looks there first. Once a second at most, since anybody can be
-/// refused as often as he likes.
+/// Logs rejected clients with the reason, as an aid for developers. At most one line a second, since any client can cause
+/// rejections.
 package final class RefusalLog: Sendable {
     private static let pause = 1_000_000_000 as UInt64
 
+    /// The time of the next permitted line and the number of suppressed ones.
     private struct State {
         var next: UInt64 = 0
         var unsaid = 0
@@ -18,16 +19,16 @@ package final class RefusalLog: Sendable {
 
     package init(_ log: @escaping @Sendable (String) -> Void) { self.log = log }
 
-    /// A connection, or what was asked for over it, was refused.
+    /// Logs that a connection or an HTTP request was rejected.
     func note(_ refusal: HTTPResponse, from address: SocketAddress?, at now: UInt64 = MonotonicClock.now) {
         let who = address.map { "\($0)" } ?? "a client"
         note("refused \(who) with \(refusal.status): \(Self.reason(refusal))", at: now)
     }
 
-    /// Whether requests that ask for what is not there, or peers that send nothing, are refused with it: then it says nothing of access.
+    /// Returns whether the status is common for requests of missing pages or for silent peers, and therefore unrelated to access.
     static func isCommon(_ status: Int) -> Bool { [404, 405, 408, 426].contains(status) }
 
-    /// What the client is told: the first line of it.
+    /// Returns the reason that the client receives: the first line of the body.
     static func reason(_ refusal: HTTPResponse) -> String {
         String(decoding: refusal.body.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }

@@ -26,7 +26,7 @@ package final class RefusedSubjects: Sendable {
         }
         guard isNew else { return }
         lines.note(
-            "authorize refuses \(subject) to \(Self.name(caller)) (\(error)); it is logged once an hour", at: now)
+            "authorize refused \(subject) to \(Self.name(caller)) (\(error)); logged at most once an hour", at: now)
     }
 
     private static func name(_ caller: Caller?) -> String {

@@ -2,45 +2,47 @@ internal import Platform
 internal import Synchronization
 public import TrebuchetActors
 
-/// What a server says to who operates it, in lines: of connections, refusals, calls, what fails, with fields that programs can read.
+/// Writes log lines for operators: connections, rejections, calls and failures, with machine-readable fields.
 ///
 ///     let log = ServerLog(level: .info, format: .json)
 ///     server.addListener(log)
 ///
-/// A line has the time, the level, what happened, and as far as they are known `connection`, `address`, `principal`, `type` and `actor`,
-/// `method` and `seconds`. Arguments, results, states, tokens and codes are in none. Of refusals and limits of one kind there is a line a second
-/// at most, since strangers can make as many as they like.
+/// A line has the time, the level, the message and, as far as known, `connection`, `address`, `principal`, `type`, `actor`,
+/// `method` and `seconds`. It never contains arguments, results, states, tokens or codes. Rejections and limits of one kind are
+/// logged once a second at most, since any client can cause them.
 ///
-/// Lines are written by a thread that may wait. When standard error takes them too slowly, up to 1 MiB of them wait; what comes beyond that is
-/// left out, and a line says how many.
+/// A separate thread, which may block, writes the lines. While standard error is slow, up to 1 MiB of lines wait; further lines
+/// are dropped, and a line states their number.
 public final class ServerLog: ServerListener {
-    /// How lines look.
+    /// The format of lines.
     public enum Format: String, Sendable, CaseIterable {
         /// `2026-05-01T12:00:00.000Z info connection opened connection=7 address=127.0.0.1:50412`
         case text
-        /// An object in each line, with `time`, `level` and `message` in it.
+        /// One JSON object per line, with `time`, `level` and `message`.
         case json
     }
 
-    /// A line on standard error, without time and level; what a server writes by default. It does not wait: lines are written by a thread
-    /// of their own, as those of a `ServerLog` are, and a program that ends in order waits for the last ones, for a second at most.
+    /// Writes a line without time and level to standard error; the default log of a server. It does not block: a separate
+    /// thread writes, as for a `ServerLog`. A program that ends regularly waits up to one second for the last lines.
     public static let standardError: @Sendable (String) -> Void = { line in
         StandardStream.error.write(soon: "trebuchet: \(line)")
     }
 
-    /// What it is told of, by its level.
+    /// The kinds of events that the log receives, depending on `level`.
     public let kinds: ServerEvent.Kinds
-    /// Lines that matter less are left out.
+    /// The minimum level; lines below it are not written.
     public let level: ServerEvent.Level
     private let format: Format
     private let lines: LogQueue
     private let pauses = Mutex(LogPauses())
 
     /// - Parameters:
-    ///   - level: lines from this one on. `notice`, the default, has refusals, limits and what fails; `info` connections and sign-ins; `debug`
-    ///     calls, streams and actors; `trace` versions and deliveries, which is for seconds, not for days.
+    ///   - level: the minimum level of lines. `notice`, the default, includes rejections, limits and failures; `info`
+    ///     connections and
+    ///     sign-ins; `debug` calls, streams and actors; `trace` versions and deliveries, which is too verbose for continuous
+    ///     use.
     ///   - format: text by default.
-    ///   - write: told of each line, one after another, on a thread that may wait; standard error by default.
+    ///   - write: receives each line in order on a thread that may block; standard error by default.
     public init(
         level: ServerEvent.Level = .notice, format: Format = .text, write: (@Sendable (String) -> Void)? = nil
     ) {
@@ -54,7 +56,7 @@ public final class ServerLog: ServerListener {
         self.kinds = kinds
     }
 
-    /// Told by the server that it listens to.
+    /// Receives an event from the server that the log was added to.
     public func hear(_ event: ServerEvent) {
         guard let line = LogRecord(event), line.level >= level else { return }
         guard let pause = line.pause else { return write(line) }
@@ -65,13 +67,14 @@ public final class ServerLog: ServerListener {
         write(rest)
     }
 
-    /// A line of the program's own.
+    /// Writes a line of the program.
     public func line(_ level: ServerEvent.Level, _ text: String) {
         guard level >= self.level else { return }
         write(LogRecord(level, LogLine.of(text)))
     }
 
-    /// Returns when all lines so far are written, or `patience` is over: who reads them may have stopped. It blocks; for the end of a program.
+    /// Returns when all lines so far are written or `patience` has elapsed, since the reader may have stopped. It blocks; call
+    /// it before the program ends.
     ///
     /// - Parameter patience: a second by default.
     public func flush(within patience: Duration = .seconds(1)) { lines.flush(within: patience) }
@@ -82,15 +85,15 @@ public final class ServerLog: ServerListener {
     }
 }
 
-/// Of what strangers can bring about as often as they like a line a second of each kind.
+/// Limits events that any client can cause to one line a second for each kind.
 struct LogPauses {
     private static let pause: UInt64 = 1_000_000_000
 
     private var kinds: [String: (next: UInt64, unsaid: Int)] = [:]
 
-    /// How many were left out before this one; nil when it is left out, too.
+    /// Returns the number of lines suppressed before this one, or nil if this one is suppressed too.
     ///
-    /// - Parameter kind: one of few.
+    /// - Parameter kind: one of a small fixed set.
     mutating func begin(_ kind: String, at now: UInt64) -> Int? {
         let state = kinds[kind] ?? (0, 0)
         guard now >= state.next else {

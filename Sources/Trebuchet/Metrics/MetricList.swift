@@ -1,11 +1,11 @@
 internal import TrebuchetActors
 
-/// All that a server shows to who scrapes it: the names, what they mean, and the numbers behind them.
+/// All metrics of a server as exported to Prometheus: names, descriptions and values.
 ///
-/// Labels are the program's own: types, methods, codes and settings. Names of actors, principals and addresses are in none, since
-/// there may be any number of them.
+/// Labels have values that the program defines: types, methods, codes and settings. Actor names, principals and addresses are
+/// no labels, since their number is unbounded.
 struct MetricList {
-    /// What is there now, beside what was counted.
+    /// Gauges: current values, in contrast to the counters in `counts`.
     struct Now {
         var isReady = false
         var connections = 0
@@ -17,11 +17,12 @@ struct MetricList {
         var keptAnswers = 0
         var heldBytes = 0
         var heldLimit = 0
-        /// Of each reactor, in their order.
+        /// The reactors, in their order.
         var reactors: [Reactor] = []
         var cluster: Cluster?
     }
 
+    /// The metrics of one reactor.
     struct Reactor {
         var name = ""
         var turns: UInt64 = 0
@@ -30,6 +31,7 @@ struct MetricList {
         var stalls = 0
     }
 
+    /// The metrics of the cluster as this node sees it.
     struct Cluster {
         var slots = 0
         var nodes = 0
@@ -42,11 +44,11 @@ struct MetricList {
     var refusals: [Int: UInt64] = [:]
     var now = Now()
 
-    /// In the text format.
+    /// Returns all metrics in the Prometheus text format.
     func text(_ rows: [MethodRows.Row] = MethodRows.all, process: ProcessFigures? = .read()) -> String {
         var text = MetricsText()
         text.add(
-            "trebuchet_ready", .gauge, "1 while the server takes clients, 0 before and when it is to end.",
+            "trebuchet_ready", .gauge, "1 while the server accepts clients, else 0.",
             now.isReady ? 1 : 0)
         addConnections(to: &text)
         addCalls(rows, to: &text)
@@ -63,46 +65,46 @@ struct MetricList {
     }
 
     private func addConnections(to text: inout MetricsText) {
-        text.add("trebuchet_connections", .gauge, "Connections that are open now.", now.connections)
+        text.add("trebuchet_connections", .gauge, "Open connections.", now.connections)
         text.add(
-            "trebuchet_connections_opened_total", .counter, "Connections that were let in.",
+            "trebuchet_connections_opened_total", .counter, "Accepted connections.",
             counts[.connectionsOpened])
         text.add(
-            "trebuchet_connections_closed_total", .counter, "Connections that have ended.", counts[.connectionsClosed])
+            "trebuchet_connections_closed_total", .counter, "Closed connections.", counts[.connectionsClosed])
         text.add(
             "trebuchet_connection_ends_total", .counter,
-            "Why connections have ended: the client closed it, it was lost, the client was silent or took nothing, sent what is no WebSocket, passed a limit, or the server closed it.",
+            "Closed connections by cause: closed by the client, lost, unresponsive client, protocol violation, limit exceeded, or closed by the server.",
             samples("cause", ServerEvent.Closing.Cause.allCases.map { ($0.rawValue, $0.figure) }))
         text.add(
             "trebuchet_requests_refused_total", .counter,
-            "Connections and requests for pages that were refused, by the HTTP status of the answer.",
+            "Rejected connections and page requests, by HTTP status.",
             refusals.sorted { $0.key < $1.key }.map { (["status": "\($0.key)"], Double($0.value)) })
     }
 
     private func addCalls(_ rows: [MethodRows.Row], to text: inout MetricsText) {
         let begun = counts[.callsBegun]
         text.add(
-            "trebuchet_calls_active", .gauge, "Calls that wait for their answer now.",
+            "trebuchet_calls_active", .gauge, "In-flight calls.",
             begun &- min(begun, counts[.callsEnded]))
         text.add(
-            "trebuchet_calls_waiting", .gauge, "Of these, calls and streams that wait for an actor to be made.",
+            "trebuchet_calls_waiting", .gauge, "Calls and streams that wait for the activation of an actor.",
             now.callsWaiting)
         let samples: [(MetricsText.Labels, TimeCount)] = callTimes(rows).map {
             (["type": $0.type, "method": $0.method], $0.times)
         }
         text.add(
             "trebuchet_call_duration_seconds",
-            "How long calls took at the server, from when their message was in hand to when the answer was written.",
+            "Duration of calls at the server, from message to response.",
             samples)
         text.add(
-            "trebuchet_calls_forwarded_total", .counter, "Calls that went to the node that has their actor.",
+            "trebuchet_calls_forwarded_total", .counter, "Calls forwarded to the owner node of their actor.",
             counts[.callsForwarded])
         text.add(
-            "trebuchet_errors_total", .counter, "Errors that clients were told, by code.",
+            "trebuchet_errors_total", .counter, "Errors sent to clients, by code.",
             self.samples("code", Figure.codes.map { ($0.code, $0.figure) }))
         text.add(
             "trebuchet_repeats_total", .counter,
-            "What became of calls that clients sent again after a lost connection.",
+            "Outcomes of calls that clients repeated after a lost connection.",
             self.samples(
                 "outcome",
                 [
@@ -110,15 +112,15 @@ struct MetricList {
                     ("forgotten", .repeatsForgotten), ("refused", .repeatsRefused),
                 ]))
         text.add(
-            "trebuchet_kept_answers", .gauge, "Answers that are kept for clients that may ask again.", now.keptAnswers)
+            "trebuchet_kept_answers", .gauge, "Responses in the idempotency cache.", now.keptAnswers)
         text.add(
-            "trebuchet_refusals_total", .counter, "Refusals because of a limit, by the setting in ServerLimits.",
+            "trebuchet_refusals_total", .counter, "Rejections because of a limit, by the setting in ServerLimits.",
             counts.limits.sorted { $0.key < $1.key }.map { (["limit": $0.key], Double($0.value)) })
     }
 
-    /// How long calls took, by method; those of methods that no dispatch table has come last, as `other`.
+    /// Returns call durations by method, sorted; methods that are in no dispatch table come last, as `other`.
     func callTimes(_ rows: [MethodRows.Row] = MethodRows.all) -> [(type: String, method: String, times: TimeCount)] {
-        // Two types may have the same name; each series is to be there once.
+        // Two types may have the same name; each series must occur once.
         var times: [String: (type: String, method: String, times: TimeCount)] = [:]
         for row in rows {
             guard let count = counts.times(row: row.number) else { continue }
@@ -129,58 +131,60 @@ struct MetricList {
     }
 
     private func addStreams(to text: inout MetricsText) {
-        text.add("trebuchet_streams", .gauge, "Streams that carry states and events now.", now.streams)
+        text.add("trebuchet_streams", .gauge, "Active streams of states and events.", now.streams)
         text.add(
-            "trebuchet_streams_begun_total", .counter, "Streams that have begun, or gone on over a new connection.",
+            "trebuchet_streams_begun_total", .counter,
+            "Started streams, including those resumed over a new connection.",
             counts[.streamsBegun])
-        text.add("trebuchet_streams_ended_total", .counter, "Streams that have ended.", counts[.streamsEnded])
+        text.add("trebuchet_streams_ended_total", .counter, "Ended streams.", counts[.streamsEnded])
         text.add(
             "trebuchet_resumes_total", .counter,
-            "How streams went on that clients took up again: behind what they had, with the whole value, or with the news that events were missed.",
+            "Resumed streams by result: continued, restarted with the whole value, or events were missed.",
             samples("outcome", [("in_place", .resumedInPlace), ("anew", .resumedAnew), ("too_late", .resumedTooLate)]))
         text.add(
             "trebuchet_versions_total", .counter, "Versions of observed states, and events.", counts[.versionsMade])
         text.add(
-            "trebuchet_deliveries_total", .counter, "Messages with a version or an event, one for each subscriber.",
+            "trebuchet_deliveries_total", .counter, "Messages with a version or an event, per subscriber.",
             samples("kind", [("patch", .patchesDelivered), ("whole", .wholesDelivered), ("event", .eventsDelivered)]))
         text.add(
             "trebuchet_versions_skipped_total", .counter,
-            "Changes of a state that a subscriber was not sent one by one, as it got the whole value of a later one.",
+            "State changes that were conflated for a subscriber.",
             counts[.versionsSkipped])
         text.add(
             "trebuchet_subscribers_behind_total", .counter,
-            "How often a subscriber could not be written to when there was something new.", counts[.subscribersBehind])
+            "Updates for which a subscriber could not be written to.", counts[.subscribersBehind])
         text.add(
             "trebuchet_delivery_age_seconds",
-            "How old the newest version was when all subscribers of a reactor that take something had it.",
+            "Age of the newest version when all writable subscribers of a reactor had received it.",
             [([:], counts.times(of: .deliveries))])
     }
 
     private func addRest(to text: inout MetricsText) {
         text.add(
             "trebuchet_held_bytes", .gauge,
-            "Bytes held for clients: input, output that is not taken, calls, answers, versions.", now.heldBytes)
+            "Buffered memory for clients in bytes: input, unsent output, calls, responses, versions.", now.heldBytes)
         text.add(
-            "trebuchet_held_limit_bytes", .gauge, "From how many held bytes on new work is refused.", now.heldLimit)
-        text.add("trebuchet_actors", .gauge, "Actors that stand ready.", now.actors)
+            "trebuchet_held_limit_bytes", .gauge,
+            "Limit of buffered memory in bytes, above which new work is rejected.", now.heldLimit)
+        text.add("trebuchet_actors", .gauge, "Active actors.", now.actors)
         text.add(
-            "trebuchet_actors_on_demand", .gauge, "Of these, actors that were made when they were called.",
+            "trebuchet_actors_on_demand", .gauge, "Active actors that were activated by a call.",
             now.actorsOnDemand)
         text.add(
             "trebuchet_actors_unloadable", .gauge,
-            "Actors whose persisted states could not be loaded when that was tried last, within a minute.",
+            "Actors whose persisted states could not be loaded at the last attempt, within a minute.",
             now.actorsUnloadable)
         text.add(
-            "trebuchet_actors_made_total", .counter, "Actors that were made or loaded when they were called.",
+            "trebuchet_actors_made_total", .counter, "Activations of actors.",
             counts[.actorsMade])
         text.add(
-            "trebuchet_actors_released_total", .counter, "Actors that were let go as nobody used them.",
+            "trebuchet_actors_released_total", .counter, "Deactivations of idle actors.",
             counts[.actorsLetGo])
         text.add(
-            "trebuchet_store_write_duration_seconds", "How long writes to the store took.",
+            "trebuchet_store_write_duration_seconds", "Duration of writes to the store.",
             [([:], counts.times(of: .storeWrites))])
         text.add(
-            "trebuchet_store_write_failures_total", .counter, "Writes to the store that have failed.",
+            "trebuchet_store_write_failures_total", .counter, "Failed writes to the store.",
             counts[.storeWritesFailed])
     }
 
@@ -188,12 +192,14 @@ struct MetricList {
         func each(_ value: (Reactor) -> Double) -> [(MetricsText.Labels, Double)] {
             now.reactors.map { (["reactor": $0.name], value($0)) }
         }
-        text.add("trebuchet_reactor_turns_total", .counter, "Turns of a reactor's loop.", each { Double($0.turns) })
         text.add(
-            "trebuchet_reactor_busy_seconds_total", .counter, "Time that a reactor did not wait.", each(\.busySeconds))
+            "trebuchet_reactor_turns_total", .counter, "Turns of a reactor's event loop.", each { Double($0.turns) })
+        text.add(
+            "trebuchet_reactor_busy_seconds_total", .counter, "Busy time of a reactor, in seconds.", each(\.busySeconds)
+        )
         text.add(
             "trebuchet_reactor_longest_turn_seconds", .gauge,
-            "The longest turn of the last half minute, up to a whole one.",
+            "The longest turn of the last 30 to 60 seconds.",
             each(\.longestTurnSeconds))
         text.add(
             "trebuchet_reactor_stalls_total", .counter, "Turns that took more than 100 ms.", each { Double($0.stalls) })
@@ -201,14 +207,14 @@ struct MetricList {
 
     private func add(_ cluster: Cluster, to text: inout MetricsText) {
         text.add("trebuchet_cluster_slots", .gauge, "Slots that this node owns.", cluster.slots)
-        text.add("trebuchet_cluster_nodes", .gauge, "Nodes that this one sees living.", cluster.nodes)
+        text.add("trebuchet_cluster_nodes", .gauge, "Live nodes seen by this node.", cluster.nodes)
         text.add(
-            "trebuchet_cluster_engine_up", .gauge, "1 while the cluster's engine answers.",
+            "trebuchet_cluster_engine_up", .gauge, "1 while the coordination store responds, else 0.",
             cluster.isEngineThere ? 1 : 0)
         text.add(
-            "trebuchet_cluster_slots_taken_total", .counter, "Leases of slots that this node was given.", cluster.taken)
+            "trebuchet_cluster_slots_taken_total", .counter, "Slot leases acquired by this node.", cluster.taken)
         text.add(
-            "trebuchet_cluster_slots_lost_total", .counter, "Slots that this node gave away or lost.", cluster.lost)
+            "trebuchet_cluster_slots_lost_total", .counter, "Slots released or lost by this node.", cluster.lost)
     }
 
     private func add(_ process: ProcessFigures, to text: inout MetricsText) {
@@ -216,13 +222,16 @@ struct MetricList {
             "process_cpu_seconds_total", .counter, "Processor time of the process, in seconds.",
             process.processorSeconds)
         text.add(
-            "process_resident_memory_bytes", .gauge, "Memory of the process that is in the machine's.",
+            "process_resident_memory_bytes", .gauge, "Resident memory of the process in bytes.",
             process.residentBytes)
-        text.add("process_virtual_memory_bytes", .gauge, "Addresses of the process.", process.virtualBytes)
-        text.add("process_open_fds", .gauge, "Open file descriptors.", process.openFiles)
-        if let most = process.mostFiles { text.add("process_max_fds", .gauge, "How many there may be.", most) }
         text.add(
-            "process_start_time_seconds", .gauge, "When the process began, in seconds since 1970.", process.started)
+            "process_virtual_memory_bytes", .gauge, "Virtual memory of the process in bytes.", process.virtualBytes)
+        text.add("process_open_fds", .gauge, "Open file descriptors.", process.openFiles)
+        if let most = process.mostFiles {
+            text.add("process_max_fds", .gauge, "Maximum number of open file descriptors.", most)
+        }
+        text.add(
+            "process_start_time_seconds", .gauge, "Start time of the process, in seconds since 1970.", process.started)
         text.add("process_threads", .gauge, "Threads of the process.", process.threads)
     }
 }

@@ -1,16 +1,18 @@
 internal import TrebuchetActors
 
-/// Numbers in the text format of Prometheus (version 0.0.4). Pure.
+/// A writer of the Prometheus text format (version 0.0.4). Pure.
 struct MetricsText {
+    /// The label names and values of one sample.
     typealias Labels = KeyValuePairs<String, String>
 
+    /// The type of a metric, as in its `TYPE` line.
     enum Kind: String {
         case counter, gauge
     }
 
     private(set) var text = ""
 
-    /// One number without labels.
+    /// Appends a metric with one sample without labels.
     mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: Double) {
         begin(name, kind.rawValue, help)
         sample(name, [:], nil, Self.number(value))
@@ -21,14 +23,14 @@ struct MetricsText {
         sample(name, [:], nil, "\(value)")
     }
 
-    /// The same number for several things. Nothing is written when there are none.
+    /// Appends a metric with several labelled samples, or nothing if `samples` is empty.
     mutating func add(_ name: String, _ kind: Kind, _ help: String, _ samples: [(Labels, Double)]) {
         guard !samples.isEmpty else { return }
         begin(name, kind.rawValue, help)
         for (labels, value) in samples { sample(name, labels, nil, Self.number(value)) }
     }
 
-    /// Times, in buckets each of which has those before it.
+    /// Appends histograms with cumulative buckets.
     mutating func add(_ name: String, _ help: String, _ samples: [(Labels, TimeCount)]) {
         guard !samples.isEmpty else { return }
         begin(name, "histogram", help)
@@ -61,7 +63,7 @@ struct MetricsText {
         text += "\(separator == "{" ? "" : "}") \(value)\n"
     }
 
-    /// As all readers of the format read it; whole numbers without a point.
+    /// Returns a number as all parsers of the format accept it; whole numbers have no decimal point.
     static func number(_ value: Double) -> String {
         value == value.rounded() && abs(value) < 1e15 ? "\(Int64(value))" : "\(value)"
     }

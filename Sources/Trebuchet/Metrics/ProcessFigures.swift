@@ -1,21 +1,21 @@
 internal import Glibc
 
-/// What the system says of this process, by the names that all Prometheus clients use.
+/// Operating system metrics of this process, by the names that all Prometheus clients use.
 struct ProcessFigures {
-    /// Of all its threads, user and system together.
+    /// Processor time of all threads, user and system, in seconds.
     let processorSeconds: Double
     let residentBytes: Int
     let virtualBytes: Int
     let openFiles: Int
-    /// Nil where there is no limit.
+    /// The maximum number of open files; nil if unlimited.
     let mostFiles: Int?
-    /// Seconds since 1970.
+    /// The start time in seconds since 1970.
     let started: Double
     let threads: Int
 
-    /// Nil where the system does not say.
+    /// Reads the metrics; nil if `/proc` does not provide them.
     static func read() -> ProcessFigures? {
-        // The name of the program stands in brackets, and may have spaces and brackets itself.
+        // The program name is in parentheses and may itself contain spaces and parentheses.
         guard let stat = file("/proc/self/stat"), let end = stat.lastIndex(of: ")"),
             let boot = file("/proc/stat")?.split(separator: "\n").first(where: { $0.hasPrefix("btime ") })
         else { return nil }
@@ -33,7 +33,7 @@ struct ProcessFigures {
             started: began + field(22) / ticks, threads: Int(field(20)))
     }
 
-    /// A file of the system's that is small and made when it is read.
+    /// Reads a small file of `/proc`, whose contents the kernel generates at each read.
     private static func file(_ path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -51,7 +51,7 @@ struct ProcessFigures {
     private static func entries(_ path: String) -> Int {
         guard let folder = opendir(path) else { return 0 }
         defer { closedir(folder) }
-        // Without itself and the two that stand for the folders.
+        // Do not count the descriptor of this directory, `.` and `..`.
         var count = -3
         while readdir(folder) != nil { count += 1 }
         return max(0, count)

@@ -1,11 +1,11 @@
-/// What a file is, by the end of its name. Pure.
+/// Media types by file extension. Pure.
 enum ContentType {
     static let unknown = "application/octet-stream"
 
-    /// - Parameter name: the name of the file, in any case of letters.
+    /// - Parameter name: the name of the file; the case of its extension is ignored.
     static func of(_ name: some Collection<UInt8>) -> String {
         let name = Array(name)
-        // Has no ending, and is not accepted as anything else.
+        // The file has no extension, and iOS accepts no other type.
         if name.elementsEqual("apple-app-site-association".utf8) { return "application/json; charset=utf-8" }
         guard let dot = name.lastIndex(of: UInt8(ascii: ".")) else { return unknown }
         switch String(decoding: name[(dot + 1)...], as: UTF8.self).lowercased() {

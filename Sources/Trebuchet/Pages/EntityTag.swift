@@ -1,12 +1,12 @@
 internal import WebSockets
 
-/// Names of versions of pages, by which a browser asks whether it has the newest (RFC 9110 §8.8.3, §13.1.2). Pure.
+/// Entity tags, with which a browser checks whether its copy of a page is current (RFC 9110 §8.8.3, §13.1.2). Pure.
 enum EntityTag {
-    /// Whether `If-None-Match` of a request names that tag; compared without regard to `W/`.
+    /// Returns whether `If-None-Match` of a request contains the tag; `W/` is ignored (weak comparison).
     static func isKnown(_ tag: String, to headers: HTTPHeaders) -> Bool {
         let wanted = opaque(tag[...])
         return headers.values("If-None-Match").contains { line in
-            // A comma may stand inside of a tag; of those that are made here none has one.
+            // A tag may contain a comma; the tags of this server do not.
             line.split(separator: ",").contains { element in
                 let text = element.drop { $0 == " " || $0 == "\t" }
                 let end = text.lastIndex { $0 != " " && $0 != "\t" }.map { text.index(after: $0) } ?? text.endIndex

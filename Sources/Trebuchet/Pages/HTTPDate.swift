@@ -1,11 +1,11 @@
-/// Dates as HTTP has them: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7). Pure.
+/// Formats dates for HTTP: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7). Pure.
 enum HTTPDate {
     private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// - Parameter seconds: since 1970; before that it is 1970.
+    /// - Parameter seconds: the seconds since 1970; a negative value counts as 0.
     static func text(_ seconds: Int) -> String {
         let seconds = max(0, seconds)
         let (day, time) = (seconds / 86_400, seconds % 86_400)
@@ -16,7 +16,7 @@ enum HTTPDate {
 
     private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
-    /// Of the Gregorian calendar, counted in eras of 400 years that begin in March, when the leap day is the last one.
+    /// Returns the Gregorian date. Counts in 400-year eras that begin in March, so that the leap day is the last day of a year.
     private static func date(_ day: Int) -> (year: Int, month: Int, day: Int) {
         let shifted = day + 719_468
         let (era, dayOfEra) = (shifted / 146_097, shifted % 146_097)

@@ -2,13 +2,13 @@ internal import COpenSSL
 internal import Networking
 internal import WebSockets
 
-/// A page that is in memory as long as its server.
+/// A page in memory, for the lifetime of its server.
 struct MemoryPage: Sendable {
     let type: String
     let tag: String
     let headers: HTTPHeaders
     let body: @Sendable () -> [UInt8]
-    /// Whether the page is for who asks; others find nothing.
+    /// Decides whether the page exists for a request; other clients get 404.
     let isFor: @Sendable (PlainRequest) -> Bool
 
     init(_ body: [UInt8], type: String, headers: HTTPHeaders = [:]) {
@@ -19,7 +19,7 @@ struct MemoryPage: Sendable {
         isFor = { _ in true }
     }
 
-    /// One that is made anew for each who asks.
+    /// Creates a page whose body is generated for each request.
     init(
         type: String, isFor: @escaping @Sendable (PlainRequest) -> Bool, body: @escaping @Sendable () -> [UInt8]
     ) {
@@ -43,11 +43,11 @@ struct MemoryPage: Sendable {
         return PageReply(HTTPResponse(status: 200, headers: fields), body: bytes)
     }
 
-    /// A hash of the content.
+    /// Returns an entity tag: a hash of the content.
     private static func tag(_ body: [UInt8]) -> String { "\"\(ContentHash.base64(body).prefix(22))\"" }
 }
 
-/// SHA-256.
+/// SHA-256 in base64.
 enum ContentHash {
     static func base64(_ bytes: [UInt8]) -> String {
         precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")

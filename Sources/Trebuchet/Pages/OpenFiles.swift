@@ -4,6 +4,7 @@ internal import WebSockets
 
 /// Counts the files that are open because they are being sent.
 final class OpenFiles: Sendable {
+    /// The numbers of open files.
     private struct Counts {
         var all = 0
         var hosts: [AddressKey: Int] = [:]
@@ -20,7 +21,7 @@ final class OpenFiles: Sendable {
 
     var count: Int { counts.withLock { $0.all } }
 
-    /// A place for one more; nil when there is none. This machine itself counts in the whole alone.
+    /// Reserves one more open file; nil at the limit. Loopback counts towards the total only.
     func take(for host: AddressKey?) -> Place? {
         let host = host.flatMap { $0.isLoopback ? nil : $0 }
         let isTaken = counts.withLock { counts in
@@ -44,7 +45,7 @@ final class OpenFiles: Sendable {
         }
     }
 
-    /// Counts as long as it lives.
+    /// A reservation that counts until it is freed.
     final class Place: Sendable {
         private let files: OpenFiles
         private let host: AddressKey?
@@ -58,7 +59,7 @@ final class OpenFiles: Sendable {
     }
 }
 
-/// An open file, closed when nobody has it any more.
+/// An open file, closed when the last reference is released.
 final class OpenFile: Sendable {
     let descriptor: Int32
     private let place: OpenFiles.Place?
@@ -70,7 +71,7 @@ final class OpenFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// So many bytes, or fewer at the end of the file; nil for none and when it cannot be read.
+    /// Reads `count` bytes, or fewer at the end of the file; nil at the end and on a read error.
     func read(at offset: Int, _ count: Int) -> [UInt8]? {
         var done = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, used in

@@ -3,36 +3,36 @@ internal import WebSockets
 
 /// A folder whose files are pages.
 ///
-/// What is opened is looked at before it is opened for reading, and by what it is, not by what it was called: `O_PATH` opens a
-/// FIFO without waiting and a device without waking it, and `/proc` says where it lies in truth, whatever links led there.
+/// A file is checked by its descriptor before it is opened for reading, not by its path. `O_PATH` opens a FIFO without blocking
+/// and a device without side effects, and `/proc` gives the real path with all links resolved.
 struct PageFolder: Sendable {
     let path: String
-    /// Where it begins in URLs, in parts.
+    /// The URL path of the folder, split into parts.
     let prefix: [[UInt8]]
     let showsDotFiles: Bool
     let cacheControl: String
 
-    /// `O_PATH` of Linux, which Glibc shows to those alone who ask for what is not POSIX; the same number on every machine that
-    /// Swift runs on.
+    /// `O_PATH` of Linux, which Glibc defines for `_GNU_SOURCE` only. Its value is the same on every architecture that Swift
+    /// supports.
     private static let pathOnly: Int32 = 0o10_000_000
 
     private static let wellKnown = Array(".well-known".utf8)
 
-    /// Where a request led to.
+    /// The result of a lookup.
     private enum Found {
         case file(Int32, stat, name: [UInt8])
-        /// A folder that was asked for without its slash.
+        /// A folder that was requested without its trailing slash.
         case folderWithoutSlash
         case nothing
-        /// There are no descriptors left.
+        /// No file descriptor is available.
         case full
     }
 
-    /// The parts of a path below the folder; nil when it has no page there. Names that begin with a dot are no pages, but for
-    /// `/.well-known` (RFC 8615).
+    /// Returns the parts of a path below the folder; nil if it cannot have a page there. Names that begin with a dot are no
+    /// pages, except `/.well-known` (RFC 8615).
     ///
-    /// The names of a request count, not those of the files that links lead to: volumes of Kubernetes keep files in `..2026_05_01…`, and
-    /// have links to them.
+    /// The names in the request count, not the names of link targets: Kubernetes volumes store files in `..2026_05_01…` and
+    /// link to them.
     func below(_ path: PagePath) -> ArraySlice<[UInt8]>? {
         guard let parts = path.behind(prefix) else { return nil }
         let areShown = parts.enumerated().allSatisfy { place, part in
@@ -41,7 +41,7 @@ struct PageFolder: Sendable {
         return showsDotFiles || areShown ? parts : nil
     }
 
-    /// The answer for the file of that path; nil when there is none. Waits for the disk.
+    /// Returns the response with the file of the path; nil if there is none. Blocks on file I/O.
     ///
     /// - Parameters:
     ///   - parts: the path below the folder.
@@ -50,7 +50,7 @@ struct PageFolder: Sendable {
     {
         switch find(parts, isFolder) {
         case .nothing: return nil
-        case .full: return Pages.busy("as many files are open as may")
+        case .full: return Pages.busy("too many open files")
         case .folderWithoutSlash:
             let target = request.head.path + "/" + (request.head.query.map { "?" + $0 } ?? "")
             return Pages.reply(
@@ -65,7 +65,7 @@ struct PageFolder: Sendable {
         _ handle: Int32, _ facts: stat, _ name: [UInt8], _ request: PlainRequest, _ open: OpenFiles
     ) -> PageReply? {
         let size = Int(facts.st_size)
-        // The time of a change beside that of the writing, which copies and archives may set to anything.
+        // Include the change time (ctime), since copies and archives may set the modification time to any value.
         let tag =
             "W/\"\(Self.hex(facts.st_mtim))-\(Self.hex(facts.st_ctim))-\(String(UInt(bitPattern: size), radix: 16))\""
         var headers = Pages.headers(type: ContentType.of(name))
@@ -79,12 +79,12 @@ struct PageFolder: Sendable {
         if size > PageReply.pieceBytes, request.head.method != "HEAD" {
             place = open.take(for: request.remoteAddress.flatMap { AddressKey($0) })
             guard place != nil else {
-                return Pages.busy("as many files are being sent as may (pages.openFiles, pages.openFilesPerHost)")
+                return Pages.busy("too many files are being sent (pages.openFiles, pages.openFilesPerHost)")
             }
         }
         let descriptor = Glibc.open("/proc/self/fd/\(handle)", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            return errno == EMFILE || errno == ENFILE ? Pages.busy("no more files can be opened") : nil
+            return errno == EMFILE || errno == ENFILE ? Pages.busy("no free file descriptors") : nil
         }
         let file = OpenFile(descriptor, place)
         let first = min(size, PageReply.pieceBytes)
@@ -110,7 +110,7 @@ struct PageFolder: Sendable {
     // MARK: Finding
 
     private func find(_ parts: ArraySlice<[UInt8]>, _ isFolder: Bool) -> Found {
-        // Anew each time, so that a link to the newest release may be set to another.
+        // Open the root for each request, so that a link to the newest release may change its target.
         let root = Glibc.open(path, Self.pathOnly | O_DIRECTORY | O_CLOEXEC)
         guard root >= 0 else { return Self.failure }
         defer { close(root) }
@@ -152,11 +152,11 @@ struct PageFolder: Sendable {
         }
     }
 
-    /// Of the last call.
+    /// The result for `errno` of the last system call.
     private static var failure: Found { errno == EMFILE || errno == ENFILE ? .full : .nothing }
 
-    /// Whether the file lies in the folder and is not hidden there, whatever links lead to it. Names that begin with two dots are those of
-    /// mounted volumes, as `..data` of Kubernetes.
+    /// Returns whether the real path of the file is in the folder and not hidden there. Names that begin with two dots belong
+    /// to mounted volumes, as `..data` of Kubernetes.
     private func lies(_ handle: Int32, in root: Int32) -> Bool {
         guard let place = Self.place(handle), let rootPlace = Self.place(root) else { return false }
         if place == rootPlace { return true }
@@ -170,7 +170,7 @@ struct PageFolder: Sendable {
         }
     }
 
-    /// The path of what a descriptor stands for, without links; nil when `/proc` does not say.
+    /// Returns the real path of a descriptor; nil if `/proc` does not provide it.
     private static func place(_ descriptor: Int32) -> [UInt8]? {
         let size = Int(PATH_MAX)
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, used in

@@ -1,28 +1,28 @@
-/// The path of a request, taken apart and decoded (RFC 3986 §2.1, §3.3). Pure.
+/// The path of a request, split and decoded (RFC 3986 §2.1, §3.3). Pure.
 struct PagePath: Equatable {
-    /// Why a path leads nowhere.
+    /// The reason why a path is invalid.
     enum Refusal: Error, Equatable {
         /// A percent sign without two hexadecimal digits.
         case malformed
-        /// It has a part that no page has: `..`, an empty one, one with a slash, a backslash or a control character.
+        /// A part is `..`, empty, or contains a slash, a backslash or a control character.
         case strange
-        /// It has a part that begins with a dot.
+        /// A part begins with a dot.
         case hidden
     }
 
-    /// Decoded; bytes, since a file's name may be any.
+    /// The decoded parts; bytes, since file names may be any bytes.
     let parts: [[UInt8]]
-    /// Whether it ends in a slash, as those of folders do.
+    /// Whether the path ends in a slash, as paths of folders do.
     let isFolder: Bool
 
-    /// - Parameter path: without the query, percent-encoded.
+    /// - Parameter path: the percent-encoded path without the query.
     init(_ path: String, showsDotFiles: Bool = false) throws(Refusal) {
         let bytes = Array(path.utf8)
         guard bytes.first == UInt8(ascii: "/") else { throw .strange }
         isFolder = bytes.last == UInt8(ascii: "/")
         var parts: [[UInt8]] = []
         let inner = bytes.dropFirst().dropLast(isFolder && bytes.count > 1 ? 1 : 0)
-        // Of `//` an empty part is left, which is none.
+        // `//` yields an empty part, which is invalid.
         if bytes.count > 1 {
             for part in inner.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
                 parts.append(try Self.part(part, showsDotFiles))
@@ -36,7 +36,7 @@ struct PagePath: Equatable {
         self.isFolder = isFolder
     }
 
-    /// `/`
+    /// The path `/`.
     static let root = PagePath(parts: [], isFolder: true)
 
     private static func part(_ encoded: ArraySlice<UInt8>, _ showsDotFiles: Bool) throws(Refusal) -> [UInt8] {
@@ -48,7 +48,7 @@ struct PagePath: Equatable {
         return part
     }
 
-    /// Once: what was encoded twice stays encoded.
+    /// Decodes once; doubly encoded text stays encoded once.
     static func decode(_ encoded: ArraySlice<UInt8>) throws(Refusal) -> [UInt8] {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(encoded.count)
@@ -77,7 +77,7 @@ struct PagePath: Equatable {
         }
     }
 
-    /// The rest of the path behind those parts; nil when it does not begin with them.
+    /// Returns the parts after the prefix; nil if the path does not begin with it.
     func behind(_ prefix: [[UInt8]]) -> ArraySlice<[UInt8]>? {
         parts.starts(with: prefix) ? parts.dropFirst(prefix.count) : nil
     }

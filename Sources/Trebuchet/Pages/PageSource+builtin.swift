@@ -1,9 +1,10 @@
 internal import WebSockets
 
 extension PageSource {
-    /// `/trebuchet.js` and `/trebuchet-services.js`, the clients for browsers, with `/trebuchet-rooms.js`, `/trebuchet-writes.js`
-    /// and `/trebuchet-offline.js`, which the latter loads when it needs them, `/trebuchet-exact.js`, `/trebuchet-traces.js`, `/dom.js` and `/svelte.js`, as they belong to this
-    /// version of the server: a page imports them as modules, without a build.
+    /// The client library for browsers in the version of this server: `/trebuchet.js`, `/trebuchet-services.js`,
+    /// `/trebuchet-exact.js`, `/trebuchet-traces.js`, `/dom.js` and `/svelte.js`. `/trebuchet-services.js` loads
+    /// `/trebuchet-rooms.js`, `/trebuchet-writes.js` and `/trebuchet-offline.js` on demand. A page imports the files as
+    /// modules, without a build step.
     public static var clientLibrary: PageSource {
         let files = [
             ("/trebuchet.js", WebFiles.trebuchet), ("/trebuchet-services.js", WebFiles.services),
@@ -16,7 +17,7 @@ extension PageSource {
             kind: .list(files.compactMap { $1.utf8CodeUnitCount > 0 ? try? page($0, bytes($1)) : nil }))
     }
 
-    /// The page at `/` of `trebuchet serve`: a list that is live, and what to do next.
+    /// The start page of `trebuchet serve` at `/`: a live list and the next steps.
     package static var startPage: PageSource {
         let html = bytes(WebFiles.start)
         let headers: HTTPHeaders = ["Content-Security-Policy": ContentSecurityPolicy.ofPage(html)]
@@ -27,15 +28,15 @@ extension PageSource {
     private static func bytes(_ text: StaticString) -> [UInt8] { text.withUTF8Buffer { Array($0) } }
 }
 
-/// What a page that brings its own script and style may do (CSP level 3). Pure.
+/// The Content-Security-Policy of a page with inline script and style (CSP level 3). Pure.
 enum ContentSecurityPolicy {
-    /// It may run the script and use the style that stand in it, known by their hashes, load modules from its server and connect.
+    /// Returns a policy that permits the inline script and style by their hashes, modules of the server, and connections.
     static func ofPage(_ html: [UInt8]) -> String {
         "default-src 'none'; script-src 'self' \(hash(html, "script")); style-src \(hash(html, "style")); img-src data:; "
             + "connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     }
 
-    /// Of what stands in the last element of that name.
+    /// Returns the hash of the contents of the last element with that name.
     private static func hash(_ html: [UInt8], _ name: String) -> String {
         let text = String(decoding: html, as: UTF8.self)
         let opening = text.ranges(of: "<\(name)").last

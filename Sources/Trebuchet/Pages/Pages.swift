@@ -1,7 +1,7 @@
 internal import Glibc
 internal import WebSockets
 
-/// All pages of a server, and which of them a request is for.
+/// All pages of a server; selects the page of a request.
 final class Pages: Sendable {
     private let sources: [PageSource]
     let open: OpenFiles
@@ -11,8 +11,8 @@ final class Pages: Sendable {
         open = OpenFiles(limits)
     }
 
-    /// Nil when the server has no pages at all. The first source that has the page answers; files are looked for away from the
-    /// reactor.
+    /// Returns the response to a request; nil if the server has no pages. The first source that has the page answers; files are
+    /// looked up off the reactor.
     func answer(_ request: PlainRequest) -> PlainAnswer? {
         guard !sources.isEmpty else { return nil }
         let path: PagePath
@@ -24,7 +24,7 @@ final class Pages: Sendable {
                     ? Self.reply(400, "the path has a percent sign without two hexadecimal digits") : Self.nothing)
         }
         var candidates = sources[...]
-        // Those before the first folder that may have it are in memory.
+        // Sources before the first folder that may have the page are in memory and answer on the reactor.
         while let source = candidates.first {
             switch source.kind {
             case .folder(let folder):
@@ -47,7 +47,7 @@ final class Pages: Sendable {
             switch source.kind {
             case .folder(let folder):
                 guard let below = folder.below(path) else { continue }
-                // The folder itself has a slash behind its name, too; the root has one in any case.
+                // The folder itself has a trailing slash too; the root always has one.
                 if let reply = folder.answer(below, isFolder: path.isFolder, request, open) { return reply }
             case .page(let page, let place):
                 if page.isFor(request), place == path { return page.reply(request) }
@@ -69,7 +69,7 @@ final class Pages: Sendable {
         return PageReply(HTTPResponse(status: status, headers: headers, body: Array((text + "\n").utf8)))
     }
 
-    /// What every page has.
+    /// Returns the header fields that every page has.
     static func headers(type: String) -> HTTPHeaders {
         ["Date": HTTPDate.text(time(nil)), "Content-Type": type, "X-Content-Type-Options": "nosniff"]
     }

@@ -7,7 +7,7 @@ internal import WebSockets
     internal import Foundation
 #endif
 
-/// What a server hosts: `{"actors":{"todos":"Demo.TodoList"},"types":[…]}`.
+/// The schema of the actors of a server: `{"actors":{"todos":"Demo.TodoList"},"types":[…]}`.
 struct ServerSchema: Encodable {
     let actors: [String: String]
     let types: [ActorTypeDescription]
@@ -25,15 +25,16 @@ struct ServerSchema: Encodable {
         return ((try? encoder.encode(self)).map { Array($0) } ?? Array("{}".utf8)) + [UInt8(ascii: "\n")]
     }
 
-    /// Whether a request comes from this machine itself, as far as that can be known: from its own address, under a name of its
-    /// own, and handed on by nobody.
+    /// Returns whether a request comes from this machine, as far as that can be known: from a loopback address, to a loopback
+    /// name, and without a proxy.
     static func isOfThisMachine(_ request: PlainRequest) -> Bool {
         guard !request.isFromProxy, let address = request.remoteAddress, AddressKey(address)?.isLoopback == true else {
             return false
         }
         let headers = request.head.headers
         guard let host = headers["Host"], HostAndPort(host)?.isLoopback == true else { return false }
-        // What proxies add. One that is not named in `trustedProxies` speaks for strangers all the same.
+        // Header fields that proxies add. A proxy that is not listed in `trustedProxies` may still forward requests of other
+        // machines.
         return ["X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Forwarded", "Via"]
             .allSatisfy { headers[$0] == nil }
     }

@@ -4,19 +4,21 @@ internal import Transports
 internal import TrebuchetWire
 internal import WebSockets
 
-/// What stands in front of all that operators are shown, at an address apart from that of clients: which pages and names of the machine may
-/// ask, the token, and what no answer goes without.
+/// The access control of the admin and inspector endpoints: permitted origins and host names, the token, and security headers
+/// of every response.
 struct OperatorDoor: Sendable {
     static let shortestToken = 16
     private static let connections = 512
     private static let heldBytes = 64 << 20
-    /// Nothing of it is kept, taken for what it is not, or shown inside of another page.
+    /// Prevents caching, content sniffing, and framing by other pages.
     private static let protection: [(name: String, value: String)] = [
         ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
         ("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
         ("Cross-Origin-Resource-Policy", "same-origin"), ("Referrer-Policy", "no-referrer"),
     ]
 
+    /// A weak reference to the server.
+    ///
     /// `@unchecked Sendable`: never changed.
     private final class Server: @unchecked Sendable {
         weak let server: TrebuchetServer?
@@ -24,11 +26,11 @@ struct OperatorDoor: Sendable {
     }
 
     private let holder: Server
-    /// What it is called in the log.
+    /// The name of the endpoint in the log.
     private let name: String
-    /// Of the token; all have the same length.
+    /// The digest of the token; digests have equal lengths.
     private let digest: [UInt8]?
-    /// Whether pages of the address itself may ask; else none may.
+    /// Whether same-origin pages are accepted; otherwise no page is.
     private let takesOwnPages: Bool
     private let refusals: RefusalLog
 
@@ -42,17 +44,19 @@ struct OperatorDoor: Sendable {
 
     var server: TrebuchetServer? { holder.server }
 
+    /// Starts listening.
+    ///
     /// - Parameters:
-    ///   - takesPost: whether also what changes something may be asked for; without a body.
-    ///   - clients: where clients come in by a WebSocket, with the token; none do by default.
-    ///   - answer: what is asked for by whom, for those who were let in by where they come from.
+    ///   - takesPost: whether POST requests, without a body, are accepted.
+    ///   - clients: the shards that accept WebSocket clients with the token; none by default.
+    ///   - answer: responds to a request after the origin checks.
     func listen(
         host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup, takesPost: Bool = false,
         clients: [ServerShard] = [], answer: @escaping @Sendable (HTTPRequestHead, SocketAddress?) -> PlainAnswer
     ) throws(TransportError) -> WebSocketServer {
         var limits = WebSocketLimits()
         limits.connections = Self.connections
-        // Operators may all come from one, and those that give way count until they have gone.
+        // All operators may connect from one address, and evicted connections count until they have closed.
         limits.connectionsPerAddress = 2 * Self.connections
         limits.heldBytes = Self.heldBytes
         limits.heldBytesPerAddress = Self.heldBytes
@@ -67,31 +71,31 @@ struct OperatorDoor: Sendable {
             host: host, port: port, reactors: reactors,
             subprotocols: clients.isEmpty ? [] : [ProtocolVersion.subprotocol], limits: limits, tls: tls, memory: nil,
             check: { request, address in
-                // Parts of other pages, scripts and pictures for instance, come without an Origin.
+                // Subresources of other pages, such as scripts and images, are requested without an Origin.
                 if request.headers["Sec-Fetch-Site"] == "cross-site", request.headers["Sec-Fetch-Mode"] != "navigate" {
-                    let response = HTTPResponse(status: 403, text: "only the page of this address itself may ask")
-                    return refuse(response, address, "a part of a web page of another origin")
+                    let response = HTTPResponse(status: 403, text: "cross-origin requests are not allowed")
+                    return refuse(response, address, "a cross-site request of a web page")
                 }
                 guard takesOwnPages || request.headers.values("Origin").isEmpty else {
-                    let response = HTTPResponse(status: 403, text: "web pages have no business here")
-                    return refuse(response, address, "a web page, by its Origin")
+                    let response = HTTPResponse(status: 403, text: "requests from web pages are not allowed")
+                    return refuse(response, address, "a web page (Origin header)")
                 }
                 guard Self.isOwn(request.headers.values("Origin"), host: request.headers["Host"], hasTLS: tls != nil)
                 else {
-                    let response = HTTPResponse(status: 403, text: "only the page of this address itself may ask")
+                    let response = HTTPResponse(status: 403, text: "cross-origin requests are not allowed")
                     return refuse(response, address, "a web page of another origin")
                 }
                 guard address.map({ Self.isLoopback($0) }) == true else { return nil }
-                // Those of clients are let in by programs that know them by whatever name; here nobody has another one.
+                // Client WebSockets permit programs to use any host name; here only loopback names are valid.
                 if request.wantsWebSocket, HostAndPort(request.headers["Host"] ?? "")?.isLoopback != true {
-                    let response = HTTPResponse(status: 403, text: "the host is no name of this machine")
-                    return refuse(response, address, "a name that is none of this machine's")
+                    let response = HTTPResponse(status: 403, text: "the host is not a name of this machine")
+                    return refuse(response, address, "a name that does not belong to this machine")
                 }
                 return origins.refusal(of: request, at: address).map { _ in
                     let response = HTTPResponse(
-                        status: 403, text: "the host is no name of this machine, as localhost or 127.0.0.1 are")
+                        status: 403, text: "the host is not a name of this machine, such as localhost or 127.0.0.1")
                     return refuse(
-                        response, address, "a name that is none of this machine's, or a page of another origin")
+                        response, address, "a name that does not belong to this machine, or a page of another origin")
                 }
             },
             admit: clients.isEmpty ? nil : letIn, plain: { Self.protected(answer($0.head, $0.remoteAddress)) },
@@ -110,20 +114,20 @@ struct OperatorDoor: Sendable {
         return .admitted(Caller(connection: CallerConnection(principal: nil, remoteAddress: upgrade.remoteAddress)))
     }
 
-    /// Throws `addressInvalid` for an address that others reach without TLS and a token, and for a token that is too short.
+    /// Throws `addressInvalid` for an address that is not loopback without TLS and a token, and for a token that is too short.
     ///
-    /// - Parameter what: what listens there, in the words of the error.
+    /// - Parameter what: the endpoint, for the error text.
     static func check(
         _ what: String, at host: String, _ tls: TLSServerSettings?, _ token: String?
     ) throws(TransportError) {
         guard isOwn(host) || tls != nil && token != nil else {
             throw TransportError(
                 .addressInvalid,
-                "others reach '\(host)': \(what) is at an address of this machine alone, as 127.0.0.1, unless it has TLS and a token"
+                "'\(host)' is reachable from other machines: \(what) requires TLS and a token, or a loopback address such as 127.0.0.1"
             )
         }
         guard token?.utf8.count ?? shortestToken >= shortestToken else {
-            throw TransportError(.addressInvalid, "the token of \(what) has less than \(shortestToken) bytes")
+            throw TransportError(.addressInvalid, "the token of \(what) must have at least \(shortestToken) bytes")
         }
     }
 
@@ -131,22 +135,22 @@ struct OperatorDoor: Sendable {
         HostAndPort(host.contains(":") ? "[\(host)]" : host)?.isLoopback == true
     }
 
-    /// Byte for byte: browsers write both alike.
+    /// Compares bytes, since browsers write both in the same form.
     private static func isOwn(_ origins: [String], host: String?, hasTLS: Bool) -> Bool {
         origins.allSatisfy { $0 == "\(hasTLS ? "https" : "http")://\(host ?? "")" }
     }
 
     static func isLoopback(_ address: SocketAddress) -> Bool { HostAndPort("\(address)")?.isLoopback == true }
 
-    /// Answers when the server has been asked.
+    /// Returns a response that is computed asynchronously from the server.
     func ask(_ question: @escaping @Sendable (TrebuchetServer) async -> PageReply) -> PlainAnswer {
         .ask { [holder] in
-            guard let server = holder.server else { return PageReply(HTTPResponse(status: 503, text: "it has ended")) }
+            guard let server = holder.server else { return PageReply(HTTPResponse(status: 503, text: "shut down")) }
             return await question(server)
         }
     }
 
-    /// Nil for who has shown the token, in whatever time that takes.
+    /// Returns the rejection of a request; nil if it has the token. The comparison takes constant time.
     func refusal(of request: HTTPRequestHead, from address: SocketAddress?) -> HTTPResponse? {
         guard let digest else { return nil }
         if let token = request.bearerToken, Digest.areEqual(digest, Digest.sha256(Array(token.utf8))) { return nil }
@@ -159,7 +163,7 @@ struct OperatorDoor: Sendable {
             body: Array((hasNone ? "the token is needed\n" : "the token is not the one of this server\n").utf8))
     }
 
-    // MARK: What no answer goes without
+    // MARK: Security headers
 
     private static func protected(_ answer: PlainAnswer) -> PlainAnswer {
         switch answer {
@@ -178,7 +182,7 @@ struct OperatorDoor: Sendable {
 
     private static func protected(_ response: HTTPResponse) -> HTTPResponse {
         var response = response
-        // A page has a policy of its own.
+        // A page may set its own policy.
         for (name, value) in protection where response.headers[name] == nil { response.headers.add(name, value) }
         return response
     }

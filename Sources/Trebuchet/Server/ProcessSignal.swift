@@ -2,18 +2,19 @@ internal import Glibc
 
 /// A signal to the process.
 public struct ProcessSignal: Hashable, Sendable, CustomStringConvertible {
-    /// As the system counts signals: 15 is SIGTERM.
+    /// The number of the signal in the operating system: 15 is SIGTERM.
     public let number: Int32
 
-    /// Any signal, by its number; it is not checked here.
+    /// Creates a signal from its number, which is not validated.
     public init(_ number: Int32) { self.number = number }
 
     /// SIGINT: control-C at the terminal.
     public static let interrupt = ProcessSignal(SIGINT)
-    /// SIGTERM: the polite request of whoever runs the process.
+    /// SIGTERM: the regular request to end the process.
     public static let terminate = ProcessSignal(SIGTERM)
-    /// SIGHUP.
+    /// SIGHUP, at which `TrebuchetServer.run()` reloads certificates.
     public static let hangUp = ProcessSignal(SIGHUP)
 
+    /// The system's description of the signal.
     public var description: String { String(cString: strsignal(number)) }
 }

@@ -1,28 +1,28 @@
 internal import Networking
 
-/// What a server has under way and what it keeps, over all its reactors.
+/// The current operations and resources of a server, over all its reactors.
 package struct ServerCounters: Codable, Sendable, Equatable {
     package var connections = 0
-    /// Calls that are not answered yet.
+    /// The number of calls without a response.
     package var callsUnderWay = 0
-    /// Calls and streams that wait for an actor to be made.
+    /// The number of calls and streams that wait for an activation.
     package var callsWaiting = 0
     package var streams = 0
-    /// States and events that somebody observes, per reactor and version of the protocol.
+    /// The number of observed states and event streams, per reactor and protocol version.
     package var broadcasters = 0
-    /// Of all that runs on the server's reactors, clients in the same process included.
+    /// The number of timers on the server's reactors, including those of clients in the same process.
     package var timers = 0
-    /// Of `@Idempotent` calls.
+    /// The number of recorded responses of `@Idempotent` calls.
     package var keptAnswers = 0
     package var actorsOnDemand = 0
-    /// Actors that are being made or loaded.
+    /// The number of actors that are being activated or loaded.
     package var activations = 0
 
     package init() {}
 }
 
 extension TrebuchetServer {
-    /// Counts what is there now: each reactor for itself, one after the other.
+    /// Collects the current counts from each reactor in turn.
     package func counters() async -> ServerCounters {
         var sum = ServerCounters()
         for shard in shards {
@@ -51,7 +51,7 @@ extension TrebuchetServer {
         return sum
     }
 
-    /// The names of actors that were made on demand, with the calls that are under way; nil for one that has been let go.
+    /// The names of activated actors with their in-flight calls; nil for a deactivated one.
     package var actorsOnDemand: [(name: String, calls: Int?)] {
         parts.directory.onDemand.records.map { ($0.name, $0.life.userCount) }
     }

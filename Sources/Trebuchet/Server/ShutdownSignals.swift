@@ -1,12 +1,12 @@
 internal import Glibc
 internal import Synchronization
 
-/// The signals that are to end a program in order, as something to wait for. From the moment it is made they do not end the
-/// process any more, until `end()`.
+/// Handles the signals that shut down a program. From init until `end()` these signals do not end the process.
 package final class ShutdownSignals: Sendable {
+    /// The action, the number of signals, and the registrations at the reader.
     private struct State {
         var action: (@Sendable () async -> Void)?
-        /// How many have come.
+        /// The number of received signals.
         var count = 0
         var listeners: [Int] = []
     }
@@ -16,15 +16,15 @@ package final class ShutdownSignals: Sendable {
     private let log: @Sendable (String) -> Void
 
     /// - Parameters:
-    ///   - givingUp: what is lost when a second signal comes, for the log.
-    ///   - log: told of that.
+    ///   - givingUp: the loss that a second signal causes, for the log.
+    ///   - log: receives a line at a second signal.
     package init(
         _ signals: Set<ProcessSignal> = [.interrupt, .terminate], givingUp: String? = nil,
         log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
         self.givingUp = givingUp
         self.log = log
-        // Held by the reader until `end()`.
+        // The reader retains this object until `end()`.
         listen(for: signals) { self.came($0) }
     }
 
@@ -36,8 +36,8 @@ package final class ShutdownSignals: Sendable {
     /// Runs `action` at each SIGHUP.
     package func onHangUp(_ action: @escaping @Sendable () -> Void) { listen(for: [.hangUp]) { _ in action() } }
 
-    /// Runs `action` at the first signal, at once when it has come already; the second is logged and ends the process with 128
-    /// and its number, as a shell tells of it: 130 for SIGINT, 143 for SIGTERM.
+    /// Runs `action` at the first signal, or immediately if it has been received. The second signal is logged and ends the
+    /// process with 128 plus its number, the shell convention: 130 for SIGINT, 143 for SIGTERM.
     package func onFirst(_ action: @escaping @Sendable () async -> Void) {
         let isDue = state.withLock { state in
             state.action = action
@@ -51,7 +51,7 @@ package final class ShutdownSignals: Sendable {
         await withCheckedContinuation { continuation in onFirst { continuation.resume() } }
     }
 
-    /// Signals do again what they did before.
+    /// Restores the previous signal handling.
     package func end() {
         let listeners = state.withLock { state in
             defer { state.listeners = [] }
@@ -67,7 +67,9 @@ package final class ShutdownSignals: Sendable {
         }
         guard count == 1 else {
             let status = 128 + signal.number
-            log("a second signal came (\(signal)): ending at once with \(status)\(givingUp.map { "; \($0)" } ?? "")")
+            log(
+                "received a second signal (\(signal)): exiting immediately with \(status)\(givingUp.map { "; \($0)" } ?? "")"
+            )
             exit(status)
         }
         if let action { Task { await action() } }

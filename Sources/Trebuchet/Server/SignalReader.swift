@@ -3,37 +3,41 @@ internal import Networking
 internal import Platform
 internal import Synchronization
 
-/// Tells of signals to the process, one reader for all who listen.
+/// Delivers signals to all listeners in the process.
 ///
-/// The handlers write into a pipe (all that a handler may do); a thread reads from it. A signal that nobody listens for any
-/// more is handled as it was before.
+/// The handlers write into a pipe, which is async-signal-safe, and a thread reads from it. When the last listener of a signal
+/// has ended, its previous handler is restored.
 final class SignalReader: Sendable {
     static let shared = SignalReader()
 
+    /// The signals and the action of a listener.
     private struct Listener {
         let signals: Set<ProcessSignal>
         let action: @Sendable (ProcessSignal) -> Void
     }
 
+    /// The listeners and the previous handlers.
     private struct State {
         var listeners: [Int: Listener] = [:]
         var lastNumber = 0
-        /// What was done at a signal before anybody listened.
+        /// The handlers before the first listener.
         var former: [ProcessSignal: sigaction] = [:]
         var isReading = false
     }
 
-    /// Made before handlers are set, and never closed.
+    /// Created before handlers are installed, and never closed.
     private static let pipeEnds: (read: Int32, write: Int32) = {
         guard let pipe = Pipe() else { preconditionFailure("pipe: \(String(cString: strerror(errno)))") }
-        // A handler does not wait for anybody.
+        // A signal handler must not block.
         _ = fcntl(pipe.writeEnd, F_SETFL, O_NONBLOCK)
         return (pipe.readEnd, pipe.writeEnd)
     }()
 
     private let state = Mutex(State())
 
-    /// - Returns: what to end it with.
+    /// Registers a listener.
+    ///
+    /// - Returns: the number for `end(_:)`.
     func listen(
         for signals: Set<ProcessSignal>, _ action: @escaping @Sendable (ProcessSignal) -> Void
     ) -> Int {

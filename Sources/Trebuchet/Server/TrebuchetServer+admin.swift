@@ -4,39 +4,40 @@ public import Transports
 internal import TrebuchetActors
 internal import WebSockets
 
-/// The address for operators: numbers and health, apart from where clients come in.
+/// The admin endpoint: metrics and health, separate from the client address.
 extension TrebuchetServer {
-    /// Listens for operators, until the server has ended; returns the address. Before or after `start`, once.
+    /// Opens the admin endpoint until the server ends, and returns its address. May be called once, before or after `start`.
     ///
-    /// - `/metrics`: what `metrics` says, for Prometheus
-    /// - `/livez`: 200 while all reactors get on (`liveness`), else 503
-    /// - `/readyz`: 200 while the server is to be sent clients (`readiness`), else 503; with `?verbose` each check in a line
-    /// - `/healthz`: 200 from when it serves until its end, else 503
+    /// - `/metrics`: the text of `metrics`, for Prometheus
+    /// - `/livez`: 200 while all reactors respond (`liveness`), else 503
+    /// - `/readyz`: 200 while the server is ready for clients (`readiness`), else 503; with `?verbose` one line per check
+    /// - `/healthz`: 200 while the server serves, else 503
     ///
-    /// It is for programs: requests of web pages (with `Origin`) are refused, and at a loopback address so are names that are not this
-    /// machine's own. It takes 512 connections at a time, apart from those of clients.
+    /// The endpoint rejects requests of web pages (with `Origin`). At a loopback address it also rejects host names that are not
+    /// loopback. It accepts 512 connections at a time, which do not count as client connections.
     ///
     /// - Parameters:
-    ///   - host: an address of this machine alone, unless `tls` and `token` are given.
-    ///   - port: 0 takes a free one.
-    ///   - tls: makes it `https:`.
-    ///   - token: what `/metrics` and `?verbose` are shown for, as `Authorization: Bearer …`: 16 bytes or more. Nil, the default, shows them to
-    ///     all programs of this machine.
-    /// - Throws: `TransportError`: `addressInvalid` for an address that others reach without `tls` and `token`, for a token that is too short,
-    ///   and for a second address; else as `start`.
+    ///   - host: The address: loopback, unless `tls` and `token` are given.
+    ///   - port: The port; 0 selects a free one.
+    ///   - tls: The certificate for `https:`; nil for `http:`.
+    ///   - token: The token for `/metrics` and `?verbose`, sent as `Authorization: Bearer …`: 16 bytes or more. With nil, the
+    ///     default, all programs of this machine may read them.
+    /// - Throws: `TransportError`: `addressInvalid` for an address that is not loopback without `tls` and `token`, for a token that
+    ///   is too short, and for a second endpoint; else as `start`.
     @discardableResult
     public func openAdmin(
         host: String = "127.0.0.1", port: Int, tls: TLSServerSettings? = nil, token: String? = nil
     ) throws(TransportError) -> SocketAddress {
-        try OperatorDoor.check("the operators' address", at: host, tls, token)
+        try OperatorDoor.check("the admin endpoint", at: host, tls, token)
         let address = AdminAddress(self, token: token)
-        // Apart from those of the server, so that it answers also while they are held up; those of a test have its time.
+        // Separate reactors, so that the endpoint responds even while those of the server are blocked; a test's reactors use
+        // its clock.
         let reactors = owner == nil ? try ReactorGroup.clients() : ReactorGroup(shards.map(\.reactor))
         let listener = try address.listen(host: host, port: port, tls: tls, on: reactors)
-        // A name may lead elsewhere than it says.
+        // A host name may resolve to an address that is not loopback.
         guard tls != nil && token != nil || OperatorDoor.isLoopback(listener.address) else {
             Task { await listener.shutdown() }
-            throw TransportError(.addressInvalid, "others reach '\(host)', which is \(listener.address)")
+            throw TransportError(.addressInvalid, "'\(host)' is reachable from other machines, as \(listener.address)")
         }
         let isFirst = operatorListeners.withLock { listeners in
             guard listeners.admin == nil, !isStopping else { return false }
@@ -45,16 +46,16 @@ extension TrebuchetServer {
         }
         guard isFirst else {
             Task { await listener.shutdown() }
-            throw TransportError(.addressInvalid, "the server has an address for operators already, or has ended")
+            throw TransportError(.addressInvalid, "the server already has an admin endpoint or has shut down")
         }
         return listener.address
     }
 
-    /// The addresses that are not for clients.
+    /// The listeners of admin and inspector endpoints.
     struct OperatorListeners {
         var admin: WebSocketServer?
         var inspector: WebSocketServer?
-        /// Lets go of what was noted for who looked, and of who looks.
+        /// Discards the inspector's recordings and disconnects its clients.
         var endInspection: @Sendable () async -> Void = {}
     }
 
@@ -72,7 +73,7 @@ extension TrebuchetServer {
     }
 }
 
-/// Answers operators.
+/// The routes of the admin endpoint.
 struct AdminAddress: Sendable {
     private let door: OperatorDoor
 

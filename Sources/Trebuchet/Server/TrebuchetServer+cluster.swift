@@ -4,12 +4,12 @@ internal import Synchronization
 internal import TrebuchetActors
 package import TrebuchetCluster
 
-/// A server that is one of several nodes.
+/// The server as a cluster node.
 extension TrebuchetServer {
-    /// How long calls of actors that go to another node in order may take to end.
+    /// The maximum time for calls to an actor to end during an orderly handoff.
     private static let handover = Duration.seconds(3)
 
-    /// Makes the parts that only a node has. Before it listens.
+    /// Creates the parts that only a cluster node has. Called before the server listens.
     static func join(_ membership: ClusterMembership, _ parts: ServerParts, _ shards: [ServerShard]) {
         let names = parts.answers.names
         let nodes = ServerNodes(membership, events: parts.events, log: parts.logAt) { [weak parts] line, frame in
@@ -35,7 +35,7 @@ extension TrebuchetServer {
         parts.nodesOfServer.withLock { $0 = nodes }
     }
 
-    /// Asks a node of a cluster to stop in order, as SIGTERM would; false when it is not there.
+    /// Requests an orderly stop of a cluster node, like SIGTERM; returns false if the node is not reachable.
     package static func stop(_ node: ClusterNode, at engine: any ClusterEngine) async throws(ClusterEngineError) -> Bool
     {
         let sender = try ClusterNode(name: "operator")
@@ -45,13 +45,13 @@ extension TrebuchetServer {
         return try await engine.send(message.bytes, to: node)
     }
 
-    /// Returns when an operator has asked for the node's end; never at a server that is none.
+    /// Returns when an operator requests the node's stop; never without a cluster.
     func stopRequested() async {
         guard let requests = parts.nodes?.exchange.stopRequests else { return }
         for await isRequested in requests.stream where isRequested { return }
     }
 
-    /// Returns when the node has failed for good, with the reason; nil at a server that is none.
+    /// Returns the reason when the node has failed permanently; nil without a cluster.
     func nodeFailed() async -> ClusterEngineError? {
         guard let nodes = parts.nodes else { return nil }
         for await hasFailed in nodes.hasFailed.stream where hasFailed { return nodes.failure }
@@ -62,9 +62,10 @@ extension TrebuchetServer {
         guard let nodes = parts.nodes else { return }
         for shard in shards {
             await shard.reactor.perform {
-                // Of its own actors nobody else has any: those it keeps whatever becomes of their store.
+                // Only the placed writer: node-local actors have no other owner, so they stay whatever happens to their store.
                 shard.placedWriter?.didGiveUp = { [weak self] name in
-                    // Here, and not in the task: until then calls would run in an activation that keeps nothing.
+                    // Ends the life here and not in the task: until the task runs, calls would run in an activation that persists
+                    // nothing.
                     if let record = self?.directory.record(ActorName(name)), record.persisted?.isGivenUp == true {
                         _ = record.life.end()
                     }
@@ -72,7 +73,7 @@ extension TrebuchetServer {
                 }
             }
         }
-        // The keys of accounts that were lost are those of no account any more.
+        // After a data loss the account keys belong to no account, so a node with accounts must not continue.
         let mayContinue = access.accountsProblem == nil
         try await nodes.start(on: ReactorGroup(shards.map(\.reactor)), mayContinue: mayContinue) {
             [weak self] slot, inOrder in
@@ -80,21 +81,22 @@ extension TrebuchetServer {
         }
     }
 
-    /// Lets an actor go whose changes its log takes no more. Who calls or observes it next has it made anew, here or elsewhere, of what is kept.
+    /// Deactivates an actor whose log accepts no more changes. The next call or subscription activates it from its persisted
+    /// state, here or on another node.
     private func giveUp(_ name: String) async {
         guard let record = directory.record(ActorName(name)), let persisted = record.persisted,
             await persisted.hasBeenGivenUp
         else { return }
         parts.log(
-            "actor '\(name)' is made anew: its log was written by somebody else, or its node does not own it any more")
+            "actor '\(name)' is activated again: its log was written by another process, or its node no longer owns it")
         await release([record], inOrder: false)
     }
 
-    /// Lets all actors of a slot go, which is another node's from then on, or is already. Their streams go on there.
+    /// Deactivates all actors of a slot that another node owns or is about to own. Their streams are resumed there.
     private func release(_ slot: ClusterSlot, inOrder: Bool) async {
-        // What is another node's already neither runs nor shows anything while others of the slot are still being made.
+        // Actors that another node owns must stop at once, even while others of the slot are still being activated.
         if !inOrder { await release(directory.placed(in: slot).records, inOrder: false) }
-        // What was let in before the slot was being given away has begun by then.
+        // Calls admitted before the slot was released have started after this.
         for shard in shards { await shard.reactor.perform {} }
         let (_, making, leaving) = directory.placed(in: slot)
         for task in making { _ = await task.result }
@@ -109,7 +111,7 @@ extension TrebuchetServer {
             for record in records {
                 await (record.home?.serverShard ?? shards[0]).reactor.perform {
                     _ = record.life.end()
-                    // Before its streams go: an acknowledgement that comes from now on is shown by the next owner.
+                    // Before its streams move: a write confirmed from now on is published by the next owner.
                     record.persisted?.abandon()
                 }
             }
@@ -119,7 +121,7 @@ extension TrebuchetServer {
             for record in records { group.addTask { await self.release(record, inOrder: inOrder) } }
         }
         await moveStreams(of: names)
-        // With the last reference to an actor its streams end.
+        // Keep the records alive: the streams of an actor end with its last reference.
         extendLifetime(records)
     }
 
@@ -145,7 +147,7 @@ extension TrebuchetServer {
                     do {
                         try await TimeLimit.run(ServerShard.deactivation, on: reactor) { try await record.deactivate() }
                     } catch {
-                        parts.log("actor '\(record.name)' goes to another node, and its deactivate() failed: \(error)")
+                        parts.log("actor '\(record.name)' moves to another node, and its deactivate() failed: \(error)")
                     }
                 } else {
                     record.persisted?.abandon()

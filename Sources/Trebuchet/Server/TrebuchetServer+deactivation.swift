@@ -2,13 +2,13 @@ internal import Networking
 internal import Synchronization
 
 extension TrebuchetServer {
-    /// Lets an actor go that was made on demand and has nothing more to do, as soon as no call to it is under way. Calls and streams
-    /// that come from then on, also those that are on their way from other reactors, find the next of its name. Returns when that is
-    /// decided.
+    /// Deactivates an activated actor that is unused, as soon as it has no in-flight call. Later calls and streams, including those
+    /// in transit from other reactors, reach the next actor of that name. Returns when this is decided.
     ///
     /// - Parameters:
-    ///   - isUnused: asked on the actor, until it is false or no call is under way.
-    ///   - finish: runs on the actor before the next of its name may be made; told whether it goes.
+    ///   - isUnused: Evaluated on the actor until it is false or no call is in flight.
+    ///   - finish: Runs on the actor before the next one of its name may be activated; its argument is true if the actor is
+    ///     deactivated.
     package func letGo<A: DistributedActor>(
         _ actor: A, named name: String, if isUnused: @escaping @Sendable (isolated A) -> Bool,
         _ finish: @escaping @Sendable (isolated A, Bool) -> Void
@@ -20,7 +20,7 @@ extension TrebuchetServer {
                     finish(actor, false)
                     return true
                 }
-                // From here on nobody is let in; where it has no record yet, it gets none.
+                // From here on no call is admitted; an actor without a record gets none.
                 guard life.close() else { return false }
                 finish(actor, true)
                 if let record = parts.directory.record(ActorName(name)), record.actor === actor {
@@ -33,18 +33,18 @@ extension TrebuchetServer {
         }
     }
 
-    /// A call that goes on for longer looks at its end whether the actor is still needed.
+    /// A call that runs longer checks at its end whether the actor is still needed.
     private static var attemptsToLetGo: Int { 1_000 }
 
-    /// The call that has asked for an actor's end may just be ending. But its thread may also have no core for a while, and a stream
-    /// that does not begin has nobody who looks at its end: so the later attempts wait, in all for over a minute.
+    /// The call that requested the deactivation may be about to end, but its thread may not be scheduled. A stream that does
+    /// not start has no such check at its end. Later attempts therefore wait, for more than a minute in total.
     private func pause(behind attempt: Int) async {
         guard attempt > 32 else { return await Task.yield() }
         try? await Task.sleep(for: .milliseconds(min(attempt - 32, 100)))
     }
 
-    /// Lets the actors that were made on demand do what they want to before they go, all at once: for as long as an actor has that
-    /// nobody uses any more, which those have too that are just being let go. Once, however often the server is shut down.
+    /// Runs `deactivate()` of all activated actors concurrently, each with the time limit of an idle actor, and waits for
+    /// deactivations that have started. Runs once, however often the server is shut down.
     func deactivateActors() async {
         let deactivation = deactivation.withLock { deactivation in
             let running = deactivation ?? Task { await self.deactivateNow() }
@@ -69,7 +69,9 @@ extension TrebuchetServer {
                     do {
                         try await TimeLimit.run(ServerShard.deactivation, on: loop) { try await record.deactivate() }
                     } catch {
-                        parts.log("the server ends, and the deactivate() of actor '\(record.name)' failed: \(error)")
+                        parts.log(
+                            "the server is shutting down, and the deactivate() of actor '\(record.name)' failed: \(error)"
+                        )
                     }
                 }
             }

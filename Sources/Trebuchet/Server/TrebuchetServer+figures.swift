@@ -2,54 +2,54 @@ internal import Bytes
 internal import Networking
 internal import TrebuchetActors
 
-/// What can be seen of a server from outside.
+/// Metrics of a server for its program.
 extension TrebuchetServer {
-    /// How many answers of `@Idempotent` calls are kept now.
+    /// The number of recorded responses of `@Idempotent` calls.
     package var rememberedAnswerCount: Int { parts.answers.count }
 
-    /// How many streams carry a state of an exposed actor over the network now.
+    /// Returns the number of remote subscriptions of a state of an exposed actor.
     package func subscriberCount(of name: String, _ stream: String) async -> Int {
         await source(of: name, stream)?.subscriberCount ?? 0
     }
 
-    /// How many versions of a state of an exposed actor were encoded so far.
+    /// Returns the number of versions of a state that were encoded so far.
     package func encodeCount(of name: String, _ stream: String) async -> Int {
         await source(of: name, stream)?.encodeCount ?? 0
     }
 
-    /// On how many reactors, and for how many versions of the protocol, a state is kept ready.
+    /// Returns the number of broadcasters of a state: per reactor and protocol version.
     package func broadcasterCount(of name: String, _ stream: String) async -> Int {
         await source(of: name, stream)?.broadcasterCount ?? 0
     }
 
-    /// How many different filters look at a state of an exposed actor.
+    /// Returns the number of different filters of a state of an exposed actor.
     package func filterCount(of name: String, _ stream: String) async -> Int {
         await source(of: name, stream)?.filterCount ?? 0
     }
 
-    /// Turns the clock on by which actors rest, and looks for those that have rested enough.
+    /// Advances the clock of idle times, and deactivates the actors that are due.
     package func advanceIdleTime(by time: Duration) async {
         parts.idleClock.advance(by: time)
         for shard in shards { await shard.reactor.perform { shard.lookForIdle() } }
     }
 
-    /// How often so far something held a reactor of the server, and all others who live there, for more than 100 ms; the log
-    /// says what it was. Reactors are shared by the servers of a process.
+    /// The number of times that work blocked a reactor of the server for more than 100 ms; the log names the work. The servers
+    /// of a process share reactors.
     public var stallCount: Int { shards.reduce(0) { $0 + $1.reactor.stallCount } }
 
-    /// Actors that stand ready.
+    /// The number of active actors.
     package var actorCount: Int { directory.count }
 
-    /// Calls, messages and versions that are held for peers, in bytes.
+    /// The buffered memory for peers in bytes: calls, messages and versions.
     package var heldBytes: Int { parts.memory.usedBytes }
 
-    /// Clients of whose actors references may be held.
+    /// The number of clients that may have exported actors.
     package var hostingClientCount: Int { parts.hosting.count }
 
-    /// References to actors that live in clients.
+    /// The number of references to client actors.
     package var clientActorCount: Int { parts.shares.count(.clientActors) }
 
-    /// Calls to such actors that are under way.
+    /// The number of in-flight calls to client actors.
     package var callsToClientsCount: Int { parts.hosting.quotas.calls.count }
 
     private func source(of name: String, _ stream: String) async -> StreamHub? {
@@ -59,7 +59,7 @@ extension TrebuchetServer {
         }
     }
 
-    /// Connections that are open now.
+    /// The number of open connections.
     public var connectionCount: Int {
         get async {
             var count = 0

@@ -3,24 +3,28 @@ internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// Whether a server is well, for who sends it clients or starts it again.
+/// Readiness and liveness of a server, for load balancers and supervisors.
 extension TrebuchetServer {
-    /// One thing that a server needs to serve.
+    /// The result of one health check.
     public struct Check: Sendable, Equatable {
         /// `server`, `reactors`, `store`, `cluster` or `accounts`.
         public let name: String
-        /// What is wrong with it; nil when nothing is.
+        /// The problem; nil if the check passes.
         public let problem: String?
     }
 
-    /// Whether the server is to be sent clients: it serves and is not to end, its reactors get on, its store can be read and has taken
-    /// what was written last, its node of a cluster is confirmed by the engine and has lost nothing, and its accounts are there. It is when
-    /// no check has a problem. What is not there is not checked.
+    /// Returns the readiness checks; the server is ready if no check has a problem. Checks that do not apply are omitted.
     ///
-    /// `/readyz`, `trebuchet_ready` and the log say the same. An engine that is away for less than a lease is no problem. It takes up to 2
-    /// seconds where something does not answer.
+    /// - `server`: it serves and is not shutting down.
+    /// - `reactors`: all reactors respond.
+    /// - `store`: the store can be read, and the last write succeeded.
+    /// - `cluster`: the coordination store has confirmed the node, and no data was lost.
+    /// - `accounts`: the accounts are available.
+    ///
+    /// `/readyz`, `trebuchet_ready` and the log use the same checks. An outage of the coordination store shorter than a lease is no
+    /// problem. Takes at most 2 seconds if a component does not respond.
     public func readiness() async -> [Check] {
-        // All at once: each may have to be waited for.
+        // Run the checks concurrently, since each may take the whole timeout.
         async let reactors = liveness()
         async let kept = storeProblem
         var checks = [Check(name: "server", problem: servingProblem), await reactors]
@@ -30,10 +34,11 @@ extension TrebuchetServer {
         return checks
     }
 
-    /// Whether no check of `readiness` has a problem.
+    /// Indicates whether no check of `readiness` has a problem.
     var isReady: Bool { get async { await readiness().allSatisfy { $0.problem == nil } } }
 
-    /// Whether the process gets on, as `reactors`: one that does not is best started again. It takes up to 2 seconds.
+    /// Returns the liveness check `reactors`, which passes if all reactors respond. A process that fails it should be restarted.
+    /// Takes at most 2 seconds.
     public func liveness() async -> Check {
         let held = await eachShard { await Self.ask($0.reactor, within: Self.answerTime, { true }) == nil }
         let names = zip(shards, held).filter(\.1).map(\.0.reactor.name)
@@ -42,7 +47,7 @@ extension TrebuchetServer {
             problem: names.isEmpty ? nil : "\(names.joined(separator: ", ")): no answer in \(Self.answerTime)")
     }
 
-    /// Asks all at once; the answers in their order.
+    /// Queries all shards concurrently; returns the answers in their order.
     private func eachShard<Answer: Sendable>(
         _ question: @escaping @Sendable (ServerShard) async -> Answer
     ) async -> [Answer] {
@@ -54,14 +59,14 @@ extension TrebuchetServer {
 
     private var servingProblem: String? {
         switch status {
-        case .idle: "it does not listen yet"
-        case .serving: isLeaving.load(ordering: .relaxed) ? "it is to end" : nil
-        case .draining: "it is ending"
-        case .stopped: "it has ended"
+        case .idle: "not listening yet"
+        case .serving: isLeaving.load(ordering: .relaxed) ? "shutdown requested" : nil
+        case .draining: "draining"
+        case .stopped: "shut down"
         }
     }
 
-    /// Nil without a store.
+    /// The problem of the store; nil without a store.
     private var storeProblem: (problem: String?, Void)? {
         get async {
             guard let store = parts.probedStore.withLock({ $0 }) else { return nil }
@@ -71,12 +76,12 @@ extension TrebuchetServer {
             async let unread = Self.problem(of: store)
             let problem = await unread
             let failure = await failures.lazy.compactMap { $0 }.first
-            return (failure.map { "what was written last failed: \($0)" } ?? problem, ())
+            return (failure.map { "the last write failed: \($0)" } ?? problem, ())
         }
     }
 
     private static func problem(of store: any StateStore) async -> String? {
-        let answer: String?? = await answer(within: answerTime) { answer in
+        let answer: String?? = await FirstReply.wait(within: answerTime) { answer in
             Task {
                 do throws(StateStoreError) {
                     _ = try await store.get([StateKey("trebuchet.health", "probe")])

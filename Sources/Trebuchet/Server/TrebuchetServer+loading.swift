@@ -1,14 +1,16 @@
 internal import Distributed
 internal import TrebuchetActors
 
-/// Actors whose states have to be loaded before they are called.
+/// Loading of persisted states before the first call.
 extension TrebuchetServer {
-    /// - Returns: whether the actor stands ready.
+    /// Loads an exposed actor.
+    ///
+    /// - Returns: true if the actor is active.
     func load(_ name: ActorName) async -> Bool {
         await (try? directory.activate(name, for: nil)?.value) != nil
     }
 
-    /// Tries again to load an actor until that succeeds, its name is another's, or the server ends.
+    /// Retries to load an actor until that succeeds, its name is another actor's, or the server ends.
     func keepLoading(_ name: ActorName) {
         Task { [weak self] in
             var pause = Duration.seconds(1)
@@ -20,8 +22,8 @@ extension TrebuchetServer {
         }
     }
 
-    /// Says that states which are to be persisted are in memory alone. A server without any store promises nothing else; a node keeps
-    /// those of other actors.
+    /// Logs that persistable states are only in memory, at a cluster node without its own store: the node persists the states of
+    /// cluster actors only. A server without any store does not log it.
     func warnOfMemory<A: DistributedActor>(_ type: A.Type, as name: String) {
         guard parts.nodes != nil, locals.persists(type) else { return }
         parts.logAt(

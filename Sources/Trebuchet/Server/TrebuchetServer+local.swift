@@ -4,23 +4,24 @@ internal import Transports
 internal import WebSockets
 
 extension TrebuchetTransport {
-    /// A server in this process, without a socket: the same messages, for tests and previews. For clients only.
+    /// Returns a transport to a server in this process without a socket, with the same messages, for tests and previews. For clients
+    /// only.
     public static func local(_ server: TrebuchetServer) -> TrebuchetTransport {
         TrebuchetTransport(kind: .local(server))
     }
 }
 
-/// Clients in this process.
+/// Connections of clients in this process.
 extension TrebuchetServer: LocalServer {
     func connectLocally(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
         guard !isStopping else { throw TransportError(.closed, "the server was shut down") }
         var caller: Caller?
         if !access.isOpen {
-            // As if it came over the network, but from no origin and no address.
+            // Authenticate like a network client, without an origin and an address.
             do {
                 caller = try await access.caller(HTTPRequestHead(target: "/", headers: request.headers), from: nil)
             } catch {
-                // As a client at the other end of a socket would hear of it.
+                // Throw the same error as for a client over a socket.
                 let (response, reason) = AccessPolicy.refusal(error, parts.failedHooks)
                 throw TransportError(
                     .handshake, "the server refuses the client (\(response.status)): \(reason)",
@@ -30,7 +31,7 @@ extension TrebuchetServer: LocalServer {
         try await connectLocally(request, receiver, as: caller)
     }
 
-    /// As whom it is known already.
+    /// Connects a client whose caller is already known.
     func connectLocally(
         _ request: ConnectionRequest, _ receiver: ConnectionReceiver, as caller: Caller?
     ) async throws {

@@ -1,34 +1,35 @@
 internal import Bytes
 internal import Networking
 internal import Platform
-internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// Who is told what happens at a server, and what it counts.
+/// Event listeners and metrics of a server.
 extension TrebuchetServer {
-    /// How long a reactor may take to say what it has counted.
+    /// The time limit for a reactor to report its counters.
     static let answerTime = Duration.seconds(2)
 
-    /// Tells somebody what happens from now on, until the server has ended or `removeListener`. Who is added twice is told once.
+    /// Delivers events to a listener until the server ends or `removeListener` is called. Adding a listener twice has no
+    /// effect.
     public func addListener(_ listener: any ServerListener) { parts.events.add(listener) }
 
-    /// Tells somebody nothing more; what is being told at the moment may still come.
+    /// Stops delivery to a listener; an event that is being delivered may still arrive.
     public func removeListener(_ listener: any ServerListener) { parts.events.remove(listener) }
 
-    /// Which part of the calls that come without a trace begin one, from 0, the default, to 1. It matters only while somebody listens for spans
-    /// (`ServerEvent.Kinds.spans`), as an `OTLPExporter` does; calls that bring a trace along are part of that.
+    /// Sets the sampling ratio for calls without a parent trace, from 0, the default, to 1. It has an effect only with a
+    /// listener for spans (`ServerEvent.Kinds.spans`), such as an `OTLPExporter`. Calls with a parent trace belong to that
+    /// trace.
     public func sampleTraces(_ ratio: Double) { parts.events.sampling.set(ratio) }
 
-    /// All that the server has counted, in the text format of Prometheus (`text/plain; version=0.0.4`): what `/metrics` of the
-    /// operators' address shows. `Docs/Observability.md` has the names.
+    /// Returns all metrics in the text format of Prometheus (`text/plain; version=0.0.4`), as served at `/metrics` of the admin
+    /// endpoint. `Docs/Reference/Metrics.md` has the names.
     ///
-    /// Throws `unavailable` when a reactor does not answer within 2 seconds: numbers without its own would be wrong.
+    /// Throws `unavailable` if a reactor does not respond within 2 seconds, since totals without its counters would be wrong.
     public func metrics() async throws(TrebuchetError) -> String {
         try await metricList().text()
     }
 
-    /// The same as numbers.
+    /// Returns all metrics as numbers.
     func metricList() async throws(TrebuchetError) -> MetricList {
         var list = MetricList()
         async let isReady = self.isReady
@@ -42,7 +43,7 @@ extension TrebuchetServer {
                         name: shard.reactor.name, turns: turns.count, busySeconds: Double(turns.busy) / 1e9,
                         longestTurnSeconds: Double(turns.longest(at: now)) / 1e9, stalls: shard.reactor.stallCount))
             }
-            guard let part else { throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not answer") }
+            guard let part else { throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond") }
             list.counts.add(part.counts)
             list.now.connections += part.connections
             list.now.callsWaiting += part.waiting
@@ -68,6 +69,7 @@ extension TrebuchetServer {
         return list
     }
 
+    /// The counters of one reactor.
     private struct ReactorPart: Sendable {
         let counts: CountSum
         let connections: Int
@@ -75,43 +77,10 @@ extension TrebuchetServer {
         let reactor: MetricList.Reactor
     }
 
-    /// Asks a reactor something; nil when it does not answer in time.
+    /// Runs a query on a reactor; returns nil if it does not respond in time.
     static func ask<Answer: Sendable>(
         _ reactor: Reactor, within limit: Duration, _ question: @escaping @Sendable () -> Answer
     ) async -> Answer? {
-        await answer(within: limit) { answer in reactor.execute { answer(question()) } }
-    }
-
-    /// What `begin` has somebody answer; nil when that is not in time.
-    static func answer<Answer: Sendable>(
-        within limit: Duration, _ begin: (@escaping @Sendable (Answer?) -> Void) -> Void
-    ) async -> Answer? {
-        await withCheckedContinuation { continuation in
-            let asker = Asker(continuation)
-            // Not a timer of the reactor, which may be the one that does not get on.
-            let patience = Task {
-                try? await Task.sleep(for: limit)
-                asker.answer(nil)
-            }
-            begin { answer in
-                asker.answer(answer)
-                patience.cancel()
-            }
-        }
-    }
-
-    /// Takes the first answer.
-    private final class Asker<Answer: Sendable>: Sendable {
-        private let continuation: Mutex<CheckedContinuation<Answer?, Never>?>
-
-        init(_ continuation: CheckedContinuation<Answer?, Never>) { self.continuation = Mutex(continuation) }
-
-        func answer(_ answer: Answer?) {
-            let continuation = continuation.withLock { continuation in
-                defer { continuation = nil }
-                return continuation
-            }
-            continuation?.resume(returning: answer)
-        }
+        await FirstReply.wait(within: limit) { reply in reactor.execute { reply(question()) } }
     }
 }

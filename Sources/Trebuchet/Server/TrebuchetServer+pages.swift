@@ -2,38 +2,38 @@ internal import Synchronization
 internal import WebSockets
 
 extension TrebuchetServer {
-    /// Serves pages beside the actors, to GET and HEAD over HTTP/1.1 on the server's own port:
+    /// Serves pages in addition to the actors, for GET and HEAD over HTTP/1.1 on the server's port:
     ///
     ///     try server.pages(.folder("public"), .clientLibrary)
     ///
-    /// What was given first has precedence; a folder that does not have a page leaves it to those behind it. What none has is
-    /// answered 404. A server without pages answers 426, as a server of WebSockets alone does.
+    /// Earlier sources have precedence; if a folder does not have a page, later sources are tried. A page that no source has is
+    /// answered 404. A server without pages answers 426, like a pure WebSocket server.
     ///
-    /// Everybody who reaches the port may read pages: `AccessPolicy.authenticate` is asked about connections to actors alone.
-    /// `AccessPolicy.origins` holds for pages too. `ServerLimits.pages` has the limits.
+    /// All clients that reach the port may read pages: `AccessPolicy.authenticate` applies only to connections to actors.
+    /// `AccessPolicy.origins` applies to pages too. `ServerLimits.pages` has the limits.
     ///
     /// Call it before the server starts.
     public func pages(_ sources: PageSource...) { pages(sources) }
 
-    /// The same for a list.
+    /// Serves pages from a list of sources.
     public func pages(_ sources: [PageSource]) {
-        precondition(status == .idle, "name the pages before the server starts")
+        precondition(status == .idle, "add pages before the server starts")
         pageSources.withLock { $0 += sources }
     }
 
-    /// Who may read `/schema.json`.
+    /// The clients that may read `/schema.json`.
     public enum SchemaReaders: Sendable {
-        /// Who connects from this machine, under a name of it (`localhost`, 127.0.0.1, `[::1]`), and is handed on by no proxy:
-        /// by none of `AccessPolicy.trustedProxies`, and none that adds `X-Forwarded-For`, `Forwarded` or `Via`. Of another
-        /// proxy on this machine nothing can be known.
+        /// Clients on this machine that use a loopback name (`localhost`, 127.0.0.1, `[::1]`) and no proxy. A proxy is
+        /// recognized if it is one of `AccessPolicy.trustedProxies`, or adds `X-Forwarded-For`, `Forwarded` or `Via`. Another
+        /// proxy on this machine cannot be recognized.
         case thisMachine
-        /// Everybody who reaches the port.
+        /// All clients that reach the port.
         case everybody
     }
 
-    /// Serves `/schema.json`: the names under which actors are exposed, the types they have, and of each type the targets of its
-    /// methods, its states and its events, as far as dispatch tables know them. Others find nothing there. A server says nothing
-    /// of that unless this is called; call it before the server starts.
+    /// Serves `/schema.json`: the names of exposed actors, their types, and the methods, states and events of each type, as far
+    /// as dispatch tables list them. Other clients get 404. Without this call a server publishes no schema; call it before the
+    /// server starts.
     public func schema(for readers: SchemaReaders) {
         let directory = parts.directory
         let page = MemoryPage(
@@ -49,6 +49,6 @@ extension TrebuchetServer {
         pages(PageSource(kind: .page(page, place: place)))
     }
 
-    /// Files that are open now because they are being sent.
+    /// The number of files that are open because they are being sent.
     package var openPageCount: Int { servedPages.withLock { $0?.open.count ?? 0 } }
 }

@@ -3,29 +3,30 @@ internal import TrebuchetActors
 
 /// Rules that change while the server runs.
 extension TrebuchetServer {
-    /// Replaces the rules that the server was made with (`AccessPolicy.authorize`), for the connections that exist too.
+    /// Replaces the rules that the server was created with (`AccessPolicy.authorize`), for existing connections too.
     ///
-    /// When it returns, every reactor asks the new rules before each call and each new stream, and grants of earlier rules are
-    /// forgotten. Streams that the new rules refuse end with an error, in batches of connections right after that. Calls that are
-    /// under way go on.
+    /// When it returns, every reactor evaluates the new rules before each call and each new stream, and authorization caches of
+    /// earlier rules are invalid. Streams that the new rules reject end with an error, in batches of connections right after that.
+    /// In-flight calls continue.
     ///
-    /// In a cluster each node has rules of its own: replace them at each. A stream that the client's node takes once for all of its clients
-    /// ends by the rules of that node.
+    /// In a cluster each node has separate rules: replace them at each. The rules of the client's node decide when a shared stream,
+    /// sent once to that node for all its clients, ends.
     ///
-    /// - Precondition: The server was made with rules. One without any would run without them until they come.
+    /// - Precondition: The server was created with rules. Otherwise it would run without any until this call.
     /// - Parameters:
-    ///   - keepsGrants: as `AccessPolicy.keepsGrants`. Default false.
-    ///   - authorize: as `AccessPolicy.authorize`.
+    ///   - keepsGrants: Whether decisions are cached; see `AccessPolicy.keepsGrants`. Default false.
+    ///   - authorize: The new rules; see `AccessPolicy.authorize`.
     public func replaceRules(keepsGrants: Bool = false, _ authorize: @escaping AccessPolicy.Authorize) async {
-        precondition(access.authorize != nil, "give the server rules when it is made, as AccessPolicy.authorize")
+        precondition(access.authorize != nil, "pass rules to the server's initializer, as AccessPolicy.authorize")
         let rules = AccessRules(mayCall: authorize, keepsGrants: keepsGrants)
         for shard in shards { await shard.reactor.perform { shard.replaceRules(rules) } }
     }
 
-    /// Asks the closure of `AccessPolicy.authorize` again where it decides otherwise from now on.
+    /// Invalidates earlier decisions of `AccessPolicy.authorize`. Call it when the closure's decisions change.
     ///
-    /// Grants that are kept (`AccessPolicy.keepsGrants`) are forgotten at once. Streams that the closure refuses now end with an error,
-    /// in batches of connections right after that. Calls that are under way go on. From anywhere; in a cluster, at each node.
+    /// Authorization caches (`AccessPolicy.keepsGrants`) are invalid at once. Streams that the closure now rejects end with an
+    /// error, in batches of connections right after that. In-flight calls continue. Callable from any thread; in a cluster, at
+    /// each node.
     public func rulesDidChange() {
         parts.rules.add(1, ordering: .releasing)
         for shard in shards { shard.reactor.execute { shard.endRefusedStreams() } }
@@ -33,19 +34,19 @@ extension TrebuchetServer {
 }
 
 extension ServerShard {
-    /// Connections whose streams are looked at in one go; others have their turn between.
+    /// The number of connections whose streams are checked in one batch; other work runs between batches.
     private static let examinedAtOnce = 64
 
     fileprivate func replaceRules(_ new: AccessRules) {
-        // The server has ended: what is left of it permits nothing.
+        // After the server has ended, its remaining parts permit nothing.
         guard !siblings.isEmpty else { return }
         rules = new
-        // Behind that, so that no grant of the earlier rules counts as one of these.
+        // Increment it after setting the rules, so that no decision of the earlier rules is cached as one of the new rules.
         parts.rules.add(1, ordering: .releasing)
         endRefusedStreams()
     }
 
-    /// Ends the streams that the rules of now refuse.
+    /// Ends the streams that the current rules reject.
     fileprivate func endRefusedStreams() {
         if rules != nil { endRefusedStreams(of: Array(connections.keys)[...]) }
     }

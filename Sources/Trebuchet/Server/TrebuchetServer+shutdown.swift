@@ -6,25 +6,26 @@ internal import TrebuchetCluster
 internal import WebSockets
 
 extension TrebuchetServer {
-    /// Listens and serves until SIGTERM or SIGINT comes, its task is cancelled or `shutdown` is called, or an operator stops the node
-    /// (`trebuchet cluster drain`); then it drains, for
-    /// at most 10 seconds and those that `deactivate()` of its actors may take, and returns. A second signal meanwhile ends the
-    /// process at once, with a line in the log and 128 and the signal's number: 130 at SIGINT, 143 at SIGTERM. SIGHUP reads the certificates
-    /// again, and ends nothing. A server that was shut down before has nothing to run.
+    /// Starts the server and runs it until SIGTERM or SIGINT, cancellation of the task, a call of `shutdown`, or an operator's stop
+    /// of the node (`trebuchet cluster drain`). Then it drains for at most 10 seconds, plus the time limit of `deactivate()` of its
+    /// actors, and returns. A second signal ends the process at once, with a line in the log and 128 plus the signal's number as
+    /// status: 130 for SIGINT, 143 for SIGTERM. SIGHUP reloads the certificates. If the server was shut down before, it returns at
+    /// once.
     ///
-    /// - Throws: what `start` throws; at a node of a cluster `ClusterEngineError` of code `dataLoss`, after it has ended in order, when the
-    ///   engine has lost what it kept (`ClusterMembership.afterDataLoss`).
+    /// - Throws: The errors of `start`; at a cluster node also `ClusterEngineError` of code `dataLoss`, after an orderly end, if the
+    ///   coordination store has lost data (`ClusterMembership.afterDataLoss`).
     public func run() async throws { try await run(shutdownOn: [.terminate, .interrupt]) }
 
-    /// The same with other signals, and another time to drain. None (`[]`) leaves all signals to the program, SIGHUP too.
+    /// Starts the server and runs it with other signals and another drain time. With none (`[]`) the program handles all signals,
+    /// including SIGHUP.
     ///
     /// - Parameters:
-    ///   - delay: as that of `shutdown`; none by default.
-    ///   - drain: how long calls under way may take.
+    ///   - delay: The time to keep serving, as in `shutdown`; none by default.
+    ///   - drain: The maximum time for in-flight calls.
     public func run(
         shutdownOn signals: Set<ProcessSignal>, delay: Duration = .zero, drain: Duration = .seconds(10)
     ) async throws {
-        // Before it listens: a signal that comes early ends it in order too.
+        // Before it listens, so that an early signal also ends it in order.
         let isToHangUp = !signals.isEmpty && !signals.contains(.hangUp)
         let signals =
             signals.isEmpty ? nil : ShutdownSignals(signals, givingUp: Self.givenUpAtOnce, log: parts.log)
@@ -35,13 +36,13 @@ extension TrebuchetServer {
         let stop = Task {
             await stopRequested()
             guard !Task.isCancelled, parts.nodes != nil else { return }
-            parts.log("shutting down, as an operator has asked")
+            parts.log("shutting down at an operator's request")
             await shutdown(delay: delay, drain: drain)
         }
         let end = Task {
             guard await nodeFailed() != nil, !Task.isCancelled else { return }
-            parts.logAt(.error, "shutting down, as the node owns nothing any more")
-            // Calls that wait for an owner wait in vain.
+            parts.logAt(.error, "shutting down because the node has lost all its slots")
+            // Calls that wait for an owner node cannot complete.
             await shutdown(drain: min(drain, .seconds(1)))
         }
         defer {
@@ -54,40 +55,42 @@ extension TrebuchetServer {
     }
 
     private func hangUp() {
-        guard hasTLS else { return parts.log("SIGHUP: there are no certificates to read again") }
+        guard hasTLS else { return parts.log("SIGHUP: no certificates to reload") }
         do throws(TransportError) {
             try reloadCertificates()
-            parts.log("SIGHUP: certificates read again")
+            parts.log("SIGHUP: certificates reloaded")
         } catch {
-            parts.logAt(.error, "SIGHUP: goes on with the old certificates: \(error.message)")
+            parts.logAt(.error, "SIGHUP: keeping the current certificates: \(error.message)")
         }
     }
 
-    /// What a second signal costs, for the log.
+    /// The loss that a second signal causes, for the log.
     package static let givenUpAtOnce =
-        "calls under way are not answered, deactivate() of actors is not waited for, and states that no caller was told of may not "
-        + "be written"
+        "in-flight calls get no response, deactivate() is not awaited, and states without a response to a caller may not "
+        + "be persisted"
 
-    /// Stops: accepts no more connections, tells clients to go (`goAway`), lets calls and pages under way end, and closes the connections
-    /// with 1001. All of that takes at most `drain`; of this a node of a cluster first has up to three quarters to give away what it
-    /// owns. Calls that have not ended by then are answered with `unknownOutcome`, or with `unavailable` when they have not begun;
-    /// those that their clients repeat (`@Idempotent`) get their answer there. Then `deactivate()` runs of all actors that were made on
-    /// demand and have one, for at most 5 seconds, and states are written.
+    /// Shuts down in steps: accepts no more connections, sends `goAway` to clients, completes in-flight calls and page transfers,
+    /// and closes the connections with 1001. All of that takes at most `drain`, of which a cluster node first has up to three
+    /// quarters to release its slots.
+    ///
+    /// In-flight calls that have not ended by then fail with `unknownOutcome`, or with `unavailable` when they have not begun. Calls
+    /// that their clients repeat (`@Idempotent`) get their response at the next owner or process. Then `deactivate()` of all
+    /// activated virtual actors runs, for at most 5 seconds, and states are written.
     ///
     /// - Parameters:
-    ///   - delay: how long all goes on as before while `readiness` says that the server is to end: so that a load balancer has sent
-    ///     new clients elsewhere before those that are here are sent away. None by default. A task that is cancelled does not wait.
-    ///   - drain: how long calls under way may take.
+    ///   - delay: The time to keep serving while `readiness` already reports the end, so that a load balancer sends new clients to
+    ///     other servers before this one drains. None by default. A cancelled task does not wait.
+    ///   - drain: The maximum time for in-flight calls.
     public func shutdown(delay: Duration = .zero, drain: Duration = .seconds(10)) async {
         if !isLeaving.exchange(true, ordering: .relaxed) { parts.events.tell(.draining) }
         if delay > .zero, status == .serving { try? await Task.sleep(for: delay) }
         let listener = stopListener()
-        // Not cancelled with the task that asks for it: clients are to be told in any case.
+        // A separate task, so that cancellation of the caller does not prevent `goAway`.
         await Task {
             let began = MonotonicClock.now
             await listener?.stopAccepting()
             await listener?.refuseUpgrades()
-            // Its clients go on meanwhile, at the next owners of what they use.
+            // Its clients continue meanwhile, at the next owners of their actors.
             await parts.nodes?.drain(within: drain * 3 / 4)
             let rest = max(.zero, drain - .nanoseconds(Int64(clamping: MonotonicClock.now - began)))
             await withTaskGroup(of: Void.self) { group in
@@ -99,7 +102,7 @@ extension TrebuchetServer {
             for shard in shards {
                 for writer in locals.writers(on: shard.states) {
                     await writer.flush()
-                    // What is changed from now on was promised to nobody, and the store may be the next server's.
+                    // Later changes have not been confirmed to any caller, and the next server may own the store.
                     await shard.reactor.perform { writer.abandon() }
                 }
             }
@@ -110,10 +113,11 @@ extension TrebuchetServer {
         }.value
     }
 
-    /// Cuts all connections at once, as if the process had ended: no client is told, no call is waited for, nothing is written.
+    /// Cuts all connections at once, as if the process had crashed: no client is notified, no call is waited for, nothing is
+    /// written.
     package func cut() async {
         let listener = stopListener()
-        // Before all else: other nodes hear nothing of what is taken apart here.
+        // First of all: other nodes must not observe the teardown.
         parts.nodes?.mute()
         await Task {
             await listener?.stopAccepting()
@@ -121,7 +125,7 @@ extension TrebuchetServer {
             for shard in shards { await shard.reactor.perform { shard.cut() } }
             // Sockets are closed when a turn ends.
             for shard in shards { await shard.reactor.perform {} }
-            // Behind the connections: nobody hears from a dead node that it owns nothing any more.
+            // After the connections: a crashed node does not announce that it owns nothing.
             parts.nodes?.end()
             await closeOperatorListeners()
             takeApart()

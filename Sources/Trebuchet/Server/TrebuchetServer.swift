@@ -17,13 +17,14 @@ internal import WebSockets
 ///     await server.expose(list, as: "todos")
 ///     try await server.run()
 public final class TrebuchetServer: Sendable {
+    /// The lifecycle of the listener.
     private enum State {
         case idle
         case running(WebSocketServer?)
         case stopping
     }
 
-    /// The system that the server's actors are made in.
+    /// The system that the server's actors are created in.
     public let actorSystem: TrebuchetActorSystem
     private let transport: TrebuchetTransport
     let parts: ServerParts
@@ -31,42 +32,42 @@ public final class TrebuchetServer: Sendable {
     let access: AccessPolicy
     let own: OwnClients
     let owner: (any AnyObject & Sendable)?
-    /// On its own store, and on what actors of the cluster persist.
+    /// The claims on the server's store and on the persisted states of cluster actors.
     private let claims: [StoreClaim]
-    /// Of what services keep.
+    /// The claims of services.
     let otherClaims = Mutex<[StoreClaim]>([])
     private let state = Mutex(State.idle)
     let stopped = StateRelay(false)
     let pageSources = Mutex<[PageSource]>([])
-    /// Set when it listens.
+    /// Set when the server starts to listen.
     let servedPages = Mutex<Pages?>(nil)
-    /// Set when it shuts down.
+    /// Set when the server shuts down.
     let deactivation = Mutex<Task<Void, Never>?>(nil)
-    /// Whether it was told to end, and clients are to go elsewhere.
+    /// Indicates whether shutdown was requested, so that new clients should use another server.
     let isLeaving = Atomic<Bool>(false)
-    /// Set when it has addresses for operators.
+    /// The open admin and inspector listeners.
     let operatorListeners = Mutex(OperatorListeners())
-    /// Counts clients of this process: they are spread over the reactors.
+    /// A counter that distributes clients of this process over the reactors.
     let nextLocal = Atomic<Int>(0)
 
-    /// A server that does not listen yet.
+    /// Creates a server that does not listen yet.
     ///
     /// - Parameters:
-    ///   - reactors: threads that connections and actors live on; as many as the machine has cores by default.
-    ///   - access: who may connect, and what callers may do; by default every client may connect and call everything. Its rules
+    ///   - reactors: The number of threads for connections and actors; by default the number of processor cores.
+    ///   - access: Authentication and authorization; by default every client may connect and call everything. Its rules
     ///     (`AccessPolicy.authorize`) apply to every connection, `.local` ones before `start` included.
-    ///   - store: keeps the states marked `@StreamedState(persisted: true)` of exposed actors, except those with
-    ///     `placement: .cluster` at a node. Without one, the default, they live in memory as all others, and a node says so in its log.
-    ///     The server does not close it. One server at a time has a store: while another one of this process has it, `start` and calls of
-    ///     actors with such states fail.
-    ///   - cluster: makes it one of several nodes. None by default. The engine keeps the persisted states of actors with
-    ///     `placement: .cluster`, and the next owner of such an actor takes them from there. Those of all other actors are in `store`.
-    ///   - showsErrorText: whether callers get text and type of errors that are not `Codable`; for development. By default
-    ///     these go to `log` under a number, which is all that the caller gets. Errors that are `Codable`, and every
-    ///     `TrebuchetError`, are for callers in any case.
-    ///   - log: told, in a line each, what no caller is told: an error that is not `Codable`, an actor that was let go with an
-    ///     error, a method that held up all others of its reactor. It may be called from any thread and must not block.
-    ///     Standard error by default.
+    ///   - store: The store of the states marked `@StreamedState(persisted: true)` of exposed actors, except those with
+    ///     `placement: .cluster` at a node. Without one, the default, these states are only in memory, which a node logs. The server
+    ///     does not close it. A store belongs to one server at a time: while another server of this process has it, `start` and
+    ///     calls of actors with such states fail.
+    ///   - cluster: The membership that makes it a cluster node. None by default. The coordination store has the persisted states of
+    ///     actors with `placement: .cluster`, from which the next owner of such an actor loads them. The states of all other actors
+    ///     are in `store`.
+    ///   - showsErrorText: Whether callers receive text and type of errors that are not `Codable`; for development. By default these
+    ///     are written to `log` under a number, and the caller receives only the number. Callers receive `Codable` errors and every
+    ///     `TrebuchetError` in any case.
+    ///   - log: Receives the lines of the server log: errors that are not `Codable`, actors that were deactivated with an error,
+    ///     methods that blocked their reactor. It may be called from any thread and must not block. Standard error by default.
     public convenience init(
         transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
         access: AccessPolicy = .open, store: (any StateStore)? = nil, cluster: ClusterMembership? = nil,
@@ -77,7 +78,7 @@ public final class TrebuchetServer: Sendable {
             cluster: cluster, showsErrorText: showsErrorText, log: log)
     }
 
-    /// The same on reactors of a test's, whose owner is held.
+    /// Test initializer: runs on the given reactors and retains `owner`.
     package init(
         transport: TrebuchetTransport, on group: ReactorGroup, holding owner: (any AnyObject & Sendable)? = nil,
         limits: ServerLimits, access: AccessPolicy, store: (any StateStore)?, cluster: ClusterMembership? = nil,
@@ -93,7 +94,7 @@ public final class TrebuchetServer: Sendable {
         let system = TrebuchetActorSystem(loops: group.reactors, locals: parts.locals)
         system.serve(parts.directory, as: parts.answers.names.instance)
         system.reportUndecodable = { [log = parts.log] value in if value.isLogged { log("\(value)") } }
-        // What is kept at a cluster's engine is looked at as the cluster is.
+        // The health of the coordination store is part of the cluster's.
         parts.probedStore.withLock { $0 = store }
         var claims: [StoreClaim] = []
         for (store, isPlaced) in [(store, false), (cluster?.store, true)] {
@@ -150,28 +151,28 @@ public final class TrebuchetServer: Sendable {
     var locals: LocalActors { parts.locals }
     private var limits: ServerLimits { parts.limits }
 
-    /// Lets callers name types for the generic parameters of methods, beside the standard library's scalars and arrays and
-    /// dictionaries of them. Types that no server of the process has named are refused with `invalidArguments`.
+    /// Permits types as generic arguments of methods, in addition to the standard library's scalars, and arrays and
+    /// dictionaries of them. Types that no server of the process has registered are rejected with `invalidArguments`.
     public func register(genericTypes types: any (Codable & Sendable).Type...) {
         for type in types { GenericTypes.register(type) }
     }
 
-    /// Makes errors of these types arrive as themselves when an actor that lives in a client throws them. Those that a method
-    /// names in `throws(…)` need no registration.
+    /// Decodes errors of these types when a client actor throws them. Types that a method names in `throws(…)` need no
+    /// registration.
     public func register(errors types: any (Error & Decodable).Type...) {
         for type in types { parts.hosting.errors.register(type) }
     }
 
     // MARK: Actors
 
-    /// Lets clients call and observe an actor under a name. An actor exposed before under that name gives way.
+    /// Exposes an actor to clients under a name, replacing an actor exposed before under that name.
     ///
-    /// With a store, the actor's persisted states are loaded before this returns. When that fails, calls and streams get
-    /// the error; each first tries to load again, and so does the server, until it has loaded them. The actor belongs to this server: at
-    /// a node of a cluster each node has its own, whichever slots it owns.
+    /// With a store, the actor's persisted states are loaded before this returns. If that fails, calls and streams fail with the
+    /// error. Each of them first tries to load again, and so does the server, until loading succeeds. The actor belongs to this
+    /// server: each node of a cluster has a separate actor of the name, whichever slots it owns.
     ///
-    /// - Parameter inspectable: whether the inspector shows the actor's states, and the arguments of its calls. False shows neither, of all
-    ///   actors of its type in the process.
+    /// - Parameter inspectable: Whether the inspector shows the actor's states and the arguments of its calls. False hides them for
+    ///   all actors of its type in the process.
     public func expose<A: DistributedActor>(_ actor: A, as name: String, inspectable: Bool = true) async
     where A.ActorSystem == TrebuchetActorSystem {
         if !inspectable { ActorTypes.any(A.self).hide() }
@@ -190,7 +191,7 @@ public final class TrebuchetServer: Sendable {
             let record = try await loads.noting(name) {
                 try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
             }
-            // Nothing makes another one.
+            // An exposed actor is not created again.
             guard !record.life.isGone else {
                 throw TrebuchetError(.unavailable, "actor '\(name)' was let go of by its server; expose it again")
             }
@@ -204,39 +205,40 @@ public final class TrebuchetServer: Sendable {
         if await !load(ActorName(name)) { keepLoading(ActorName(name)) }
     }
 
-    /// Waits until the states of an actor that is out of reach are written.
+    /// Waits until the states of an unexposed actor are written.
     private func retire(_ record: ActorRecord?) async {
         guard let record, let persisted = record.persisted, let actor = record.actor else { return }
-        // Under another name as well, it is kept under the first.
+        // An actor with several names is persisted under the first.
         guard persisted.name == record.name else { return }
         if let error = await persisted.retire() { parts.log(persisted.loss(error)) }
         (actor.id as? TrebuchetActorID).map { locals.setPersistedStates(nil, of: $0) }
     }
 
-    /// Makes actors when they are first called: `"lists/*"` stands for every name that begins with `lists/`.
+    /// Activates actors when they are first called: `"lists/*"` covers every name that begins with `lists/`.
     ///
-    /// Names of more than 256 bytes are refused.
+    /// Names of more than 256 bytes are rejected.
     ///
-    /// With `idle`, an actor goes when it had neither calls nor streams for that time: first its `deactivate()` runs, when its
-    /// declaration has one (`func deactivate() async throws`, for at most 5 seconds; what it throws is logged), then its persisted
-    /// states are written. Calls that come meanwhile wait for the next actor of that name, and streams find that it was made
-    /// anew. Code of the server that keeps such an actor for itself keeps it from being freed, not from being replaced.
-    /// `shutdown` runs the `deactivate()` of all actors made on demand, with `idle` or without.
+    /// With `idle`, an actor without calls and streams for that time is deactivated. First its `deactivate()` runs, if it declares
+    /// one (`func deactivate() async throws`, for at most 5 seconds; an error is logged), then its persisted states are written.
+    /// Calls that arrive meanwhile wait for the next actor of that name, and its streams begin a new epoch. A strong reference in
+    /// server code keeps the instance alive but does not prevent a new instance from being activated under the name. `shutdown` runs
+    /// the `deactivate()` of all activated actors, with `idle` or without.
     ///
     /// - Parameters:
-    ///   - idle: kept to within an eighth, at most 5 seconds. Nil, the default: actors stay.
-    ///   - discarding: whether an actor goes, too, when a `@StreamedState` of it has changed that no store keeps. False by
+    ///   - idle: The idle time before deactivation, exact to an eighth, at most 5 seconds. With nil, the default, actors stay.
+    ///   - discarding: Whether an actor is deactivated even if a `@StreamedState` of it has changed that is not persisted. False by
     ///     default: it stays then.
-    ///   - placement: whether each server has its own, the default, or one node of a cluster has it for all. Then the others send it
-    ///     there what their clients ask of it, all nodes expose the same, and the engine keeps its persisted states.
-    ///   - inspectable: as where one actor is exposed. True by default.
-    ///   - make: makes the actor for the whole name (`lists/42`). What it throws, the caller gets.
+    ///   - placement: Where the actor of a name lives: on each server separately, the default, or on one node of a cluster. The
+    ///     other nodes then forward their clients' calls and streams to it. All nodes must expose the same, and the coordination
+    ///     store has the persisted states.
+    ///   - inspectable: See `expose(_:as:inspectable:)`. True by default.
+    ///   - make: Creates the actor for the whole name (`lists/42`). The caller receives the errors that it throws.
     public func expose<A: DistributedActor>(
         _ type: A.Type, as pattern: String, idle: Duration? = nil, discarding: Bool = false,
         placement: ActorPlacement = .node, inspectable: Bool = true,
         _ make: @escaping @Sendable (_ id: String) async throws -> A
     ) where A.ActorSystem == TrebuchetActorSystem {
-        precondition(pattern.utf8.last == UInt8(ascii: "*"), "pattern '\(pattern)' must end in *, as lists/*")
+        precondition(pattern.utf8.last == UInt8(ascii: "*"), "pattern '\(pattern)' must end in *, such as lists/*")
         if !inspectable { ActorTypes.any(A.self).hide() }
         let isPlaced = placement == .cluster && parts.nodes != nil
         if !locals.mustLoad(A.self, isPlaced: isPlaced) { warnOfMemory(A.self, as: pattern) }
@@ -254,9 +256,9 @@ public final class TrebuchetServer: Sendable {
                 isPlaced: isPlaced))
     }
 
-    /// Takes an actor out of reach. Streams of those who observe it go on while the actor lives.
-    /// Its persisted states are written before this returns, and are not kept from then on; while the store fails this waits,
-    /// and so does who exposes another actor under the name.
+    /// Removes an actor from its name. Existing streams continue while the actor exists. Its persisted states are written
+    /// before this returns, and later changes are not persisted. While the store fails, this waits, and so does `expose` of
+    /// another actor under the name.
     public func unexpose(_ name: String) async {
         await locals.retirements.during(name) {
             let old = directory.record(ActorName(name))
@@ -272,24 +274,24 @@ public final class TrebuchetServer: Sendable {
 
     // MARK: Running
 
-    /// The address that it listens on; nil while it does not.
+    /// The listening address; nil while the server does not listen.
     public var address: SocketAddress? {
         state.withLock { if case .running(let listener) = $0 { listener?.address } else { nil } }
     }
 
-    /// What a server is doing.
+    /// The phase of a server's lifecycle.
     public enum Status: Sendable {
-        /// It has not begun to listen.
+        /// It does not listen yet.
         case idle
-        /// It listens, and takes connections.
+        /// It listens and accepts connections.
         case serving
-        /// It was told to stop: it takes no more connections, and calls under way end.
+        /// Shutdown has begun: it accepts no more connections, and in-flight calls complete.
         case draining
         /// It has ended: its port is free, and its connections are closed.
         case stopped
     }
 
-    /// What it is doing now. From outside, `GET /healthz` is answered 200 while it serves.
+    /// The current phase. Remotely, `GET /healthz` is answered 200 while the server serves.
     public var status: Status {
         state.withLock { state in
             switch state {
@@ -300,17 +302,18 @@ public final class TrebuchetServer: Sendable {
         }
     }
 
-    /// Begins to listen, and returns the address. Throws `TransportError`, `addressInUse` for one; `StateStoreError` of code
-    /// `inUse` while another server of this process has the store; `ClusterEngineError` when a node's engine is out of reach.
+    /// Starts listening, and returns the address. Throws `TransportError`, for example `addressInUse`; `StateStoreError` of code
+    /// `inUse` if another server of this process uses the store; `ClusterEngineError` if a node's coordination store is unreachable.
     ///
-    /// SIGPIPE is ignored from then on, unless the program has a handler for it: the reader of a log that goes does not end the server.
+    /// SIGPIPE is ignored from then on, unless the program has a handler for it, so that a closed log reader does not end the
+    /// server.
     @discardableResult
     public func start() async throws -> SocketAddress {
         guard case .webSocket(let host, let port, let security) = transport.kind else {
             throw TransportError(.addressInvalid, "a server listens with .webSocket(host:port:); .local is for clients")
         }
         if case .client = security {
-            throw TransportError(.tls, "a server needs TLSServerSettings: a certificate and its key")
+            throw TransportError(.tls, "a server requires TLSServerSettings: a certificate and its key")
         }
         let isIdle = state.withLock { state in
             guard case .idle = state else { return false }
@@ -351,8 +354,8 @@ public final class TrebuchetServer: Sendable {
         }
     }
 
-    /// Reads the certificates again, for connections from now on; those that exist go on. Throws `TransportError` of code
-    /// `.tls`, and goes on with the old ones, when the files are no good. Does nothing without TLS.
+    /// Reloads the certificates for new connections; existing connections continue. If the files are invalid, throws
+    /// `TransportError` of code `.tls` and keeps the old ones. Does nothing without TLS.
     public func reloadCertificates() throws(TransportError) {
         let listener: WebSocketServer? = state.withLock { state in
             if case .running(let listener) = state { return listener }
@@ -361,16 +364,16 @@ public final class TrebuchetServer: Sendable {
         try listener?.reloadCertificates()
     }
 
-    /// Whether clients come over TLS.
+    /// Indicates whether the server uses TLS.
     var hasTLS: Bool {
         guard case .webSocket(_, _, .server) = transport.kind else { return false }
         return true
     }
 
-    /// Whether it was shut down, or is just being.
+    /// Indicates whether shutdown has begun or completed.
     var isStopping: Bool { state.withLock { if case .stopping = $0 { true } else { false } } }
 
-    /// Nobody is to be let in any more.
+    /// Stops admission and returns the listener.
     func stopListener() -> WebSocketServer? {
         state.withLock { state in
             defer { state = .stopping }

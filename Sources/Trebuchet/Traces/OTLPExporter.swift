@@ -3,21 +3,21 @@ internal import Synchronization
 public import TrebuchetActors
 public import Transports
 
-/// Sends spans to a collector of OpenTelemetry: OTLP over HTTP, in JSON.
+/// Exports spans to an OpenTelemetry collector: OTLP over HTTP, in JSON.
 ///
 ///     let exporter = try OTLPExporter(url: "http://localhost:4318")
 ///     server.addListener(exporter)
 ///     server.sampleTraces(0.01)
 ///     options.spanEnded = exporter.add  // of clients in the same program
 ///
-/// Spans are gathered for a second, or until there are 512, and sent by a task of its own. While a collector is slow up to 4,096 wait. What comes
-/// beyond that, and what it does not take within 10 seconds, is left out and counted, and a line says so; then it is left alone for 5 seconds.
-/// Nobody waits for it.
+/// Spans are batched for one second or until there are 512, and sent by a separate task. While the collector is slow, up to
+/// 4,096 spans wait. Further spans, and batches that the collector does not accept within 10 seconds, are dropped and counted,
+/// and a log line states their number. After a failure the exporter pauses for 5 seconds. Calls never wait for the exporter.
 public final class OTLPExporter: ServerListener {
     private static let batch = 512
     private static let most = 4_096
 
-    /// Parts of traces.
+    /// The kinds of events that the exporter receives: spans.
     public let kinds: ServerEvent.Kinds = .spans
     private let address: HTTPAddress
     private let service: String
@@ -25,30 +25,31 @@ public final class OTLPExporter: ServerListener {
     private let pace: Pace
     private let log: @Sendable (String) -> Void
 
-    /// How long it waits for what; tests have less time.
+    /// Time limits of the exporter; tests use shorter ones.
     struct Pace {
-        /// For more spans.
+        /// The time to wait for more spans.
         var gathering = Duration.seconds(1)
-        /// For a connection, and then for an answer.
+        /// The timeout for connecting, and then for the response.
         var answer = HTTPFetch.patience
-        /// After a batch that failed, so that who is away is not asked again and again, nor the log filled.
+        /// The pause after a failed batch. It limits requests to an unavailable collector and log lines.
         var afterFailure = Duration.seconds(5)
     }
 
+    /// The queue and counters of the exporter.
     private struct State {
         var spans: [TraceSpan] = []
-        /// Spans of the batch that is being sent.
+        /// The number of spans in the batch that is being sent.
         var onTheWay = 0
         var hasFailed = false
         var isSending = false
         var left = 0
-        /// What is left out and no line has said.
+        /// The number of dropped spans that no log line has reported.
         var unsaid = 0
         var sent = 0
-        /// Ends the gathering early.
+        /// The task of the batching delay; its cancellation ends the delay early.
         var nap: Task<Void, Never>?
         var isFlushing = false
-        /// Those who wait for the end, by their numbers.
+        /// Continuations of `flush`, by number.
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
         var lastNumber = 0
     }
@@ -56,11 +57,13 @@ public final class OTLPExporter: ServerListener {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - url: of the collector, `http://localhost:4318`; where it names no page, `/v1/traces` is meant. `http:` says what actors and methods are
-    ///     called to all who can listen.
-    ///   - service: what the program is called, `service.name`.
-    ///   - instance: what this one of several of its processes is called, `service.instance.id`: the name of a node. Nil, the default, leaves it out.
-    ///   - log: told, in a line each, that spans are left out; standard error by default. It must not block.
+    ///   - url: the URL of the collector, `http://localhost:4318`; without a path, `/v1/traces` is used. With `http:` the names
+    ///     of actors and
+    ///     methods can be read on the network.
+    ///   - service: the name of the program, `service.name`.
+    ///   - instance: the name of this process among several, `service.instance.id`: the name of a node. Nil, the default, omits
+    ///     it.
+    ///   - log: receives a line whenever spans are dropped; standard error by default. It must not block.
     /// - Throws: `TransportError` with the code `addressInvalid` for another kind of URL.
     public convenience init(
         url: String, service: String = "trebuchet", instance: String? = nil,
@@ -86,15 +89,15 @@ public final class OTLPExporter: ServerListener {
         self.log = log
     }
 
-    /// Spans that were handed to the collector, and that were left out.
+    /// The numbers of spans that the collector accepted and that were dropped.
     public var counts: (sent: Int, leftOut: Int) { state.withLock { ($0.sent, $0.left) } }
 
-    /// Told by the server that it listens to.
+    /// Receives an event from the server that the exporter was added to.
     public func hear(_ event: ServerEvent) {
         if case .spanEnded(let span) = event { add(span) }
     }
 
-    /// Takes a span to send.
+    /// Adds a span to the queue.
     public func add(_ span: TraceSpan) {
         let (mustStart, nap) = state.withLock { state -> (Bool, Task<Void, Never>?) in
             guard state.spans.count < Self.most else {
@@ -110,9 +113,9 @@ public final class OTLPExporter: ServerListener {
         if mustStart { Task.detached { await self.sendAll() } }
     }
 
-    /// Returns when all spans so far were sent or left out.
+    /// Returns when all spans so far were sent or dropped.
     ///
-    /// - Parameter patience: what is not sent by then is left out, and so are all others once a batch fails.
+    /// - Parameter patience: spans that are not sent within it are dropped, and so are all others once a batch fails.
     public func flush(within patience: Duration = .seconds(5)) async {
         var timer: Task<Void, Never>?
         await withCheckedContinuation { continuation in
@@ -132,7 +135,7 @@ public final class OTLPExporter: ServerListener {
         timer?.cancel()
     }
 
-    /// Who waits does so no longer.
+    /// Resumes a waiting `flush` and drops the spans that were not sent.
     private func giveUp(_ number: Int) {
         let (waiting, unsaid) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Int) in
             guard let waiting = state.waiting.removeValue(forKey: number) else { return (nil, 0) }
@@ -143,7 +146,7 @@ public final class OTLPExporter: ServerListener {
             return (waiting, state.unsaid + lost)
         }
         guard let waiting else { return }
-        say(unsaid, "it took too long at the end")
+        say(unsaid, "shutdown timed out")
         waiting.resume()
     }
 
@@ -171,7 +174,7 @@ public final class OTLPExporter: ServerListener {
         }
     }
 
-    /// Waits for more, unless there is enough.
+    /// Waits for more spans, unless a batch is complete.
     private func gather() async {
         let pace = pace
         let nap = state.withLock { state -> Task<Void, Never>? in
@@ -190,7 +193,7 @@ public final class OTLPExporter: ServerListener {
         do {
             let reply = try await HTTPFetch.post(
                 OTLPText.json(spans, service: service, instance: instance), to: address, patience: pace.answer)
-            problem = (200..<300).contains(reply.status) ? nil : "it answers \(reply.status)"
+            problem = (200..<300).contains(reply.status) ? nil : "the collector responded with \(reply.status)"
         } catch let error as TransportError {
             problem = error.message
         } catch {
@@ -199,7 +202,7 @@ public final class OTLPExporter: ServerListener {
         let unsaid = state.withLock { state in
             defer { state.unsaid = 0 }
             state.hasFailed = problem != nil
-            // Nothing any more where somebody gave up meanwhile.
+            // The count is 0 if a `flush` timed out meanwhile.
             let count = state.onTheWay
             state.onTheWay = 0
             guard problem != nil else {
@@ -207,7 +210,7 @@ public final class OTLPExporter: ServerListener {
                 return state.unsaid
             }
             var lost = count
-            // Who ends does not wait for the same answer again and again.
+            // A pending `flush` does not retry a collector that has just failed.
             if state.isFlushing {
                 lost += state.spans.count
                 state.spans = []
@@ -215,7 +218,7 @@ public final class OTLPExporter: ServerListener {
             state.left += lost
             return state.unsaid + lost
         }
-        say(unsaid, problem ?? "they came faster than it takes them")
+        say(unsaid, problem ?? "spans were recorded faster than the collector accepts them")
     }
 
     private func say(_ count: Int, _ reason: String) {

@@ -2,7 +2,7 @@ internal import Bytes
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// Spans as OTLP has them in JSON: `ExportTraceServiceRequest`.
+/// Encodes spans as OTLP JSON: `ExportTraceServiceRequest`.
 enum OTLPText {
     static func json(_ spans: [TraceSpan], service: String, instance: String?) -> [UInt8] {
         var buffer = ByteBuffer(capacity: 512 * spans.count + 256)
@@ -22,7 +22,7 @@ enum OTLPText {
     }
 
     private static func append(_ span: TraceSpan, to buffer: inout ByteBuffer) {
-        // Numbers of 64 bits are texts there, and IDs are in hexadecimal digits.
+        // OTLP JSON encodes 64-bit numbers as strings and IDs in hexadecimal.
         buffer.append(#"{"traceId":""# as StaticString)
         span.context.appendTraceID(to: &buffer)
         buffer.append(#"","spanId":""# as StaticString)
@@ -55,7 +55,7 @@ enum OTLPText {
         }
     }
 
-    /// - Parameter name: one that needs no escapes.
+    /// - Parameter name: an attribute name that needs no escapes.
     private static func attribute(_ name: StaticString, _ value: String, to buffer: inout ByteBuffer) {
         buffer.append(#"{"key":""# as StaticString)
         buffer.append(name)
@@ -64,7 +64,7 @@ enum OTLPText {
         buffer.append("}}" as StaticString)
     }
 
-    /// A digit, in ASCII.
+    /// Returns the span kind as an ASCII digit.
     private static func number(_ kind: TraceSpan.Kind) -> UInt8 {
         switch kind {
         case .internal: 0x31

@@ -3,39 +3,41 @@ internal import Networking
 internal import Transports
 internal import WebSockets
 
-/// What carries a connection's messages to its client: a WebSocket, or another object in this process. On the connection's
+/// The message transport of a connection to its client: a WebSocket or an object in this process. Used on the connection's
 /// reactor.
 protocol MessageLink: AnyObject {
-    /// Whether less than the high watermark waits to be sent.
+    /// Whether fewer bytes than the high watermark wait to be sent.
     var isWritable: Bool { get }
     /// Sends what `body` appends as one message.
     func send(_ body: (inout ByteBuffer) -> Void)
-    /// Sends one message that begins with what `head` appends and ends with bytes that other connections share.
+    /// Sends one message that consists of the bytes that `head` appends and of bytes shared with other connections.
     func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void)
-    /// Sends all that `body` writes in one system call.
+    /// Sends all messages that `body` writes in one system call.
     func inOneWrite(_ body: () -> Void)
-    /// The same, and shows `look` what is sent, as far as links of the same `framing` would send the same; not always.
+    /// Sends all messages that `body` writes in one system call. May pass the encoded frames to `look`, if all links of the
+    /// same `framing` would send the same bytes.
     func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void)
-    /// Links that have the same turn messages into the same bytes; 0 for one that shows none.
+    /// The framing of messages. Links with the same value encode messages as the same bytes; 0 for links that do not expose
+    /// frames.
     var framing: UInt8 { get }
-    /// Sends what was shown of another link of the same framing.
+    /// Sends frames that another link of the same framing passed to `look`.
     func sendAgain(_ frames: UnsafeRawBufferPointer)
-    /// What is held for the client; nil for one in this process.
+    /// The memory account for the client; nil for a client in this process.
     var memory: MemoryAccount? { get }
-    /// Bytes that wait for the client to take them, also those that other connections share.
+    /// The number of bytes that wait to be sent, including bytes shared with other connections.
     var pendingBytes: Int { get }
-    /// The host at the other end; nil for this machine itself.
+    /// The host at the other end; nil for loopback.
     var host: AddressKey? { get }
-    /// The address at the other end; nil where that is not known.
+    /// The address at the other end; nil if it is unknown.
     var remoteAddress: SocketAddress? { get }
-    /// Has the connection told (`linkDidHear`) when the client has read all that was sent so far, and all that it had sent by then
-    /// has come.
+    /// Requests `linkDidHear` on the connection, once the client has read all messages sent so far and all messages that it had
+    /// sent by then have arrived.
     func askWhetherHeard()
     func close(_ code: WebSocketCloseCode, reason: String)
-    /// No message comes until `resumeReading`, as far as the link can see to it.
+    /// Stops delivery of messages until `resumeReading`, as far as the link can control it.
     func pauseReading()
     func resumeReading()
-    /// Ends it at once: no message comes any more.
+    /// Closes the link at once: no further messages arrive.
     func abort()
 }
 
@@ -47,7 +49,7 @@ extension MessageLink {
     func sendAgain(_ frames: UnsafeRawBufferPointer) {}
 }
 
-/// The link of a connection that is gone: nothing reaches anybody, and its host still has its share.
+/// The link of a closed connection: discards all messages, and keeps the host for its quota.
 final class ClosedLink: MessageLink {
     let host: AddressKey?
 

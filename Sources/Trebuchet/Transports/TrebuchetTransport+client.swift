@@ -4,14 +4,14 @@ public import TrebuchetClient
 internal import WebSockets
 
 extension TrebuchetClient {
-    /// A client that is not connected yet, over a WebSocket, or to a server in this process.
+    /// Creates a client that is not connected yet, for a WebSocket or for a server in this process.
     public convenience init(transport: TrebuchetTransport, options: Options = Options()) {
         let any: any ClientTransport = transport
         self.init(transport: any, options: options)
     }
 
-    /// A client that is not connected yet, of a service with several servers, as the nodes of a cluster are: it begins with any of them, and
-    /// when a connection breaks, cannot be made, or the server sends its clients away, goes to the next:
+    /// Creates a client that is not connected yet, for a service with several servers, such as the nodes of a cluster. It
+    /// starts with a random server. It moves to the next one when a connection breaks, cannot be established, or is drained:
     ///
     ///     let client = TrebuchetClient(transports: [
     ///         .webSocket(host: "east.example.com", port: 443, tls: TLSClientSettings()),
@@ -34,7 +34,7 @@ extension TrebuchetTransport: LoopTransport {
             switch security {
             case .none: tls = TLSClientSettings()
             case .client(let settings): tls = settings
-            case .server: throw TransportError(.tls, "a client needs TLSClientSettings")
+            case .server: throw TransportError(.tls, "a client requires TLSClientSettings")
             }
             let authority = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
             try await open(request, receiver, "\(security.scheme)://\(authority)/", tls)
@@ -55,7 +55,7 @@ extension TrebuchetTransport: LoopTransport {
         limits.pongTimeout = request.pongTimeout
         let wanted = request.subprotocol
         guard let reactor = receiver.loop as? Reactor else {
-            throw TransportError(.system, "a client over sockets lives on a reactor")
+            throw TransportError(.system, "a client over sockets requires a reactor")
         }
         let socket = try await WebSocketClient.connect(
             to: url, subprotocols: [wanted], headers: request.headers,
@@ -64,7 +64,7 @@ extension TrebuchetTransport: LoopTransport {
         guard socket.subprotocol == wanted else {
             socket.close(code: .protocolError, reason: "needs \(wanted)")
             throw TransportError(
-                .handshake, "\(address) does not speak \(wanted): is it a Trebuchet server?",
+                .handshake, "\(address) does not support \(wanted): is it a Trebuchet server?",
                 cause: UnspokenProtocol(wanted))
         }
     }

@@ -8,20 +8,22 @@
 public import Networking
 public import WebSockets
 
-/// A server that clients of its own process reach without a socket.
+/// A server that clients of the same process reach without a socket.
 protocol LocalServer: AnyObject, Sendable {
     func connectLocally(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws
 }
 
-/// How clients and servers reach each other.
+/// The transport between clients and servers.
 public struct TrebuchetTransport: Sendable {
+    /// The kinds of transports.
     enum Kind: Sendable {
         case webSocket(host: String, port: Int, Security)
-        /// For clients alone.
+        /// Clients only.
         case url(String, TLSClientSettings)
         case local(any LocalServer)
     }
 
+    /// The TLS settings of a WebSocket transport.
     enum Security: Sendable {
         case none
         case server(TLSServerSettings)
@@ -31,7 +33,7 @@ public struct TrebuchetTransport: Sendable {
     let kind: Kind
     private(set) var compression: WebSocketCompression?
 
-    /// The server, for messages: `ws://localhost:8080`.
+    /// The address of the server, for messages: `ws://localhost:8080`.
     public var address: String {
         switch kind {
         case .webSocket(let host, let port, let security):
@@ -41,46 +43,47 @@ public struct TrebuchetTransport: Sendable {
         }
     }
 
-    /// Whether the description tells one server from another.
+    /// Whether the address identifies one server.
     public var addressIdentifiesServer: Bool { if case .local = kind { false } else { true } }
 
-    /// WebSocket over TCP. For a server the address to listen on (`"127.0.0.1"`, `"::1"`, `"0.0.0.0"`, `"::"`, a name; port 0
-    /// takes a free one), for a client the server's. Without a host it is this machine's own: a server that others are to reach
-    /// listens on `"::"`, which takes connections over IPv6 and IPv4, or on `"0.0.0.0"`, over IPv4 alone. A server listens on each
-    /// address of a name; a client tries each, the next one beside a first that does not answer within 250 ms.
+    /// WebSocket over TCP. For a server, `host` is the address to listen on (`"127.0.0.1"`, `"::1"`, `"0.0.0.0"`, `"::"`, a
+    /// name; port 0 selects a free port); for a client, the server's address. The default host is loopback. A server that
+    /// accepts other machines listens on `"::"`, for IPv6 and IPv4, or on `"0.0.0.0"`, for IPv4 only. A server listens on each
+    /// address of a name. A client tries each address, and starts the next attempt if the first does not succeed within 250 ms.
     public static func webSocket(host: String = "127.0.0.1", port: Int) -> TrebuchetTransport {
         TrebuchetTransport(kind: .webSocket(host: host, port: port, .none))
     }
 
-    /// The same, for programs that keep a port as the system does.
+    /// WebSocket over TCP, for programs whose port is a `UInt16`.
     public static func webSocket(host: String = "127.0.0.1", port: UInt16) -> TrebuchetTransport {
         webSocket(host: host, port: Int(port))
     }
 
-    /// WebSocket over TLS, for a server; without TLS where `tls` is nil.
+    /// WebSocket over TLS, for a server; without TLS if `tls` is nil.
     public static func webSocket(host: String = "127.0.0.1", port: Int, tls: TLSServerSettings?) -> TrebuchetTransport {
         TrebuchetTransport(kind: .webSocket(host: host, port: port, tls.map { .server($0) } ?? .none))
     }
 
-    // Of `tls: nil` nobody knows which is meant, and both mean the same.
-    /// WebSocket over TLS, for a client; without TLS where `tls` is nil. `TLSClientSettings()` trusts the roots of the system.
+    // A literal `tls: nil` would be ambiguous; both overloads mean the same then.
+    /// WebSocket over TLS, for a client; without TLS if `tls` is nil. `TLSClientSettings()` trusts the roots of the system.
     @_disfavoredOverload
     public static func webSocket(host: String = "127.0.0.1", port: Int, tls: TLSClientSettings?) -> TrebuchetTransport {
         TrebuchetTransport(kind: .webSocket(host: host, port: port, tls.map { .client($0) } ?? .none))
     }
 
-    /// WebSocket at a URL, for a client: `wss://example.com/realtime?tenant=7`, with the path that a proxy leads to the server.
+    /// WebSocket at a URL, for a client: `wss://example.com/realtime?tenant=7`, with the path that a proxy maps to the server.
     ///
     /// - Parameters:
-    ///   - url: its scheme is `wss` or `https` for TLS, `ws` or `http` without, in upper or lower case. A port, a path and a query may
-    ///     follow; a user name, a password or a fragment may not. A URL that is invalid makes `connect()` throw `addressInvalid`.
-    ///   - tls: whom to trust with TLS. Default: the roots of the system.
+    ///   - url: its scheme is `wss` or `https` for TLS, `ws` or `http` without, in upper or lower case. A port, a path and a
+    ///     query may
+    ///     follow; a user name, a password or a fragment may not. An invalid URL makes `connect()` throw `addressInvalid`.
+    ///   - tls: the trusted certificate authorities of TLS. Default: the roots of the system.
     public static func webSocket(url: String, tls: TLSClientSettings = TLSClientSettings()) -> TrebuchetTransport {
         TrebuchetTransport(kind: .url(url, tls))
     }
 
-    /// The same, but that messages are compressed when the other side wants it, too: permessage-deflate (RFC 7692). For
-    /// links on which bytes are dear; `WebSocketCompression` says what it costs.
+    /// Returns the transport with message compression, if the peer supports it too: permessage-deflate (RFC 7692). For links
+    /// with expensive bandwidth; `WebSocketCompression` describes the costs.
     public func compressed(_ settings: WebSocketCompression = WebSocketCompression()) -> TrebuchetTransport {
         var copy = self
         copy.compression = settings

@@ -5,12 +5,12 @@ internal import WebSockets
 
 /// A client's connection over a WebSocket.
 ///
-/// `@unchecked Sendable`: used on the client's reactor alone.
+/// `@unchecked Sendable`: used on the client's reactor only.
 final class WebSocketClientLink: ClientLink, WebSocketHandler, @unchecked Sendable {
     private let receiver: ConnectionReceiver
     private let socket: WebSocket
     private let address: String
-    /// The subprotocol that both sides are to speak.
+    /// The required subprotocol.
     private let wanted: String
 
     init(_ receiver: ConnectionReceiver, _ socket: WebSocket, _ address: String, speaking wanted: String) {

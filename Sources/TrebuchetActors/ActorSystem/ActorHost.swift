@@ -1,36 +1,37 @@
 package import Distributed
 
-/// What the actor system of a server asks of it.
+/// The part of a server that its actor system uses.
 package protocol ActorHost: AnyObject, Sendable {
-    /// An exposed actor that is there.
+    /// Returns the exposed actor with this name, if an instance is in memory.
     func actor(_ name: ActorName) -> (any DistributedActor)?
-    /// Whether the actor of this name that is here now may go while others of that name come, here or at another node: then it is
-    /// reached by name alone.
+    /// Returns whether the instance with this name can be deactivated and activated again, on this node or another one. References to
+    /// such an actor hold only its name.
     func mayGo(_ name: ActorName) -> Bool
-    /// The way to an actor of this name, here or at another node; nil once the server is gone.
+    /// Returns the route to an actor with this name, on this node or another one; nil after the server is gone.
     func way(to name: String) -> (any RemoteServer)?
-    /// A reference to an actor that lives in the client whose message is being decoded.
+    /// Returns a reference to an actor that lives in the client whose message is being decoded.
     func clientActor(_ name: String) throws(TrebuchetError) -> any ClientActor
 }
 
-/// An actor that lives in a client, as its server has it.
+/// The server side of an actor that lives in a client.
 package protocol ClientActor: AnyObject, Sendable, CustomStringConvertible {
-    /// Calls a method of the actor, and gives the result in JSON.
+    /// Calls a method of the actor and returns the result as JSON.
     func call<Act: DistributedActor>(
         _ target: RemoteCallTarget, of type: Act.Type, _ invocation: inout CallInvocationEncoder,
         in system: TrebuchetActorSystem
     ) async throws -> [UInt8]?
-    /// Decodes what the actor has answered: references in it are to actors of the same client.
+    /// Decodes a response of the actor. References in it belong to actors of the same client.
     func asGiven<Result>(_ body: () throws -> Result) rethrows -> Result
 }
 
-/// Where an actor system finds the actors that live in it, by the names that it gave them. It holds none of them.
+/// The actors that live in an actor system, by the names that the system assigned to them. The registry does not retain the
+/// actors.
 package protocol ActorRegistry: AnyObject, Sendable {
     func add<Act: DistributedActor>(_ actor: Act) where Act.ID == TrebuchetActorID
     func remove(_ name: ActorName)
     func has(_ name: ActorName) -> Bool
-    /// Nil as well for one that is gone.
+    /// Returns the actor with this name; nil also after the actor was freed.
     func actor(_ name: ActorName) -> (any DistributedActor)?
-    /// What all records of an actor share.
+    /// Returns the instance that all records of an actor share.
     func life(of name: ActorName) -> ActorLife?
 }

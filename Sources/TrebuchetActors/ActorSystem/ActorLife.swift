@@ -1,41 +1,42 @@
 package import Synchronization
 
-/// What all records of one actor share: it may be exposed under several names.
+/// The state that all records of one actor share. An actor may be exposed under several names.
 ///
-/// `@unchecked Sendable`: `apart` and `isUnwatched` are touched on the reactor that the actor lives on, or not at all; the rest is atomic.
+/// `@unchecked Sendable`: `apart` and `isUnwatched` are accessed only on the reactor that the actor lives on; the rest is
+/// atomic.
 package final class ActorLife: @unchecked Sendable {
-    // Atomic, this and `wasCalled`, because another module looks at them for each call, and access to a variable of a class would be
-    // checked there: they are touched on the actor's reactor alone.
+    // `starting` and `wasCalled` are accessed only on the actor's reactor. They are atomic because another module reads them
+    // for each call, and access to a class property would have a dynamic exclusivity check there.
 
-    /// Calls that have been started in a task and have not begun to run. Until they have, later ones must not run in
-    /// place, or they would overtake.
+    /// The number of calls that were started in a task and are not running yet. Until they run, later calls must not run in
+    /// place, or they would overtake the earlier ones.
     package let starting = Atomic<Int>(0)
-    /// Whether a call has run in place since `takeUse`.
+    /// Set if a call has run in place since the last `takeUse`.
     package let wasCalled = Atomic<Bool>(false)
-    /// So many calls yet have tasks of their own, since one has suspended.
+    /// The number of next calls that get a separate task, because an earlier call has suspended.
     package var apart: UInt8 = 0
-    /// Whether nobody looks yet after its rest. On the reactor that is to.
+    /// Set until the actor has an idle timer. Accessed on the reactor that runs the timer.
     package var isUnwatched = true
     private let wasEntered = Atomic<Bool>(true)
-    /// Calls that run in tasks; far below zero once the actor has been let go.
+    /// The number of calls that run in tasks; far below zero after deactivation.
     private let users = Atomic<Int>(0)
     private static let gone = Int.min / 2
 
     package var isGone: Bool { users.load(ordering: .acquiring) < 0 }
 
-    /// A call is started in a task.
+    /// Counts a call that is started in a task.
     func didStart() { starting.store(starting.load(ordering: .relaxed) + 1, ordering: .relaxed) }
 
-    /// It has begun to run.
+    /// Counts a started call as running.
     func didBegin() { starting.store(starting.load(ordering: .relaxed) - 1, ordering: .relaxed) }
 
-    /// Calls that are under way in tasks; nil once the actor has been let go.
+    /// The number of calls that run in tasks; nil after deactivation.
     package var userCount: Int? {
         let count = users.load(ordering: .acquiring)
         return count < 0 ? nil : count
     }
 
-    /// Notes a call that takes time; false when the actor has been let go.
+    /// Counts a call that runs in a task. Returns false after deactivation.
     package func enter() -> Bool {
         if users.add(1, ordering: .acquiringAndReleasing).newValue > 0 {
             wasEntered.store(true, ordering: .relaxed)
@@ -47,18 +48,18 @@ package final class ActorLife: @unchecked Sendable {
 
     package func leave() { users.subtract(1, ordering: .acquiringAndReleasing) }
 
-    /// Lets nobody in any more; false when somebody is.
+    /// Closes the instance for further calls. Returns false if a call runs in a task.
     package func close() -> Bool {
         users.compareExchange(expected: 0, desired: Self.gone, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// Lets nobody in any more, whoever is; false when that was so before.
+    /// Closes the instance for further calls, even while calls run in tasks. Returns false if it was closed before.
     package func end() -> Bool {
         guard !isGone else { return false }
         return users.add(Self.gone, ordering: .acquiringAndReleasing).oldValue >= 0
     }
 
-    /// Whether it was used since this was asked last, or is in use now.
+    /// Returns whether the actor was used since the last call of this method, or is in use now.
     package func takeUse() -> Bool {
         let was = wasCalled.load(ordering: .relaxed) || users.load(ordering: .acquiring) > 0
         wasCalled.store(false, ordering: .relaxed)

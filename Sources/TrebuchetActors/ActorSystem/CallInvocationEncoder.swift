@@ -2,7 +2,7 @@ internal import Bytes
 public import Distributed
 internal import TrebuchetWire
 
-/// Gathers what a distributed call sends: each argument is encoded as it comes.
+/// Collects the parts of a distributed call. Each argument is encoded when it is recorded.
 @_documentation(visibility: internal)
 public struct CallInvocationEncoder: DistributedTargetInvocationEncoder {
     public typealias SerializationRequirement = any (Codable & Sendable)
@@ -32,8 +32,9 @@ public struct CallInvocationEncoder: DistributedTargetInvocationEncoder {
     public mutating func recordErrorType<Failure: Error>(_ type: Failure.Type) throws {}
     public mutating func doneRecording() throws {}
 
-    /// The types of a generic actor come before those of its method, and only those are sent: the actor at the server has its
-    /// own. The stub of a `@Resolvable` protocol is generic over itself; the method that it stands for is not.
+    /// Returns the request, with the generic arguments of the method only. The runtime records those of the actor type first,
+    /// and the actor on the server already has them. The stub of a `@Resolvable` protocol is generic over itself; the method
+    /// behind it is not.
     package func finish<Act: DistributedActor>(on type: Act.Type, _ method: RemoteMethod) -> CallRequest {
         if let own = method.generics { return CallRequest(arguments: arguments, generics: Array(generics.suffix(own))) }
         let isStub = !generics.isEmpty && TargetNames.isStub(type) && generics[0] == GenericTypes.name(of: type)
@@ -43,7 +44,7 @@ public struct CallInvocationEncoder: DistributedTargetInvocationEncoder {
     package func giveBackCoder(to system: TrebuchetActorSystem) { system.giveBack(coder) }
 }
 
-/// The arguments of a call, encoded.
+/// The encoded arguments of a call and the names of its generic arguments.
 package struct CallRequest {
     package let arguments: [[UInt8]]
     package let generics: [String]

@@ -1,16 +1,16 @@
 internal import Platform
 internal import Transports
 
-/// The moment until which a call may take, handed on with the task and with the calls it makes.
+/// The time at which a call expires. Child tasks and nested calls inherit it.
 package enum Deadline {
-    /// Nanoseconds of the monotonic clock, which no test turns on; nil when there is none.
+    /// The deadline in nanoseconds of the monotonic clock, which tests do not replace; nil without a deadline.
     @TaskLocal package static var current: UInt64?
 }
 
-/// Gives every distributed call inside `body` at most `limit`, together.
+/// Limits the total time of all distributed calls inside `body` to `limit`.
 ///
-/// A call that has no answer by then throws `TrebuchetError` with the code `timeout`, and the server cancels the task
-/// that runs it. Inside a call on the server the caller's deadline holds too; the earlier one counts.
+/// A call without a response by then throws `TrebuchetError` with the code `timeout`, and the server cancels the task that runs
+/// the call. Inside a call on the server the caller's deadline also applies; the earlier one counts.
 public func withDeadline<Result>(
     _ limit: Duration, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
 ) async rethrows -> Result {

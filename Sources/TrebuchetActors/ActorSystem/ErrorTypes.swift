@@ -2,9 +2,9 @@ internal import Distributed
 internal import Synchronization
 internal import TrebuchetWire
 
-/// The errors that a client can make again from what the server sends: by the name of their type.
+/// The error types that a client can decode, by type name.
 package final class ErrorTypes: Sendable {
-    /// `client.register`
+    /// The name of the registration method in hints, such as `client.register`.
     private let registration: String
     private let registered = Mutex<[String: any (Error & Decodable).Type]>([:])
 
@@ -14,17 +14,17 @@ package final class ErrorTypes: Sendable {
         registered.withLock { $0[String(reflecting: type)] = type }
     }
 
-    /// The error as the actor threw it, if its type is known here; otherwise `error` itself.
+    /// Returns the error as the actor threw it if its type is known here; otherwise `error` itself.
     package func typed<Act: DistributedActor>(_ error: TrebuchetError, thrownBy actor: Act.Type) -> any Error {
         guard let name = error.type, let data = error.data else { return error }
         guard let type = registered.withLock({ $0[name] }) ?? declared(name, by: actor) else {
-            let hint = "\(registration)(errors: \(name).self) makes it arrive as itself"
+            let hint = "\(registration)(errors: \(name).self) decodes it as its original type"
             return TrebuchetError(error.code, "\(error.message) (\(hint))", type: name, data: data)
         }
         return decode(type, data) ?? error
     }
 
-    /// Errors named by `throws(…)` in a method of the actor are known without being registered.
+    /// Returns an error type that a method of the actor declares with `throws(…)`. Such types need no registration.
     private func declared(_ name: String, by actor: any DistributedActor.Type) -> (any (Error & Decodable).Type)? {
         guard let actor = actor as? any TrebuchetActor.Type else { return nil }
         for type in actor.declaredErrors {

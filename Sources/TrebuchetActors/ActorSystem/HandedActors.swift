@@ -1,15 +1,16 @@
 internal import Synchronization
 internal import TrebuchetWire
 
-/// The actors of a client to which it has handed over references: its server may call these, and no others.
+/// The actors of a client whose references it has exported. Its server may call only these.
 ///
-/// The identity, by which the server knows the client again over another connection, is a secret: it stands in no message but
-/// `hello`, and in no text.
+/// The identity, by which the server recognizes the client over another connection, is a secret: only `hello` messages contain
+/// it, and no description does.
 package final class HandedActors: Sendable {
+    /// The mutable state, guarded by a lock.
     private struct State {
         var identity: String?
         var names: Set<ActorName> = []
-        /// Whether the server has said that it takes no references.
+        /// Set if the server has announced that it accepts no references.
         var isRefused = false
     }
 
@@ -17,7 +18,7 @@ package final class HandedActors: Sendable {
 
     package init() {}
 
-    /// Set once a reference was handed over.
+    /// The identity of the client; nil until the first reference is exported.
     package var identity: String? { state.withLock { $0.identity } }
 
     func add(_ name: ActorName) {
@@ -36,15 +37,16 @@ package final class HandedActors: Sendable {
 
     func remove(_ name: ActorName) { state.withLock { _ = $0.names.remove(name) } }
 
-    /// The server has said what it takes.
+    /// Applies the terms that the server has announced.
     package func heard(_ terms: ServerTerms) { state.withLock { $0.isRefused = terms.clientActorsPerClient == 0 } }
 
-    /// Why the actor's name is not to be sent; nil when it may be, and as long as that is not known.
+    /// Returns the error for an actor whose name must not be sent. Returns nil if the name may be sent, and until the server's
+    /// terms are known.
     func refusal(of id: TrebuchetActorID) -> TrebuchetError? {
         guard state.withLock({ $0.isRefused }) else { return nil }
         return TrebuchetError(
             .invalidArguments,
-            "actor '\(id)' lives in a client, and the server takes no references to such: it is an older one, or has 0 as "
+            "actor '\(id)' lives in a client, and the server accepts no client actors: it is an older version, or sets 0 for "
                 + "ServerLimits.clientActorsPerClient")
     }
 }

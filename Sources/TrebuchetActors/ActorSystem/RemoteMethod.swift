@@ -1,29 +1,30 @@
 internal import Distributed
 internal import Synchronization
 
-/// What a caller knows of a method that lives elsewhere.
+/// The properties of a remote method that a caller needs.
 package struct RemoteMethod {
     /// The name on the wire.
     package let name: String
     package let isIdempotent: Bool
-    /// Generic parameters of its own; nil when its dispatch table is not known here.
+    /// The number of the method's generic parameters, without those of the actor type; nil if the dispatch table is not known
+    /// here.
     let generics: Int?
 }
 
-/// The methods that were called so far, by their names in the program.
+/// A cache of the methods called so far, by their mangled names.
 package final class RemoteMethods: Sendable {
     private let known = Mutex<[String: RemoteMethod]>([:])
 
     package init() {}
 
-    /// The name on the wire for a target. A method that is in no dispatch table, because the actor has none or the method
-    /// stands in an extension, is called by its mangled name, which is how its server finds it.
+    /// Returns the method for a target. A method without an entry in a dispatch table is called by its mangled name, by which
+    /// its server finds it. This applies to actors without a dispatch table and to methods in extensions.
     package func method<Act: DistributedActor>(_ target: RemoteCallTarget, of type: Act.Type) -> RemoteMethod {
         if let known = known.withLock({ $0[target.identifier] }) { return known }
         let readable = TargetNames.wireName(of: target)
         let table = type as? any TrebuchetActor.Type
         let entry = table?.entry(readable)
-        // The stub of a `@Resolvable` protocol does not know how the actor's methods are marked.
+        // The stub of a `@Resolvable` protocol does not contain the marks of the actor's methods.
         let isKnown = table == nil ? TargetNames.isStub(type) : entry != nil
         let method = RemoteMethod(
             name: isKnown ? readable : target.identifier, isIdempotent: entry?.isIdempotent ?? false,
@@ -33,9 +34,9 @@ package final class RemoteMethods: Sendable {
     }
 }
 
-/// Names of distributed methods: `addTodo(title:)` on the wire, a mangled name in the program.
+/// Converts names of distributed methods: `addTodo(title:)` on the wire, a mangled name in the program.
 package enum TargetNames {
-    /// The name on the wire for a target of the program: the last part of `Module.Type.addTodo(title:)`.
+    /// Returns the wire name of a target: the last part of `Module.Type.addTodo(title:)`.
     static func wireName(of target: RemoteCallTarget) -> String {
         let readable = target.description
         let beforeLabels = readable.prefix { $0 != "(" }
@@ -43,6 +44,6 @@ package enum TargetNames {
         return String(readable[readable.index(after: dot)...])
     }
 
-    /// Whether a type is the stub of a `@Resolvable` protocol, whose actor may be marked `@Trebuchet` elsewhere.
+    /// Returns whether a type is the stub of a `@Resolvable` protocol, whose actor may be marked `@Trebuchet` elsewhere.
     static func isStub(_ type: any Any.Type) -> Bool { "\(type)".hasPrefix("$") }
 }

@@ -1,29 +1,28 @@
 internal import TrebuchetWire
 
-/// A server as its client reaches it: what references to its actors and their streams are made of. Whoever holds it keeps the
-/// client connected.
+/// A server as its client reaches it. References to actors and streams hold this object, which keeps the client connected.
 package protocol RemoteServer: AnyObject, Sendable {
-    /// For messages: `ws://localhost:8080`.
+    /// The name of the server in messages: `ws://localhost:8080`.
     var peerName: String { get }
-    /// By the number that names of its connections begin with; 0 until it is known.
+    /// The number with which the names of its connections begin; 0 until it is known.
     var serverNumber: UInt64 { get }
-    /// The methods that were called there.
+    /// The methods called on this server so far.
     var methods: RemoteMethods { get }
-    /// The errors that can be made again from what it sends.
+    /// The errors of this server that can be decoded to their types.
     var errors: ErrorTypes { get }
-    /// The actors here that it may call.
+    /// The local actors that the server may call.
     var handed: HandedActors { get }
 
-    /// Whether another client has the same server, as far as addresses tell.
+    /// Returns whether another client has the same server, as far as addresses can show.
     func reachesSameAddress(as other: any RemoteServer) -> Bool
 
-    /// Sends a call and waits for its answer: the result in JSON, nil for a method without one.
+    /// Sends a call and waits for its response: the result as JSON, nil for a method without a result.
     func call(
         actorID: String, target: String, _ request: CallRequest, isIdempotent: Bool
     ) async throws -> [UInt8]?
 
-    /// Begins to observe a state, or events.
+    /// Starts the observation of a state or of events.
     ///
-    /// - Parameter kept: where the value is kept, when its type knows its changes.
+    /// - Parameter kept: stores the value of a state whose type records its changes.
     func observe(_ target: StreamTarget, reading: StreamReading, kept: (any KeptState)?) -> EncodedStream
 }

@@ -1,17 +1,19 @@
 public import Distributed
 
-/// A distributed actor marked `@Trebuchet`; the macro writes the conformance.
+/// A distributed actor marked `@Trebuchet`; the macro generates the conformance.
 public protocol TrebuchetActor: DistributedActor where ActorSystem == TrebuchetActorSystem {
-    /// What can be called and observed, by name. It is built anew at each use; `dispatch` is kept.
+    /// The methods and streams by name. Each access builds the table; `dispatch` returns a cached one.
     static var _dispatch: _DispatchTable<Self> { get }
-    /// Whether its actors look at who observes them; false by default. Such actors live on a reactor.
+    /// A Boolean value that indicates whether its actors inspect their observers; false by default. Such actors live on a
+    /// reactor.
     static var _looksAtObservers: Bool { get }
-    /// Why a connection may not observe a stream; nil, the default, when it may. Asked when a stream begins, and when one is taken up
-    /// again over another connection; a connection that loses its right later has its streams ended.
+    /// Returns the error for a connection that may not observe a stream; nil, the default, permits it. It is called when a
+    /// stream starts and when a stream resumes over another connection. A connection that later loses its authorization has its
+    /// streams ended.
     ///
     /// - Parameters:
-    ///   - stream: `observeState`
-    ///   - connection: nil at a server that does not identify its callers.
+    ///   - stream: the name on the wire, such as `observeState`.
+    ///   - connection: the caller's connection; nil at a server that does not identify its callers.
     func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)?
 }
 
@@ -21,10 +23,10 @@ extension TrebuchetActor {
     public func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? { nil }
 }
 
-/// Where a `@Trebuchet` actor runs.
+/// The executor of a `@Trebuchet` actor.
 public enum TrebuchetExecutor: Sendable {
-    /// On one reactor: calls run in place, without a hop. Methods must not block.
+    /// One reactor: calls run in place, without a context switch. Methods must not block.
     case reactor
-    /// On Swift's global pool: for actors that compute for long.
+    /// Swift's global pool, for actors with long computations.
     case concurrent
 }

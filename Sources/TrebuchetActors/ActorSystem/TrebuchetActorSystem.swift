@@ -3,10 +3,11 @@ internal import Transports
 internal import Synchronization
 internal import TrebuchetWire
 
-/// The actor system of Trebuchet: of a server, whose actors live here, or of a client, whose actors live at a server.
+/// The actor system of Trebuchet. The actors of a server's system live in its process; those of a client's system live at a
+/// server.
 ///
-/// Made by `TrebuchetServer` and `TrebuchetClient`. Arguments and results must be `Codable & Sendable`; actors may be
-/// passed too and arrive as references.
+/// `TrebuchetServer` and `TrebuchetClient` create it. Arguments and results must be `Codable & Sendable`. Actors may also be
+/// passed and arrive as references.
 public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     public typealias ActorID = TrebuchetActorID
     public typealias InvocationEncoder = CallInvocationEncoder
@@ -17,22 +18,23 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     /// The actors that live here.
     private let locals: any ActorRegistry
     private let nextShard = Atomic<Int>(0)
-    /// Nil once the server or client of the system is gone: a coder holds the system.
+    /// The unused coders; nil after the server or client is gone, because a coder retains the system.
     private let coders = Mutex<[ValueCoder]?>([])
-    /// Set once, before the system is handed out.
+    /// Set once, before other code can access the system.
     private nonisolated(unsafe) var builtShards: [SystemShard] = []
-    /// Its records hold actors, and those hold the system.
+    /// Weak, because its records retain actors, and those retain the system.
     private nonisolated(unsafe) weak var heldHost: (any ActorHost)?
     private nonisolated(unsafe) weak var heldServer: (any RemoteServer)?
-    /// Of a server's system: the number that its names begin with. Set once, before the system is handed out; 0 in a client.
+    /// The number with which the names of a server's system begin; 0 in a client. Set once, before other code can access the
+    /// system.
     private(set) nonisolated(unsafe) var serverNumber: UInt64 = 0
 
-    /// Receives what readers of streams cannot decode. Set once, before the system is handed out.
+    /// Receives stream values that readers cannot decode. Set once, before other code can access the system.
     package nonisolated(unsafe) var reportUndecodable: @Sendable (UndecodableValue) -> Void = UndecodableValue.warn
 
-    /// A system whose actors live on these loops.
+    /// Creates a system whose actors live on these loops.
     ///
-    /// - Parameter locals: where they are found.
+    /// - Parameter locals: the registry of the actors.
     package init(loops: [any EventLoop], locals: any ActorRegistry) {
         self.locals = locals
         builtShards = loops.map { SystemShard($0, userInfo: userInfo) }
@@ -45,10 +47,10 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     package func call(_ server: any RemoteServer) { heldServer = server }
 
-    /// Where the actors of its names are; nil on a server, and once nobody holds the client any more.
+    /// The server of a client's system; nil on a server, and after the last reference to the client is gone.
     package var server: (any RemoteServer)? { heldServer }
 
-    /// The way to an actor that does not live here, or may go; nil when there is none.
+    /// Returns the route to an actor that does not live here or can be deactivated; nil if there is none.
     package func server(of id: ActorID) -> (any RemoteServer)? {
         switch id.route {
         case .server(let server): server
@@ -57,37 +59,37 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         }
     }
 
-    /// Nil in a client.
+    /// The server of this system; nil in a client.
     package var host: (any ActorHost)? { serverNumber == 0 ? nil : heldHost }
 
-    /// Why an actor that does not live here cannot be reached.
+    /// Returns the error for an actor that is not local and cannot be reached.
     func unreachable(_ id: ActorID) -> TrebuchetError {
         if case .client = id.route {
             let text =
-                "actor '\(id)' lives in a client, whose states and events cannot be observed: have the client call the server when "
-                + "they change, or call it"
+                "actor '\(id)' lives in a client, and client actors cannot be observed: let the client call the server when its state "
+                + "changes, or call the actor"
             return TrebuchetError(.methodNotFound, text)
         }
         guard serverNumber == 0 else {
             if case .given = id.route {
                 let text =
-                    "a reference to '\(id)' that came in a message leads to an actor that is here, and none is: have its name sent, "
-                    + "look whether the caller may use it, and find it with actorSystem.resolve(_:id:)"
+                    "no local actor matches the reference '\(id)' received in a message: pass the actor's name, check the caller's "
+                    + "permission, and resolve it with actorSystem.resolve(_:id:)"
                 return TrebuchetError(.unavailable, text)
             }
             return TrebuchetError(.unavailable, "actor '\(id)' cannot be reached: the server has shut down")
         }
         let text =
-            "the client of actor '\(id)' is gone: hold it, or make references with client.resolve(_:id:), which hold it themselves"
+            "the client of actor '\(id)' was released: retain it, or create references with client.resolve(_:id:), which retain it"
         return TrebuchetError(.unavailable, text)
     }
 
     package var shards: [SystemShard] { builtShards }
 
-    /// What all records of an actor of this system share.
+    /// Returns the instance that all records of a local actor share.
     package func life(of id: ActorID) -> ActorLife { locals.life(of: ActorName(id.id)) ?? ActorLife() }
 
-    /// What decoders need to make references of actors' names.
+    /// The user info with which decoders turn actor names into references.
     package var userInfo: [CodingUserInfoKey: any Sendable] { [.actorSystemKey: self] }
 
     package func shard(of reactor: (any EventLoop)?) -> SystemShard? {
@@ -95,11 +97,11 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         return builtShards.first { $0.reactor === reactor }
     }
 
-    // MARK: Life of actors
+    // MARK: Lifetime of actors
 
     public func assignID<Act: DistributedActor>(_ type: Act.Type) -> ActorID where Act.ID == ActorID {
         let home = shard(of: Self.chosenHome)?.reactor ?? nextHome
-        // Unguessable: whoever has the name can call the actor.
+        // Unguessable, because every party with the name can call the actor.
         var random = SystemRandomNumberGenerator()
         let name = [random.next(), random.next()].map { String($0 as UInt64, radix: 36) }.joined()
         return ActorID("\(type)-\(name)", home: home, server: serverNumber)
@@ -112,13 +114,13 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     @TaskLocal private static var chosenHome: (any EventLoop)?
 
-    /// Has actors that are made in a closure live on the reactor of another one that lives here: what that changes in them without
-    /// waiting leaves before its answers do.
+    /// Places actors that a closure creates on the reactor of another local actor. Changes that the other actor makes in them
+    /// without suspension are then sent before its responses.
     package func living<Made>(with actor: ActorID, _ make: () throws -> Made) rethrows -> Made {
         try Self.$chosenHome.withValue(actor.home) { try make() }
     }
 
-    /// Has actors that are made in a closure live on a loop, where it is one of this system's.
+    /// Places actors that a closure creates on a loop, if the loop belongs to this system.
     package static func living<Made>(on loop: (any EventLoop)?, _ make: () async throws -> Made) async rethrows -> Made
     {
         try await $chosenHome.withValue(loop) { try await make() }
@@ -133,13 +135,13 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         locals.remove(ActorName(id.id))
     }
 
-    /// The actor of this name when it lives here; nil makes the caller get a reference to a remote one.
+    /// Returns the local actor with this name. For nil the runtime creates a reference to a remote actor.
     public func resolve<Act: DistributedActor>(id: ActorID, as type: Act.Type) throws -> Act? where Act.ID == ActorID {
-        // Whatever a client has called its actor, it is none of the actors here.
+        // A client chooses the names of its actors, so the name must not resolve to a local actor.
         if case .client = id.route { return nil }
         tellReach(id)
         let name = ActorName(id.id)
-        // One that was given is called on behalf of the caller, who may not be who may call others by name.
+        // A received reference is called on behalf of the caller, who may have no permission to call other actors by name.
         if case .given = id.route {} else if heldHost?.mayGo(name) == true { return nil }
         let found = locals.actor(name) ?? heldHost?.actor(name)
         guard let found else { return nil }
@@ -149,8 +151,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         return actor
     }
 
-    /// The shard of the reactor that an actor lives on; nil with `executor: .concurrent` or an executor of its own, whatever its
-    /// name says.
+    /// Returns the shard of the reactor that an actor lives on; nil with `executor: .concurrent` or a custom executor.
     func home<A: TrebuchetActor>(of actor: A) -> SystemShard? {
         guard A.dispatch.executor == .reactor, let shard = shard(of: actor.id.home),
             Self.isSame(actor.unownedExecutor, shard.reactor.asUnownedSerialExecutor())
@@ -159,23 +160,24 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     private static func isSame(_ a: UnownedSerialExecutor, _ b: UnownedSerialExecutor) -> Bool {
-        // An executor is two words: the object, and what it is.
+        // An executor consists of two words: the object and its kind.
         unsafeBitCast(a, to: (Int, Int).self).0 == unsafeBitCast(b, to: (Int, Int).self).0
     }
 
-    /// A reference to an actor of this name. In an actor of a server:
+    /// Returns a reference to an actor with this name. In an actor of a server:
     ///
     ///     let match = try actorSystem.resolve(Match.self, id: "matches/7")
     ///     let score = try await match.score()
     ///
-    /// At a server: one that is exposed and there, and does not go by itself, is given itself. Any other, made on demand, with an
-    /// `idle` time or on one node of a cluster, is made and found when it is called or observed, wherever that is. Those calls are the server's
-    /// (`Caller.isServer`): no `authorize` and no rate is asked, and deadlines, repeats of `@Idempotent` calls and errors are as for clients.
-    /// At a client: the same as `TrebuchetClient.resolve(_:id:)`, but it does not keep the client connected.
+    /// On a server the result is the exposed actor itself if it is in memory and cannot be deactivated. Any other actor is
+    /// located and activated when it is called or observed: a virtual actor, one with an `idle` time, or one on a cluster node.
+    /// The caller of these calls is the server (`Caller.isServer`), so `authorize` and rate limits do not apply. Deadlines,
+    /// repeats of `@Idempotent` calls and errors work as for clients. On a client this equals `TrebuchetClient.resolve(_:id:)`,
+    /// except that the reference does not keep the client connected.
     ///
-    /// It is not asked whether the actor exists; a call would tell.
+    /// This method does not check whether the actor exists; a call does.
     ///
-    /// - Throws: `TrebuchetError` with `invalidArguments` when an actor of another type has the name here.
+    /// - Throws: `TrebuchetError` with `invalidArguments` if a local actor of another type has the name.
     public func resolve<A: DistributedActor>(_ type: A.Type, id: String) throws -> A
     where A.ActorSystem == TrebuchetActorSystem {
         try A.resolve(id: TrebuchetActorID(id), using: self)
@@ -191,14 +193,14 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     ) async throws -> Res where Act: DistributedActor, Act.ID == ActorID, Err: Error, Res: Codable & Sendable {
         let reply = try await call(actor, target, &invocation)
         guard let bytes = reply else {
-            throw TrebuchetError(.internal, "the answer has no result, but \(target) returns \(Res.self)")
+            throw TrebuchetError(.internal, "the response has no result, but \(target) returns \(Res.self)")
         }
         let coder = takeCoder()
         defer { giveBack(coder) }
         do {
             return try actor.id.asGiven { try bytes.withUnsafeBytes { try coder.decode(Res.self, from: $0) } }
         } catch {
-            throw TrebuchetError(.internal, "the result of \(target) does not decode: \(describe(error))")
+            throw TrebuchetError(.internal, "the result of \(target) cannot be decoded: \(describe(error))")
         }
     }
 
@@ -227,7 +229,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         }
     }
 
-    /// Tells who listens for calls which other actors a method needs.
+    /// Reports to the event handlers for calls that a running method uses another actor.
     private func tellReach(_ id: ActorID) {
         guard serverNumber != 0, let events = builtShards.first?.events, events.wants(.calls) else { return }
         let call = ServerEvents.currentCall
@@ -236,8 +238,8 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     // MARK: References
 
-    /// Why the name of an actor is not to be sent to the other side: it would be taken for the name of another actor there, or
-    /// for none. Nil when it may be, and when that cannot be known.
+    /// Returns the error for an actor name that must not be sent, because it would name another actor or none at the other
+    /// side. Returns nil if it may be sent, and if that cannot be determined.
     func refusal(ofSending id: ActorID) -> TrebuchetError? {
         let code: TrebuchetError.Code = serverNumber == 0 ? .invalidArguments : .internal
         let own = heldServer
@@ -245,14 +247,14 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
             if let own, knows(id) { return own.handed.refusal(of: id) }
             return TrebuchetError(
                 code,
-                "actor '\(id)' lives in another client: a reference to it can be sent with calls over that client alone, since "
-                    + "nobody but its server can call it")
+                "actor '\(id)' lives in another client: send a reference to it only in calls over that client, because "
+                    + "only its own server can call it")
         }
         if case .client = id.route {
             return TrebuchetError(
                 code,
-                "actor '\(id)' lives in a client, and only the server that has the reference can call it: it is not sent on, and "
-                    + "is no part of a state. Have the server call it")
+                "actor '\(id)' lives in a client, and only the server with the reference can call it: the reference cannot be forwarded "
+                    + "or stored in a state; let the server call the actor")
         }
         if let remote = id.remote, let own, remote === own || remote.reachesSameAddress(as: own) {
             return nil
@@ -263,19 +265,19 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         let place = id.remote.map { "at \($0.peerName)" } ?? "at another server of this process"
         return TrebuchetError(
             code,
-            "actor '\(id)' lives \(place), and a reference to it means nothing elsewhere: send what the other side needs to "
-                + "find it, or call it here")
+            "actor '\(id)' lives \(place), and a reference to it is not valid elsewhere: send what the receiver needs to "
+                + "resolve it, or call it here")
     }
 
-    /// Whether the actor lives in this very system.
+    /// Returns whether the actor lives in this system.
     private func knows(_ id: ActorID) -> Bool { locals.has(ActorName(id.id)) }
 
-    /// From now on the server of this client may call an actor of it.
+    /// Permits the server of this client to call an actor of the client.
     func handOver(_ id: ActorID) { heldServer?.handed.add(ActorName(id.id)) }
 
     // MARK: Coders
 
-    /// A coder that the caller has for itself until it gives it back.
+    /// Returns a coder for exclusive use until it is returned with `giveBack`.
     package func takeCoder() -> ValueCoder {
         coders.withLock { $0?.popLast() } ?? ValueCoder(userInfo: userInfo)
     }
@@ -284,7 +286,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         coders.withLock { if $0?.count ?? 16 < 16 { $0?.append(coder) } }
     }
 
-    /// The server or client is gone: what refers to the system in a circle is let go.
+    /// Breaks reference cycles through the system after the server or client is gone.
     package func takeApart() {
         let unused = coders.withLock { coders in
             defer { coders = nil }

@@ -1,53 +1,56 @@
 internal import Platform
 public import Transports
 
-/// Who a client has proved to be. Two are equal when the bytes of their ids are, and their roles and claims.
+/// The authenticated identity of a caller. Two principals are equal if the bytes of their ids and their roles and claims are.
 public struct Principal: Sendable, Hashable {
-    /// Unlike that of anybody else; limits count by it.
+    /// The unique id of the principal; limits count by it.
     public var id: String
-    /// What rules ask for; names that the app gives.
+    /// The roles, by names that the app defines; rules refer to them.
     public var roles: Set<String>
-    /// What else is known, as the claims of a token.
+    /// Further attributes, such as the claims of a token.
     public var claims: [String: String]
 
+    /// Creates a principal.
+    ///
     /// - Parameters:
-    ///   - id: unlike that of anybody else.
-    ///   - roles: names that the app's rules ask for. Default: none.
-    ///   - claims: what else is known. Default: nothing.
+    ///   - id: the unique id of the principal.
+    ///   - roles: names that the app's rules refer to. Default: none.
+    ///   - claims: further attributes. Default: none.
     public init(id: String, roles: Set<String> = [], claims: [String: String] = [:]) {
         self.id = id
         self.roles = roles
         self.claims = claims
     }
 
-    /// Its id as a key.
+    /// The id as a key.
     package var name: PrincipalName { PrincipalName(id) }
 
-    /// Whether they are the same in all, ids byte for byte.
+    /// Compares ids by bytes, and roles and claims.
     public static func == (a: Self, b: Self) -> Bool { a.name == b.name && a.roles == b.roles && a.claims == b.claims }
 
-    /// Its id, byte for byte.
+    /// Hashes the bytes of the id.
     public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
-/// The client, or in a client the server, on whose behalf an actor works.
+/// The party on whose behalf an actor works: a client, or the server for an actor in a client.
 public struct Caller: Sendable {
-    /// What the call came over.
+    /// The connection that the call came over.
     public let connection: CallerConnection
 
     package init(connection: CallerConnection) { self.connection = connection }
 
-    /// Nil when the server lets in clients without credentials.
+    /// The principal of the connection; nil if the server admits clients without credentials.
     public var principal: Principal? { connection.principal }
-    /// Nil for a client in this process; of one behind a proxy of `AccessPolicy.trustedProxies` its own, with port 0.
+    /// The client's address; nil for a client in this process. Behind a proxy of `AccessPolicy.trustedProxies` it is the
+    /// client's address with port 0.
     public var remoteAddress: SocketAddress? { connection.remoteAddress }
 
-    /// Whether the server calls: an actor that lives in a client, or from an actor of its own or of another node, one that it has
-    /// found by name (`TrebuchetActorSystem.resolve(_:id:)`).
+    /// A Boolean value that indicates whether a server makes the call: to an actor in a client, or from a server actor to one
+    /// that it has resolved by name, also from another node (`TrebuchetActorSystem.resolve(_:id:)`).
     public var isServer: Bool { connection.isServer }
 
-    /// The caller of the distributed method that runs now: at a server with an `AccessPolicy` its client, in an actor that lives in
-    /// a client its server; nil elsewhere. It comes from
-    /// the connection and never from arguments, and goes on into tasks and calls that the method makes.
+    /// The caller of the running distributed method: the client at a server with an `AccessPolicy`, the server in an actor that
+    /// lives in a client. Nil elsewhere. It comes from the connection, never from arguments, and is inherited by tasks and
+    /// calls of the method.
     @TaskLocal public static var current: Caller?
 }

@@ -1,29 +1,31 @@
 public import Transports
 package import Synchronization
 
-/// The connection that a call came over, as actors see it: who is at its other end, and when it goes. An actor that lives in a
-/// client sees its server there.
+/// The connection that a call came over, as actors see it: the principal at its other end, and the time of its close. For an
+/// actor in a client the other end is the server.
 public final class CallerConnection: Sendable, Hashable {
-    /// What `onClose` hands out: as long as it is not cancelled, the connection keeps its closure.
+    /// A registration with `onClose`. The connection keeps its closure until the handler is cancelled.
     public struct CloseHandler: Sendable {
         fileprivate weak let connection: CallerConnection?
         fileprivate let number: UInt64
 
-        /// Forgets the closure, unless it runs already.
+        /// Removes the closure, unless it already runs.
         public func cancel() { connection?.forget(number) }
     }
 
+    /// A revoked authorization.
     private struct Revocation {
         let error: TrebuchetError
-        /// The actor that may be called all the same.
+        /// The name of the actor that may still be called.
         let spared: String?
     }
 
+    /// The mutable state, guarded by a lock.
     private struct State {
         var principal: Principal?
         var revocation: Revocation?
         var rightsChanged: (@Sendable () -> Void)?
-        /// Told when somebody else is signed in.
+        /// Closures that run after the principal changes.
         var principalObservers: [@Sendable () -> Void] = []
         var isOpen = true
         var handlers: [UInt64: @Sendable () -> Void] = [:]
@@ -34,18 +36,21 @@ public final class CallerConnection: Sendable, Hashable {
     /// The address of the other end; nil for a client in this process. Behind a proxy of `AccessPolicy.trustedProxies` it is
     /// the client's, with port 0.
     public let remoteAddress: SocketAddress?
-    /// No other connection of the process has it, or ever had it.
+    /// The number of the connection, unique for the lifetime of the process.
     package let number = CallerConnection.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     private let state: Mutex<State>
-    /// How often `principal` was set; counted up once it is, so that who has read this reads no one of before.
+    /// The number of times `principal` was set. Incremented after the change, so that a reader that sees the new count also
+    /// sees the new principal.
     package let principalChanges = Atomic<UInt64>(0)
 
     private static let lastNumber = Atomic<UInt64>(0)
 
-    /// Whether a server is at the other end: that of an actor which lives in a client, or one whose actors call others by name.
+    /// A Boolean value that indicates whether the other end is a server: the one of an actor in a client, or one whose actors
+    /// call others by name.
     public let isServer: Bool
 
-    /// Whether many callers have it, actors of one server: then it keeps nothing of any of them, and nobody changes it for the others.
+    /// Set if many callers share this object: the actors of one server. It then keeps no state of any caller, and no caller
+    /// changes it for the others.
     private let isShared: Bool
 
     package init(principal: Principal?, remoteAddress: SocketAddress?) {
@@ -54,18 +59,18 @@ public final class CallerConnection: Sendable, Hashable {
         state = Mutex(State(principal: principal))
     }
 
-    /// As actors see it that a server calls.
+    /// Creates a connection with a server as caller.
     ///
-    /// - Parameter isShared: whether for all calls of a server's actors to others.
+    /// - Parameter isShared: whether it serves all calls of a server's actors to other actors.
     package init(ofServer: (), isShared: Bool = false) {
         (isServer, self.isShared) = (true, isShared)
         remoteAddress = nil
         state = Mutex(State(principal: nil))
     }
 
-    /// Who is at the other end: first what the `AccessPolicy` found out, then what a method that signs somebody in or out
-    /// makes of it. It counts from the next call on. Setting it ends what `revoke` has begun. Of a server whose actors call others by name it is
-    /// nil for ever: neither this nor `revoke` does anything there.
+    /// The principal at the other end: initially the one that the `AccessPolicy` has found, later the one that a sign-in or
+    /// sign-out method sets. A new value applies from the next call on and ends a revocation by `revoke`. It is always nil for
+    /// a server whose actors call others by name: there neither this setter nor `revoke` has an effect.
     public var principal: Principal? {
         get { state.withLock { $0.principal } }
         set {
@@ -85,22 +90,22 @@ public final class CallerConnection: Sendable, Hashable {
         }
     }
 
-    /// Runs a closure whenever somebody else is signed in, or with other roles or claims, as long as the connection is there. It
-    /// runs where `principal` is set, perhaps under a lock: it must not block and not look at who set it.
+    /// Registers a closure that runs whenever the principal, its roles or its claims change, until the connection closes. It
+    /// runs on the thread that sets `principal`, perhaps under a lock: it must not block or access the code that set it.
     package func onPrincipalChange(_ body: @escaping @Sendable () -> Void) {
         state.withLock { if $0.isOpen { $0.principalObservers.append(body) } }
     }
 
-    /// Takes away what the connection may do, as the session of its client has ended: its calls and streams fail with
-    /// `unauthenticated` as soon as its reactor has heard of it, streams that it has end so, and its client is told. It
-    /// ends when `principal` is set: somebody signs in, or goes on as nobody.
+    /// Revokes the authorization of the connection after the session of its client has ended. Calls and streams fail with
+    /// `unauthenticated` as soon as its reactor is notified. Running streams end with that error, and the client is notified.
+    /// Setting `principal`, to a new principal or to nil, ends the revocation.
     ///
-    /// What was let in before goes on as who it was, so `principal` stays: nothing is ever done in the name of nobody
-    /// because somebody has lost his session meanwhile.
+    /// Calls admitted before keep their identity, so `principal` is unchanged: no call loses its principal because the session
+    /// ends while it runs.
     ///
     /// - Parameters:
-    ///   - reason: for the client.
-    ///   - actor: one that may be called all the same, to sign in again.
+    ///   - reason: the message for the client.
+    ///   - actor: an actor that may still be called, for a new sign-in.
     public func revoke(_ reason: String, except actor: String? = nil) {
         if isShared { return }
         let changed = state.withLock { state in
@@ -110,10 +115,10 @@ public final class CallerConnection: Sendable, Hashable {
         changed?()
     }
 
-    /// Whether its rights were taken away.
+    /// A Boolean value that indicates whether the authorization is revoked.
     public var isRevoked: Bool { state.withLock { $0.revocation != nil } }
 
-    /// Why an actor may not be called; nil when it may. Without a name: any.
+    /// Returns the error for a call to an actor; nil if it may be called. Without a name it applies to any actor.
     package func revocation(of actor: String? = nil) -> TrebuchetError? {
         state.withLock { state in
             guard let revocation = state.revocation else { return nil }
@@ -122,16 +127,20 @@ public final class CallerConnection: Sendable, Hashable {
         }
     }
 
-    /// - Parameter changed: told when its rights are taken away, or given back; from anywhere.
+    /// Registers the closure for changes of the authorization.
+    ///
+    /// - Parameter changed: runs after a revocation starts or ends, on any thread.
     package func followsRights(_ changed: @escaping @Sendable () -> Void) {
         state.withLock { $0.rightsChanged = changed }
     }
 
-    /// Whether the connection is there: it is given up when it breaks, or when its client answers no pings.
+    /// A Boolean value that indicates whether the connection is open. It closes when it breaks or when its client stops
+    /// answering pings.
     public var isOpen: Bool { state.withLock { $0.isOpen } }
 
-    /// Runs a closure once when the connection has gone; at once when it has gone already. It runs on the connection's
-    /// reactor and must not block. Never for a server whose actors call others by name: that goes on.
+    /// Registers a closure that runs once after the connection has closed, or immediately if it is closed already. It runs on
+    /// the connection's reactor and must not block. It never runs for a server whose actors call others by name, because that
+    /// caller has no connection that could close.
     @discardableResult
     public func onClose(_ body: @escaping @Sendable () -> Void) -> CloseHandler {
         if isShared { return CloseHandler(connection: self, number: 0) }
@@ -145,11 +154,11 @@ public final class CallerConnection: Sendable, Hashable {
         return CloseHandler(connection: self, number: number ?? 0)
     }
 
-    /// For tests: how many closures it keeps for its end.
+    /// For tests: the number of registered close handlers.
     package var closeHandlerCount: Int { state.withLock { $0.handlers.count } }
 
     private func forget(_ number: UInt64) {
-        // Freed outside of the lock: freeing what it holds may run any code.
+        // Freed outside the lock, because freeing captured objects may run arbitrary code.
         let removed = state.withLock { $0.handlers.removeValue(forKey: number) }
         _ = removed
     }
@@ -158,12 +167,12 @@ public final class CallerConnection: Sendable, Hashable {
         state.withLock { $0.endStreams = body }
     }
 
-    /// Ends the streams that it has of an actor which looks at who observes it, with an error. From anywhere.
+    /// Ends the streams of an actor that inspects its observers, with an error. May be called on any thread.
     package func endStreams(ofActor name: String, _ error: TrebuchetError) {
         state.withLock { $0.endStreams }?(ActorName(name), error)
     }
 
-    /// The session has lost its connection.
+    /// Runs the close handlers after the session has lost its connection.
     package func didClose() {
         let (handlers, ended, changed, observers) = state.withLock { state in
             state.isOpen = false
@@ -172,7 +181,7 @@ public final class CallerConnection: Sendable, Hashable {
             }
             return (state.handlers, state.endStreams, state.rightsChanged, state.principalObservers)
         }
-        // Freed outside of the lock, and not before the session has come to its end.
+        // Freed outside the lock, and only after the session has ended.
         defer { withExtendedLifetime((ended, changed, observers)) {} }
         for (_, body) in handlers.sorted(by: { $0.key < $1.key }) { body() }
     }

@@ -1,16 +1,16 @@
 package import Platform
 
-/// Who uses something.
+/// The scope by which a quota is counted.
 package enum Party: Hashable, Sendable {
     case server
     case connection(UInt64)
-    /// One that has handed over references to actors of its own, over all of its connections.
+    /// A client that has exported actors, over all its connections.
     case client(UInt64)
     case principal(PrincipalName)
-    /// By the number of its address, which is the same in every process.
+    /// A host, by the number of its address, which is the same in every process.
     case host(UInt64)
 
-    /// For errors.
+    /// The subject of an error message, such as "the server has".
     package var name: String {
         switch self {
         case .server: "the server has"
@@ -22,5 +22,5 @@ package enum Party: Hashable, Sendable {
     }
 }
 
-/// The id of a principal as a key: Swift's own equality would give one account what is another's.
+/// The id of a principal as a key, compared by bytes. Swift's string equality could treat two accounts as one.
 package typealias PrincipalName = ByteText

@@ -2,22 +2,24 @@ internal import Bytes
 internal import Platform
 internal import TrebuchetWire
 
-/// An error that a call ended with, as it goes over the wire.
+/// The error of a call, as it is sent.
 package struct CallFailure {
     package let code: ErrorCode
     package let message: String
-    /// Of an error that the actor's method threw: its type, and the error in JSON when it is `Codable`.
+    /// The type name of an error that the actor's method threw, and in `data` its JSON if it is `Codable`.
     package let type: String?
     package let data: [UInt8]?
-    /// Of a rate that was exceeded.
+    /// The retry delay after a rate limit was exceeded.
     package var retryAfterMilliseconds: Int?
-    /// What the method threw, as the program calls it; nil of an error of ours. Found out when it is asked for.
+    /// The program's name for the error that the method threw; nil for an error of the framework. Computed on access.
     package var thrown: String? { error.map { ErrorDisclosure.name(of: $0) } }
     private var error: (any Error)?
-    /// Under which the log has it.
+    /// The number of the error in the server log.
     package private(set) var number: String?
 
-    /// - Parameter what: what has failed, `the method`.
+    /// Creates the failure for an error.
+    ///
+    /// - Parameter what: the operation that has failed, such as `the method`.
     package init(_ error: any Error, of what: String, coder: ValueCoder, _ disclosure: ErrorDisclosure) {
         if let error = error as? TrebuchetError {
             self.init(code: error.code.wire, message: error.message, type: error.type, data: error.data)
@@ -42,16 +44,16 @@ package struct CallFailure {
         (self.error, number) = (error, told.number)
     }
 
-    /// The same, or what is said instead when it is too large for the client.
+    /// Returns this failure, or a shortened one if it exceeds the client's message limit.
     package func fitting(_ largestMessage: Int) -> CallFailure {
-        // A character of a text may take six bytes in JSON.
+        // One character may take six bytes in JSON.
         let count =
             256 + 6 * (code.rawValue.utf8.count + message.utf8.count + (type?.utf8.count ?? 0)) + (data?.count ?? 0)
         guard count > largestMessage else { return self }
         let start = message.prefix(bytes: 200)
         var short = CallFailure(
             code: code.rawValue.utf8.count > 64 ? .application : code,
-            message: "\(start)… (the whole error is larger than the messages that the client takes)",
+            message: "\(start)… (truncated: the error exceeds the client's message limit)",
             type: nil, data: nil)
         (short.error, short.number) = (error, number)
         return short

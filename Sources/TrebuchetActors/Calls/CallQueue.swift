@@ -1,15 +1,15 @@
 internal import Platform
 internal import Transports
 
-/// A call that stands in a `CallQueue`: what it takes to run it and to answer it, and no more.
+/// A call in a `CallQueue`: the data needed to run and answer it.
 package struct QueuedCall {
     package let record: ActorRecord
     package let method: ActorMethod
     package let callID: [UInt8]
-    /// Of its message, as they count.
+    /// The size of its message, as counted for the memory limit.
     package let bytes: Int
     package let limit: Duration
-    /// By the monotonic clock, in nanoseconds.
+    /// The deadline in nanoseconds of the monotonic clock.
     package let deadline: UInt64
     fileprivate let operation: CallOperation
     fileprivate let caller: Caller?
@@ -27,45 +27,45 @@ package struct QueuedCall {
     }
 }
 
-/// Who asked for calls that stand in a `CallQueue`. Asked on the queue's reactor.
+/// The connection that queued calls belong to. Methods run on the queue's reactor.
 package protocol CallOwner: AnyObject {
-    /// The call has ended, and nobody has waited for it longer than it ran.
+    /// Reports that a call has ended in the queue's task.
     func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome)
-    /// The call has suspended, or is to have a task of its own: gives what stands for it from now on, and what is called with its
-    /// outcome.
+    /// Detaches a call that has suspended or needs a separate task. Returns the object that represents the call from now on and
+    /// the completion for its outcome.
     func detach(_ call: borrowing QueuedCall) -> (call: any CallUnderWay, completion: CallCompletion)
 }
 
-/// Calls of methods that may suspend, to actors of one reactor. Most do not, and then a task, a timer and a place in a table for each
-/// would cost more than it does: so they run one behind the other in one task, which begins in the reactor's queue and takes what
-/// has come until then. One that suspends is given all that at the end of the turn, and those behind it get tasks of
-/// their own: none waits for it.
+/// A queue for calls of methods that may suspend, to actors of one reactor. Most such calls do not suspend, and a task, a timer
+/// and a table entry would then cost more than the call. The calls therefore run one after another in one task. The task is
+/// queued on the reactor and takes the calls that have arrived when it starts. A call that suspends gets a task entry and a
+/// timer at the end of the turn. The calls behind it get separate tasks, so none waits for it.
 ///
-/// `@unchecked Sendable`: touched on its reactor alone.
+/// `@unchecked Sendable`: accessed only on its reactor.
 package final class CallQueue: EndOfTurn, @unchecked Sendable {
-    /// A task that takes calls.
+    /// A task that runs queued calls.
     ///
-    /// `@unchecked Sendable`: touched on the reactor alone.
+    /// `@unchecked Sendable`: accessed only on the reactor.
     private final class Run: @unchecked Sendable {
-        /// Set before it takes any: it waits for its place in the reactor's queue first.
+        /// Set before the task takes calls, because it first waits in the reactor's queue.
         var task: Task<Void, Never>?
-        /// Set once its call has suspended.
+        /// Set after the current call has suspended.
         var completion: CallCompletion?
     }
 
-    /// So long a task takes more calls in one turn, as connections have it for theirs.
+    /// The time slice of one task in a turn in nanoseconds, the same as for connections.
     private static let slice: UInt64 = 100_000
-    /// So many calls of an actor have tasks of their own after one that has suspended: others of the same kind may as well.
+    /// The number of calls of an actor that get separate tasks after one has suspended, because similar calls may suspend too.
     private static let apart: UInt8 = 64
 
     private let states: SystemShard
-    // Access to these is not checked, as each call asks for all of them: nothing calls back here while one is changed.
+    // Exclusivity is unchecked because each call accesses these: no code calls back into the queue during a change.
     @exclusivity(unchecked) private var calls = WorkQueue<QueuedCall>()
-    /// What those that stand here are known by, each once.
+    /// The hashes of the queued calls.
     @exclusivity(unchecked) private var marks: Set<UInt64> = []
-    /// The task that is about to take calls, or takes them.
+    /// The task that takes calls or is about to.
     @exclusivity(unchecked) private var run: Run?
-    /// The call that it runs.
+    /// The call that the task runs.
     @exclusivity(unchecked) private var current: QueuedCall?
     @exclusivity(unchecked) private var isLookedAt = false
 
@@ -73,7 +73,7 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
 
     package var isEmpty: Bool { calls.isEmpty }
 
-    /// Whether calls of an actor of this reactor may stand here.
+    /// Returns whether calls of an actor may be queued here.
     @inline(__always)
     package func takes(_ record: ActorRecord) -> Bool {
         guard record.life.apart == 0 else {
@@ -83,7 +83,7 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
         return record.home === states && record.persisted == nil
     }
 
-    /// Whether a call of that name may stand here: one that does is never overlooked.
+    /// Returns whether a call with this `callID` may be queued. There are no false negatives.
     package func mayHave(_ callID: [UInt8], of owner: some CallOwner) -> Bool {
         marks.contains(Self.mark(callID, owner))
     }
@@ -94,7 +94,7 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
         return mark
     }
 
-    /// Has a call run behind those that have come before. Nothing but its caller is bound to its task.
+    /// Queues a call behind earlier ones. Only its caller is bound as a task-local value.
     package func add(_ call: consuming QueuedCall) {
         marks.insert(call.mark)
         call.record.life.didStart()
@@ -102,7 +102,7 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
         if run == nil { start() }
     }
 
-    /// Gives the calls that stand here tasks of their own, for what must not run before them.
+    /// Moves the queued calls to separate tasks, before work that must not overtake them.
     @inline(__always)
     package func flush() { if !isEmpty { detachAll() } }
 
@@ -116,12 +116,12 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
     private func start() {
         let (run, isolation) = (Run(), states.isolation)
         self.run = run
-        // Detached: what is bound where the first of the calls has come from is not for the others.
+        // Detached, because the task-local values of the first call must not apply to the others.
         run.task = Task.immediateDetached { await self.run(run, isolation: isolation) }
     }
 
     private func run(_ run: Run, isolation: isolated LoopIsolation) async {
-        // Its calls have been given tasks of their own, which stand behind it.
+        // The calls of this task were moved to separate tasks behind it.
         guard self.run === run else { return }
         let began = MonotonicClock.now
         while let call = take() {
@@ -134,7 +134,7 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
             if let completion = run.completion { return completion(outcome) }
             current = nil
             call.owner.didRun(call, outcome)
-            // A task that is cancelled stays so.
+            // A cancelled task remains cancelled, so further calls need another task.
             if Task.isCancelled || MonotonicClock.now &- began > Self.slice { break }
         }
         guard self.run === run else { return }
@@ -171,10 +171,10 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
 
     @inline(never)
     private func detachAll() {
-        // A task that has not begun stands before theirs, and what comes next must not run in its place.
+        // A task that has not started runs before the separate tasks, and later calls must not run in it.
         if current == nil { run = nil }
         while let call = take() {
-            // Counted anew as its task begins.
+            // The call is counted again when its separate task starts.
             call.record.life.didBegin()
             let detached = call.owner.detach(call)
             let (record, operation) = (call.record, call.operation)

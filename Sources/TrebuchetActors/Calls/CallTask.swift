@@ -1,22 +1,23 @@
-/// A call that is not answered yet, as far as its task goes.
+/// A call in progress whose task can be cancelled.
 package protocol CallUnderWay: AnyObject, Sendable {
-    /// By the monotonic clock, in nanoseconds.
+    /// The deadline in nanoseconds of the monotonic clock.
     var machineDeadline: UInt64 { get }
-    /// The task has begun; it is cancelled at once when nobody waits for it any more.
+    /// Sets the task of the call. If the call was cancelled already, the task is cancelled immediately.
     func run(in task: Task<Void, Never>)
 }
 
-/// Starts the task of a call.
+/// Starts the tasks of calls.
 package enum CallTask {
-    /// Runs `operation`; `completion` is called on the actor's reactor, or on the thread of the pool where it ends.
+    /// Runs `operation` in a task. `completion` is called on the actor's reactor, or on the pool thread where the operation
+    /// ends.
     package static func start(
         _ record: ActorRecord, _ operation: @escaping CallOperation, _ call: some CallUnderWay,
         _ completion: @escaping CallCompletion
     ) {
         let deadline = call.machineDeadline
         let task: Task<Void, Never>
-        // `immediate`: the task reaches the queue of the executor before this returns, so calls keep their order. It has no
-        // executor of its own: what the actor awaits that is not on the reactor runs on the pool.
+        // `immediate` queues the task on the executor before this method returns, so calls keep their order. The task has no
+        // executor preference: awaited code that does not belong to the reactor runs on the pool.
         if let home = record.home {
             record.life.didStart()
             let isolation = home.isolation

@@ -1,13 +1,13 @@
 package import Synchronization
 
-/// The place of a task that is to be cancelled, also by somebody who is faster than what begins it.
+/// A slot for a task that can be cancelled, even before the task is stored.
 package struct TaskState: Sendable {
     private var task: Task<Void, Never>?
     fileprivate var isCancelled = false
 
     package init() {}
 
-    /// Returns whether nobody waits for the task any more.
+    /// Stores the task. Returns whether it was cancelled already.
     fileprivate mutating func fill(_ task: Task<Void, Never>) -> Bool {
         self.task = task
         return isCancelled
@@ -20,7 +20,7 @@ package struct TaskState: Sendable {
 }
 
 extension Mutex<TaskState> {
-    /// Cancels the task at once when nobody waits for it any more.
+    /// Stores the task, and cancels it immediately if the slot was cancelled already.
     package borrowing func fill(_ task: Task<Void, Never>) {
         if withLock({ $0.fill(task) }) { task.cancel() }
     }

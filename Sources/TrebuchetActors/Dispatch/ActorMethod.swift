@@ -1,30 +1,30 @@
 internal import Transports
 
-/// A method of an exposed actor, as calls find it. It belongs to an `ActorType` and is never freed.
+/// A method of an exposed actor, as calls look it up. It belongs to an `ActorType` and is never freed.
 package final class ActorMethod: Sendable {
-    /// A synchronous method that takes its actor with neither its type nor its isolation: whoever calls it is on the
-    /// actor's reactor and passes an actor of the type that the method belongs to.
+    /// A synchronous method with the actor's type and isolation erased. The caller runs on the actor's reactor and passes an
+    /// actor of the type that the method belongs to.
     typealias Body = @Sendable (AnyObject, inout _CallArguments, inout _CallReply) throws -> Void
 
-    /// Decodes the arguments of a method that may suspend and gives the call that a task is to run, for a record of the type that the
+    /// Decodes the arguments of a method that may suspend and returns the call for a task. The record is of the type that the
     /// method belongs to.
     typealias Prepare = @Sendable (ActorRecord, inout _CallArguments) throws -> CallOperation
 
     package let name: String
-    /// What the watchdog says of a reactor that it holds: `TodoList.addTodo(title:)`.
+    /// The name in watchdog reports about a blocked reactor: `TodoList.addTodo(title:)`.
     package let label: ActivityLabel
     let index: Int
-    /// Where its calls are counted on each reactor.
+    /// The row in which each reactor counts its calls.
     package let row: Int
     package let arguments: Int
     package let generics: Int
-    /// Whether its answers are kept for clients that ask for it.
+    /// Whether responses are recorded for clients that request it.
     package let isIdempotent: Bool
-    /// Whether its arguments are shown to nobody.
+    /// Whether the arguments are hidden from the inspector.
     package let isRedacted: Bool
-    /// Set when it is synchronous and may run in place.
+    /// The function of a synchronous method, which may run in place; nil for others.
     let body: Body?
-    /// Set when it may suspend.
+    /// The function of a method that may suspend; nil for others.
     let prepare: Prepare?
 
     init(

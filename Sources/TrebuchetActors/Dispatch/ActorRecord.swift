@@ -3,32 +3,31 @@ internal import Distributed
 internal import Transports
 internal import TrebuchetWire
 
-/// A call that runs in a task. It begins on the executor of the isolation that it is given, and leaves that only for its
-/// actor's.
+/// A call that runs in a task. It starts on the executor of the given isolation and leaves it only for the actor's executor.
 package typealias CallOperation = @Sendable (_ isolation: isolated (any Actor)?) async throws -> _CallResult
 
-/// An actor that calls can reach, its type erased.
+/// The type-erased entry of an actor that calls can reach.
 ///
-/// `@unchecked Sendable`: constant but for what says so.
+/// `@unchecked Sendable`: constant, except for the properties whose comments state otherwise.
 package class ActorRecord: @unchecked Sendable {
-    // `final`, here and below: else another module asks for each by a call, as if a subclass might have its own.
+    // `final` here and below, because another module would otherwise access each property through a virtual call.
     package final let name: String
     package final let type: ActorType
-    /// The shard of the reactor that the actor lives on; nil when it runs elsewhere.
+    /// The shard of the reactor that the actor lives on; nil if the actor runs elsewhere.
     package final let home: SystemShard?
     package final let life: ActorLife
-    /// Set when the actor has states that are kept in a store: then answers wait until they are written.
+    /// The persisted states of the actor, for which responses wait until they are written; nil without any.
     package final let persisted: PersistedStates?
-    /// The actor of an exposed record, which holds it. Without counting references: an actor that is weakly referred to
-    /// anywhere pays for each count with an atomic operation through a side table.
+    /// The actor of an exposed record, which also retains it. Unmanaged, because reference counts of an object with weak
+    /// references are atomic operations on a side table.
     private let exposed: Unmanaged<AnyObject>?
-    /// For an actor that is to go when nobody uses it. Written before the record is handed out, as `stake`.
+    /// The idle policy of an actor that can be deactivated. Written before other code can access the record, like `stake`.
     package final var idle: IdlePolicy?
-    /// The slot of its name, for one that lives on one node of several, and may have to go; -1 for others. Written before the record
-    /// is handed out, as `stake`.
+    /// The slot of the actor's name, for an actor that is owned by one cluster node and may move; -1 for others. Written before
+    /// other code can access the record, like `stake`.
     @exclusivity(unchecked) package final var slot = -1
     package final var isPlaced: Bool { slot >= 0 }
-    /// Its place among the actors made on demand, for the server that made it.
+    /// The entry of a virtual actor in the quota of the server that activated it.
     package final var stake: AnyObject?
 
     init(
@@ -43,15 +42,15 @@ package class ActorRecord: @unchecked Sendable {
         self.persisted = persisted
     }
 
-    /// The actor, if it is still there.
+    /// The actor, if it has not been freed.
     package var actor: (any DistributedActor)? { fatalError("abstract") }
 
-    /// Runs a synchronous method in the actor's isolation, where the caller is.
+    /// Runs a synchronous method in the actor's isolation. The caller must run in that isolation.
     @inline(__always)
     package final func call(_ method: ActorMethod, _ arguments: inout _CallArguments, _ reply: inout _CallReply) throws
     {
         assert(home?.reactor.isCurrent != false)
-        guard let body = method.body else { fatalError("a method that suspends was called in place") }
+        guard let body = method.body else { fatalError("a method that suspends was executed in place") }
         if let exposed {
             return try exposed._withUnsafeGuaranteedRef { try body($0, &arguments, &reply) }
         }
@@ -61,9 +60,9 @@ package class ActorRecord: @unchecked Sendable {
 
     package final var gone: TrebuchetError { TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
 
-    /// Gives `completion` the outcome of a call as soon as all that it may show is written.
+    /// Passes the outcome of a call to `completion` after all changes that it may show are written.
     ///
-    /// - Parameter told: the call, where somebody is told of it.
+    /// - Parameter told: the call, if it is observed.
     package final func whenWritten(
         _ outcome: CallOutcome, _ told: ToldCall?, _ completion: @escaping CallCompletion
     ) {
@@ -74,7 +73,8 @@ package class ActorRecord: @unchecked Sendable {
         }
     }
 
-    /// The same for a call that is noted in the store; `answer` makes what is kept of the outcome, on the actor's reactor.
+    /// Passes the outcome of a call that is recorded in the store to `completion` after all changes are written. `answer`
+    /// returns the recorded response for the outcome; it runs on the actor's reactor.
     package final func whenWritten(
         _ outcome: CallOutcome, of call: KeptCall, _ told: ToldCall?,
         _ answer: @escaping @Sendable (CallOutcome) -> KeptAnswer, _ completion: @escaping CallCompletion
@@ -89,33 +89,33 @@ package class ActorRecord: @unchecked Sendable {
         }
     }
 
-    /// A call begins that is noted in the store with what it changes. On the actor's reactor.
+    /// Starts a call that is recorded in the store with its changes. On the actor's reactor.
     ///
-    /// - Returns: why it may not.
+    /// - Returns: the error if the call must not run.
     package final func begin(_ call: KeptCall) -> TrebuchetError? { persisted?.begin(call) }
 
-    /// Runs `body` isolated to the actor, in the order in which it was asked.
+    /// Returns an operation that runs `body` isolated to the actor, in the order of the requests.
     func isolated(_ body: @escaping @Sendable () throws -> _CallResult) throws -> CallOperation {
         fatalError("abstract")
     }
 
-    /// The call of a method that no dispatch table has: one of a plain actor, or in an extension, which the macro does not
-    /// see.
+    /// Returns the call of a method without an entry in the dispatch table: a method of a plain actor, or one in an extension,
+    /// which the macro does not see.
     package func operation(
         _ method: ProgramMethods.Method, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
     ) throws -> CallOperation {
         fatalError("abstract")
     }
 
-    /// Gives the source of a stream to `body`, isolated to the actor; nil when the actor is gone. On its reactor that happens at
-    /// once.
+    /// Passes the producer of a stream to `body`, isolated to the actor; nil if the actor was freed. On its reactor this
+    /// happens immediately.
     package func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable (StreamHub?) -> Void) {
         fatalError("abstract")
     }
 
-    /// The same for a stream that is to begin, when the connection may observe it.
+    /// Passes the producer of a stream to `body` when the stream starts, if the connection may observe it.
     ///
-    /// - Parameter connection: nil at a server that does not identify its callers.
+    /// - Parameter connection: the subscriber's connection; nil at a server that does not identify its callers.
     package func beginStream(
         _ stream: String, for connection: CallerConnection?,
         _ body: @escaping @Sendable (Result<StreamHub?, any Error>) -> Void
@@ -123,14 +123,14 @@ package class ActorRecord: @unchecked Sendable {
         executeStreamingTarget(stream) { body(.success($0)) }
     }
 
-    /// Whether nothing would be lost with the actor: no state of it has changed, but for those that a store keeps, and nobody
-    /// observes one. In its isolation.
+    /// Reports whether deactivation would lose nothing: every changed state is persisted, and no state is observed. Runs in the
+    /// actor's isolation.
     package func looksIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) { body(false) }
 
-    /// Whether it wants to do something before it goes.
+    /// Whether the actor has a cleanup that runs before deactivation.
     package var hasDeactivation: Bool { false }
 
-    /// Lets the actor do what it wants to before it goes.
+    /// Runs the actor's cleanup before deactivation.
     package func deactivate() async throws {}
 }
 
@@ -138,7 +138,7 @@ package typealias CallOutcome = Result<_CallResult, any Error>
 package typealias CallCompletion = @Sendable (CallOutcome) -> Void
 
 extension TrebuchetActorSystem {
-    /// Calls a method by the name that it has in the program.
+    /// Calls a method by its mangled name.
     func execute<A: DistributedActor>(
         _ method: ProgramMethods.Method, on actor: A, _ decoder: CallInvocationDecoder
     ) async throws -> _CallResult where A.ID == TrebuchetActorID {

@@ -2,19 +2,19 @@ internal import Bytes
 internal import Distributed
 internal import Synchronization
 
-/// What all actors of one type have in common: their methods and streams, by name. One for each type, never freed.
+/// The methods and streams of an actor type, by name. One object for each type, never freed.
 package class ActorType: @unchecked Sendable {
     // `@unchecked Sendable`: constant after `init`.
 
-    /// What a call asks for.
+    /// The target of a call.
     package enum Target {
         case method(Unmanaged<ActorMethod>)
         case stream(String)
-        /// A method that the dispatch table does not have: one in an extension, or of an actor without `@Trebuchet`.
+        /// A method without an entry in the dispatch table: one in an extension, or of an actor without `@Trebuchet`.
         case program(ProgramMethods.Method)
         case unknown(String)
 
-        /// As `authorize` and limits of rates know it.
+        /// The name for `authorize` and rate limits.
         package var name: String {
             switch self {
             case .method(let method): method._withUnsafeGuaranteedRef { $0.name }
@@ -24,12 +24,12 @@ package class ActorType: @unchecked Sendable {
         }
     }
 
-    /// `Demo.TodoList`
+    /// The type name, such as `Demo.TodoList`.
     package final let name: String
     private final let methods: [ActorMethod]
     private final let methodsByName: ByteKeyTable<Unmanaged<ActorMethod>>
     final let streamNames: [String]
-    /// Whether its actors look at who observes them.
+    /// Whether its actors inspect their observers.
     package final let isGated: Bool
 
     init(_ type: any DistributedActor.Type, methods: [ActorMethod], streamNames: [String]) {
@@ -46,34 +46,34 @@ package class ActorType: @unchecked Sendable {
         String(String(reflecting: type).prefix { $0 != "<" })
     }
 
-    /// The method of this name; the type keeps it alive.
+    /// Returns the method with this name; the type retains it.
     @inline(__always)
     package final func method(_ target: UnsafeRawBufferPointer) -> Unmanaged<ActorMethod>? { methodsByName[target] }
 
-    /// What a name stands for that is not simply that of a method.
+    /// Returns the target for an identifier that is not the plain name of a method.
     package final func target(_ identifier: String) -> Target {
         if let method = ProgramMethods.find(identifier) {
             if let own = methodsByName[method.name] { return .method(own) }
-            // The runtime would call the method of any type with any actor, and take the one for the other.
+            // The runtime would call the method of any type with any actor and treat the actor as one of that type.
             return method.declaringType == name ? .program(method) : .unknown(method.name)
         }
         if let stream = streamNames.first(where: { $0.utf8.elementsEqual(identifier.utf8) }) { return .stream(stream) }
-        // Its bytes may have been escaped.
+        // The bytes of the name may have been escaped.
         if let method = methodsByName[identifier] { return .method(method) }
         return .unknown(identifier)
     }
 
     private let isHidden = Atomic<Bool>(false)
-    /// Whether who looks inside is shown states of its actors, and arguments of their calls.
+    /// Whether the inspector may show states of its actors and arguments of their calls.
     package final var isInspectable: Bool { !isHidden.load(ordering: .relaxed) }
-    /// Shows nobody what its actors have, from now on and in all servers of the process.
+    /// Hides the actors of this type from the inspector, permanently and for all servers of the process.
     package final func hide() { isHidden.store(true, ordering: .relaxed) }
 
     private let hasStayed = Atomic<Bool>(false)
-    /// Whether none of the type has stayed before that was to go; true once.
+    /// Whether no idle actor of the type has stayed active before because of a change that is not persisted; true once.
     package final var isFirstToStay: Bool { !hasStayed.exchange(true, ordering: .relaxed) }
 
-    /// What its dispatch table says of it.
+    /// The description of the dispatch table.
     package var description: ActorTypeDescription {
         ActorTypeDescription(
             type: name,
@@ -83,13 +83,13 @@ package class ActorType: @unchecked Sendable {
             }, states: [], events: [])
     }
 
-    /// For errors.
+    /// The names of methods and streams, for error messages.
     package final var names: [String] { methods.map(\.name).sorted() + streamNames }
 }
 
-/// The same with its dispatch table.
+/// An actor type with a dispatch table.
 final class TypedActorType<A: TrebuchetActor>: ActorType, @unchecked Sendable {
-    // Constant, as its superclass.
+    // `@unchecked Sendable`: constant, like its superclass.
     let table: _DispatchTable<A>
 
     init() {
@@ -114,23 +114,23 @@ final class TypedActorType<A: TrebuchetActor>: ActorType, @unchecked Sendable {
 
     private static func body(_ method: _DispatchMethod<A>) -> ActorMethod.Body? {
         guard case .inPlace(let body) = method.body else { return nil }
-        // Right because neither difference changes how the function is called: `isolated` is a promise about the
-        // caller, the one that `assumeIsolated` drops with a check in each call, and `A` is a class, passed as the same
-        // single pointer as any object. The record passes its own actor, which is an `A`.
+        // Right because neither difference changes the calling convention. `isolated` is a promise about the caller, the same
+        // one that `assumeIsolated` removes with a check in each call. `A` is a class, passed as a single pointer like any
+        // object. The record passes its own actor, which is an `A`.
         return unsafeBitCast(body, to: ActorMethod.Body.self)
     }
 
     private static func prepare(_ method: _DispatchMethod<A>) -> ActorMethod.Prepare? {
         guard case .suspending(let prepare) = method.body else { return nil }
         return { record, arguments in
-            // Of this very type: a method is called with records of its own.
+            // The record has exactly this type: a method is called only with records of its type.
             let record = unsafeDowncast(record, to: TypedActorRecord<A>.self)
             return record.begin(try record.present(), try prepare(&arguments))
         }
     }
 }
 
-/// The types of actors that the program has used so far.
+/// The actor types that the program has used so far.
 package enum ActorTypes {
     private static let known = Mutex<[ObjectIdentifier: ActorType]>([:])
 
@@ -145,7 +145,7 @@ package enum ActorTypes {
         }
     }
 
-    /// An actor type of any kind.
+    /// Returns the entry of an actor type, with or without `@Trebuchet`.
     package static func any(_ type: any DistributedActor.Type) -> ActorType {
         if let typed = type as? any TrebuchetActor.Type { return ofTyped(typed) }
         let key = ObjectIdentifier(type)
@@ -164,7 +164,7 @@ extension TrebuchetActor {
     /// The dispatch table, built once.
     static var dispatch: _DispatchTable<Self> { ActorTypes.of(Self.self).table }
 
-    /// What callers know of the method of this name; nil when the dispatch table has none.
+    /// Returns the properties of the method with this name that callers need; nil if the dispatch table has no such method.
     static func entry(_ name: String) -> (isIdempotent: Bool, generics: Int)? {
         dispatch.methods.first { $0.name == name }.map { ($0.isIdempotent, $0.generics) }
     }

@@ -1,8 +1,8 @@
-/// When actors that were made on demand go.
+/// The conditions for the deactivation of virtual actors.
 package struct IdlePolicy: Sendable {
-    /// Without calls and streams.
+    /// The time without calls and streams.
     package let time: Duration
-    /// Also when a state has changed that no store keeps.
+    /// Whether an actor is deactivated even if a state has changed that is not persisted.
     package let discards: Bool
 
     package init(time: Duration, discards: Bool) {

@@ -2,21 +2,21 @@ internal import Distributed
 internal import Platform
 internal import Transports
 
-/// What a store has of the events of a property.
+/// The stored events of a property.
 struct StoredEvents<A: DistributedActor>: Sendable {
     let persistence: EventPersistence<A>
     let key: StateKey
     let log: StoredLog?
-    /// What sends them, and whether nobody has asked for it before; nil until the actor was asked.
+    /// The source of the events, and whether this load created it; nil until it is read from the actor.
     var source: (source: EventSource, isNew: Bool)?
-    /// How many are kept.
+    /// The number of events that are retained.
     var keeping = 0
-    /// The log as it is in memory; nil for none.
+    /// The log in its in-memory form; nil for none.
     var recent: VersionLog?
 }
 
 extension LocalActors {
-    /// What a store has of the persisted events of an actor.
+    /// Reads the persisted events of an actor from a store.
     static func storedEvents<A: TrebuchetActor>(
         of type: A.Type, _ name: String, _ store: any StateStore
     ) async throws(StateStoreError) -> [StoredEvents<A>] {
@@ -28,7 +28,7 @@ extension LocalActors {
         return found
     }
 
-    /// Makes what is stored what it is in memory, off the reactor.
+    /// Converts stored events to their in-memory form, off the reactor.
     static func recent<A: TrebuchetActor>(
         _ events: [StoredEvents<A>], of actor: A, on home: SystemShard, byteLimit: Int
     ) async -> [StoredEvents<A>] {
@@ -58,7 +58,7 @@ extension LocalActors {
         return made
     }
 
-    /// Lets events be written from now on, behind those that are stored.
+    /// Starts the persistence of new events, after the stored ones.
     static func keep<A: TrebuchetActor>(_ events: StoredEvents<A>, of actor: isolated A, in states: PersistedStates) {
         guard let (source, isNew) = events.source else { return }
         let kept = PersistedEvents(events.key, source, keeping: events.keeping, byteLimit: states.eventBytes)

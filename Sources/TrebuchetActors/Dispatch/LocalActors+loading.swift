@@ -8,24 +8,24 @@ package enum PersistedNamespace {
     package static let name = "states"
     package static let events = "events"
 
-    /// `todos.state`
+    /// Returns the key of a state, such as `todos.state`.
     static func key(_ actor: String, _ property: String) -> StateKey {
         StateKey(name, "\(actor).\(property)", partition: actor)
     }
 
-    /// `todos.moves`
+    /// Returns the key of an event property, such as `todos.moves`.
     static func events(_ actor: String, _ property: String) -> StateKey {
         StateKey(events, "\(actor).\(property)", partition: actor)
     }
 }
 
 extension LocalActors {
-    /// Whether actors of a type have states or events that this system keeps in a store.
+    /// Returns whether actors of a type have states or events that this system persists in a store.
     package func mustLoad<A: DistributedActor>(_ type: A.Type, isPlaced: Bool = false) -> Bool {
         keepsStates(isPlaced: isPlaced) && persists(type)
     }
 
-    /// Whether actors of a type have states or events that are to be persisted.
+    /// Returns whether actors of a type have states or events that are to be persisted.
     package func persists<A: DistributedActor>(_ type: A.Type) -> Bool {
         guard let type = type as? any TrebuchetActor.Type else { return false }
         return hasPersistence(type)
@@ -35,10 +35,10 @@ extension LocalActors {
         A.dispatch.streams.contains { $0.persistence != nil || $0.eventPersistence != nil }
     }
 
-    /// The record of an actor that is to be exposed, when its persisted states have been loaded.
+    /// Returns the record for an actor to be exposed, after its persisted states have been loaded.
     ///
-    /// - Parameter isPlaced: whether it lives on one node of several: then it is persisted under the lease of its slot, and may have
-    ///   notes of an owner before.
+    /// - Parameter isPlaced: True if it lives on one node of several: then it is persisted under the lease of its slot, and may have
+    ///   handoff state of a previous owner.
     package func loadedRecord<A: DistributedActor>(
         of actor: A, name: String, in system: TrebuchetActorSystem, isPlaced: Bool = false
     ) async throws -> ActorRecord where A.ID == TrebuchetActorID {
@@ -66,7 +66,7 @@ extension LocalActors {
         let found: [StoredEvents<A>]
         let earlier: EarlierCalls
         let began = MonotonicClock.now
-        // Before anything is read: what another node writes from now on makes this one's writes be refused.
+        // Read first: if another node writes after this, the writes of this node are rejected.
         let ownership = writer.ownership(of: name)
         do throws(StateStoreError) {
             try writer.claim.take()
@@ -74,7 +74,7 @@ extension LocalActors {
             found = try await Self.storedEvents(of: A.self, name, writer.store)
             earlier = try await writer.partitions?.calls(of: name) ?? EarlierCalls()
         } catch {
-            // Nothing was begun: who waits for it goes to its owner.
+            // No call has started, so its callers can retry at the owner node.
             let isElsewhere = writer.partitions != nil && error.code == .conflict
             let text = "the state of actor '\(name)' cannot be loaded: \(error.message)"
             throw isElsewhere ? TrebuchetError.moved(text) : TrebuchetError(.unavailable, text)
@@ -95,15 +95,15 @@ extension LocalActors {
             }
         }
         setPersistedStates(states, of: actor.id)
-        // What was read is freed here, and not on the reactor.
+        // The values that were read are freed here and not on the reactor.
         withExtendedLifetime((stored, values, found, events)) {
             let milliseconds = Int((MonotonicClock.now - began) / 1_000_000)
             guard milliseconds >= Self.slowLoad else { return }
             let changes = stored.values.reduce(0) { $0 + ($1.log?.entries.count ?? 0) }
             let bytes = stored.values.reduce(0) { $0 + $1.byteCount }
             writer.disclosure.log(
-                "loading actor '\(name)' took \(milliseconds) ms: its states have \(bytes) bytes in the store, with "
-                    + "\(changes) changes; its calls waited meanwhile, and those of other actors did not")
+                "slow activation: loading actor '\(name)' took \(milliseconds) ms for \(bytes) bytes in the store and "
+                    + "\(changes) changes; only calls to this actor waited")
         }
     }
 
@@ -115,7 +115,7 @@ extension LocalActors {
         return stored
     }
 
-    /// Lets a state be written from now on, with its log where that goes on.
+    /// Starts the persistence of a state, and continues its log if possible.
     private static func keep<A: TrebuchetActor>(
         _ stream: _DispatchStream<A>, of actor: isolated A, _ loaded: StatePersistence<A>.Loaded?,
         _ stored: StoredForm?, as key: StateKey, in states: PersistedStates
@@ -133,17 +133,18 @@ extension LocalActors {
         source.persist(by: states)
         source.storedVersion = stream.persistence?.version ?? 1
         states.add(kept)
-        // What is shown has been written, also what a migration makes.
+        // Published values have been written before; this includes the result of a migration.
         if loaded?.isNew ?? true { source.keepEarlierChanges() }
     }
 
-    /// What was kept of each state; nil for those of which nothing was. Decoded off the reactor: other actors of it are not held up.
+    /// Returns the stored value of each state; nil for states that are not stored. Decodes off the reactor, so that its other
+    /// actors are not blocked.
     private static func decode<A: TrebuchetActor>(
         _ streams: [_DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: StoredForm], of actor: A,
         on home: SystemShard, _ name: String, _ disclosure: ErrorDisclosure
     ) async throws(TrebuchetError) -> [StatePersistence<A>.Loaded?] {
         guard !stored.isEmpty else { return streams.map { _ in nil } }
-        // The initial values are the actor's, whose executor is this reactor.
+        // The initial values belong to the actor, whose executor is this reactor.
         let (decoders, coder) = await home.reactor.perform {
             let decoders = actor.assumeIsolated { actor in streams.map { $0.persistence?.decoder(actor) } }
             return (decoders, home.newCoder(writing: .milliseconds))
@@ -157,18 +158,18 @@ extension LocalActors {
             do {
                 values.append(try await BlockingThreads.computed(isLong: form.isLarge) { try decode(form, coder) })
             } catch {
-                // The reason shows what is stored, and who calls need not be who may see that.
+                // The reason contains stored data, which callers may not be authorized to see.
                 let property = stream.persistence?.property ?? stream.name
                 let what = "decoding '\(property)' of actor '\(name)' from \(key)"
                 throw TrebuchetError(
                     .internal,
-                    "what is stored of '\(property)' of actor '\(name)' does not decode; it stays in the store as "
-                        + "\(key) until it does: \(disclosure.tell(error, of: what).message)")
+                    "the stored value of '\(property)' of actor '\(name)' cannot be decoded and is left in the store under "
+                        + "\(key): \(disclosure.tell(error, of: what).message)")
             }
         }
         return values
     }
 
-    /// Milliseconds from which on a load is written to the log.
+    /// The minimum duration of a load that is logged, in milliseconds.
     private static var slowLoad: Int { 250 }
 }

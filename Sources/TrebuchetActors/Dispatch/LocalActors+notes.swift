@@ -1,18 +1,19 @@
 internal import Distributed
 internal import Transports
 
-/// An actor that notes what its next owner is to know, where it lives on one node of several.
+/// An actor that passes handoff state to its next owner node in a cluster.
 package protocol NotingActor: TrebuchetActor {
-    /// What its notes have to themselves.
+    /// The namespace of its handoff state.
     static var notesNamespace: String { get }
-    /// Goes on from what the owner before has noted. Before anybody calls it.
+    /// Restores the handoff state of the previous owner. Runs before the first call.
     ///
-    /// - Throws: when that is not what it has noted.
+    /// - Throws: An error if `noted` is not valid handoff state.
     func goOn(from noted: [String: [UInt8]], _ notes: ActorNotes) throws
 }
 
 extension LocalActors {
-    /// Has an actor go on from what its owner before has noted. Where no other node ever owns it nothing is noted.
+    /// Restores the handoff state of an actor. Without a per-actor store, no other node can own the actor, and nothing is
+    /// restored.
     func goOn<A: NotingActor>(_ actor: A, name: String, in system: TrebuchetActorSystem) async throws {
         guard let home = system.home(of: actor), let writer = writer(on: home, isPlaced: true),
             let store = writer.partitions
@@ -24,7 +25,8 @@ extension LocalActors {
             try writer.claim.take()
             noted = try await store.values(of: name, in: A.notesNamespace)
         } catch {
-            throw TrebuchetError(.unavailable, "what is kept of actor '\(name)' cannot be loaded: \(error.message)")
+            throw TrebuchetError(
+                .unavailable, "the idempotency records of actor '\(name)' cannot be loaded: \(error.message)")
         }
         let outcome: Result<PersistedStates, any Error> = await home.reactor.perform {
             // The actor's executor is this reactor.
@@ -42,8 +44,8 @@ extension LocalActors {
         do {
             setPersistedStates(try outcome.get(), of: actor.id)
         } catch {
-            let text = writer.disclosure.tell(error, of: "reading what is kept of actor '\(name)'").message
-            throw TrebuchetError(.internal, "what is kept of actor '\(name)' cannot be read: \(text)")
+            let text = writer.disclosure.tell(error, of: "reading the idempotency records of actor '\(name)'").message
+            throw TrebuchetError(.internal, "the idempotency records of actor '\(name)' cannot be read: \(text)")
         }
     }
 }

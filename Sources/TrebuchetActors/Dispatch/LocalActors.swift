@@ -1,35 +1,36 @@
 package import Distributed
 internal import Synchronization
 
-/// The actors that live in one actor system, and what calls need to reach them.
+/// The actors that live in one actor system, with the data that calls need to reach them.
 package final class LocalActors: ActorRegistry {
+    /// A local actor, referenced weakly, with its instance and records.
     private struct Local {
         weak var actor: (any DistributedActor)?
         let life = ActorLife()
-        /// Of the actor's type, so that it holds nothing.
+        /// Creates a record. Captures only the actor's type, so that it retains nothing.
         let makeRecord:
             @Sendable (LocalActors, TrebuchetActorSystem, any DistributedActor, _ name: String) -> ActorRecord?
-        /// Made when a client first calls the actor through a reference.
+        /// Created when a client first calls the actor through a reference.
         var record: ActorRecord?
-        /// Set once its states have been loaded from the store.
+        /// Set after the actor's states have been loaded from the store.
         var persisted: PersistedStates?
     }
 
     private let locals = Mutex<[ActorName: Local]>([:])
     package let retirements = Retirements()
-    /// What writes persisted states, by the shard; empty where nothing is persisted.
+    /// The writers of persisted states by shard; empty where no states are persisted.
     private let writers = Mutex<[ObjectIdentifier: Writers]>([:])
 
     private struct Writers {
-        /// Of actors that are the server's own.
+        /// The writer for actors that belong to the server.
         var own: StateWriter?
-        /// Of actors that one node of several has for all.
+        /// The writer for actors that live on one node of several.
         var placed: StateWriter?
     }
 
     package init() {}
 
-    // MARK: What is there
+    // MARK: Registry
 
     package func add<Act: DistributedActor>(_ actor: Act) where Act.ID == TrebuchetActorID {
         let local = Local(actor: actor) { locals, system, actor, name in
@@ -39,7 +40,7 @@ package final class LocalActors: ActorRegistry {
     }
 
     package func remove(_ name: ActorName) {
-        // Taken out of the lock before it is freed: freeing may run code of the actor.
+        // Freed outside the lock, because freeing may run code of the actor.
         let removed = locals.withLock { $0.removeValue(forKey: name) }
         _ = removed
     }
@@ -50,7 +51,7 @@ package final class LocalActors: ActorRegistry {
 
     // MARK: Records
 
-    /// The record of an actor that a client knows through a reference alone.
+    /// Returns the record of an actor that clients know only through references.
     package func referredRecord(_ name: String, in system: TrebuchetActorSystem) -> ActorRecord? {
         let key = ActorName(name)
         guard let local = locals.withLock({ $0[key] }) else { return nil }
@@ -60,11 +61,11 @@ package final class LocalActors: ActorRegistry {
         return record
     }
 
-    /// What calls need to reach an actor.
+    /// Creates the record with which calls reach an actor.
     ///
     /// - Parameters:
-    ///   - holding: whether the record keeps the actor alive.
-    ///   - system: where calls come in. Actors of other systems are known to those.
+    ///   - holding: True if the record keeps the actor alive.
+    ///   - system: The system that receives the calls. Actors of other systems are registered there.
     package func record<A: DistributedActor>(
         of actor: A, name: String, holding: Bool, in system: TrebuchetActorSystem
     ) -> ActorRecord where A.ID == TrebuchetActorID {
@@ -83,9 +84,9 @@ package final class LocalActors: ActorRegistry {
             persisted: persistedStates(of: actor.id))
     }
 
-    // MARK: What is kept of them
+    // MARK: Persistence
 
-    /// The states of an actor that are kept in a store; nil while there are none.
+    /// Returns the persisted states of an actor; nil if it has none.
     func persistedStates(of id: TrebuchetActorID) -> PersistedStates? {
         locals.withLock { $0[ActorName(id.id)]?.persisted }
     }
@@ -99,8 +100,8 @@ package final class LocalActors: ActorRegistry {
 
     /// Returns the writer of a shard's actors; nil where their states are not persisted.
     ///
-    /// - Parameter isPlaced: whether one node of several has the actors for all (`placement: .cluster`). Those are written under the lease
-    ///   of the slot of their names; all others belong to their server, which owns slots or does not.
+    /// - Parameter isPlaced: True for actors that live on one node of several (`placement: .cluster`). Those are written under the
+    ///   lease of the slot of their names; all others belong to their server, whichever slots it owns.
     package func writer(on shard: SystemShard, isPlaced: Bool = false) -> StateWriter? {
         writers.withLock { writers in
             let writers = writers[ObjectIdentifier(shard)]
@@ -133,7 +134,7 @@ package final class LocalActors: ActorRegistry {
         }
     }
 
-    /// The server is gone, and its store with it.
+    /// Releases the writers after the server and its store are gone.
     package func takeApart() {
         let unused = writers.withLock { writers in
             defer { writers = [:] }

@@ -2,8 +2,8 @@ internal import Bytes
 internal import Distributed
 internal import TrebuchetWire
 
-/// The record of a distributed actor that is not marked `@Trebuchet`: its methods are found by their mangled names in
-/// the program (`executeDistributedTarget`), which is slower and works for every distributed actor.
+/// The record of a distributed actor that is not marked `@Trebuchet`. Its methods are looked up by their mangled names in the
+/// program (`executeDistributedTarget`), which is slower but works for every distributed actor.
 final class PlainActorRecord<A: DistributedActor>: ActorRecord, @unchecked Sendable
 where A.ID == TrebuchetActorID {
     private let instance: A

@@ -2,11 +2,11 @@ internal import Bytes
 internal import TrebuchetWire
 
 extension SystemShard {
-    /// A call as a task is to run it.
+    /// Returns the operation that a task runs for a call.
     package func operation(
         _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateForm
     ) throws -> CallOperation {
-        // A task that leaves the reactor has a coder of its own.
+        // A task that leaves the reactor needs a separate coder.
         let coder = record.home == nil ? newCoder(writing: dates) : coder(writing: dates)
         if let prepare = method.prepare {
             return try withExtendedLifetime(coder) {
@@ -15,8 +15,8 @@ extension SystemShard {
                 return try prepare(record, &arguments)
             }
         }
-        // Earlier calls of this actor have not begun yet, so this one takes its place behind them; or it has an executor of its
-        // own.
+        // Earlier calls of this actor have not started yet, so this call is queued behind them; or the actor has a custom
+        // executor.
         let kept = KeptMessage(message)
         return try record.isolated {
             var reply = ByteBuffer()
@@ -34,7 +34,7 @@ extension SystemShard {
         }
     }
 
-    /// The arguments as the runtime asks for them.
+    /// Returns the arguments in the form that the runtime requires.
     package func decoder(_ message: borrowing Message, _ dates: DateForm) -> CallInvocationDecoder {
         let envelope = message.envelope
         var arguments: [[UInt8]] = []

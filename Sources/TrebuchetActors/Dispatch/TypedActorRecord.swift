@@ -7,7 +7,7 @@ internal import TrebuchetWire
 final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendable {
     /// Set for an exposed actor.
     private let held: A?
-    /// For an actor that is reachable only because a reference to it was handed out.
+    /// Set for an actor that clients can reach only through an exported reference.
     private weak var referred: A?
 
     init(
@@ -23,7 +23,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     override var actor: (any DistributedActor)? { held ?? referred }
 
     private var table: _DispatchTable<A> {
-        // Made with this very type in `init`.
+        // `init` has set `type` to an object of exactly this type.
         unsafeDowncast(type, to: TypedActorType<A>.self).table
     }
 
@@ -32,7 +32,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         return actor
     }
 
-    /// The operation, with a note of the moment when it begins inside the actor's isolation.
+    /// Returns the operation, which counts the call as running when it enters the actor's isolation.
     func begin(_ actor: A, _ operation: @escaping _DispatchMethod<A>.Operation) -> CallOperation {
         { isolation in
             try await Self.enter(actor, isolation: isolation) { actor in
@@ -40,22 +40,22 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
                     self.life.didBegin()
                     return try await operation(actor)
                 }
-                // Its caller sees what the call has changed before the answer, also when it throws.
+                // The changes of the call are published before its response, even if it throws.
                 defer { self.table.publishMarked(actor) }
                 return try await operation(actor)
             }
         }
     }
 
-    /// Runs an operation in its actor's isolation, without a way over the pool: that is the one of `whenLocal`.
+    /// Runs an operation in its actor's isolation. Unlike `whenLocal`, it does not switch to the pool on the way.
     private static func enter(
         _ actor: A, isolation: isolated (any Actor)?, _ operation: @escaping _DispatchMethod<A>.Operation
     ) async throws -> _CallResult {
         guard __isLocalActor(actor) else {
-            throw TrebuchetError(.internal, "actor '\(actor.id)' is exposed and lives elsewhere")
+            throw TrebuchetError(.internal, "actor '\(actor.id)' is exposed but not local")
         }
-        // Right because neither difference changes how the function is called: that its actor is local is a promise about the
-        // caller, kept by the line above, and a function with an isolated parameter goes to the actor's executor by itself.
+        // Right because neither difference changes the calling convention. Locality is a promise about the caller, which the
+        // line above checks. A function with an isolated parameter switches to the actor's executor itself.
         return try await unsafeBitCast(operation, to: (@Sendable (A) async throws -> _CallResult).self)(actor)
     }
 
@@ -68,7 +68,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         _ method: ProgramMethods.Method, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
     ) throws -> CallOperation {
         let actor = try present()
-        // When it begins cannot be told from here; later calls go behind it until it has ended.
+        // The start of the method cannot be observed from here, so later calls are queued behind it until it has ended.
         return { _ in
             let outcome: CallOutcome
             do {
@@ -89,7 +89,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         let look: @Sendable (isolated A) -> Bool = { actor in
             table.streams.allSatisfy { stream in
                 let usage = stream.usage(actor)
-                // A state that says that it is persisted is not, at a server without a store.
+                // A state declared as persisted is not persisted at a server without a store.
                 let mayGo = !usage.hasChanged || isKept && stream.persistence != nil || discarding
                 return !usage.isObserved && mayGo
             }
@@ -119,7 +119,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
             return executeStreamingTarget(stream) { body(.success($0)) }
         }
         guard let home else {
-            return body(.failure(TrebuchetError(.internal, "actor '\(name)' looks at observers and has no reactor")))
+            return body(.failure(TrebuchetError(.internal, "actor '\(name)' reads its observers but has no reactor")))
         }
         let found = table.streams.first { $0.name == stream }
         home.reactor.run {

@@ -1,14 +1,14 @@
 internal import Bytes
 
-/// What callers get to know of errors that say nothing about whom their text is for: those that are not `Codable`.
+/// The policy for errors that are not `Codable` and therefore not intended for callers.
 ///
-/// Such a text may have anything in it, from the path of a file to a password. It goes to the server's log under a number,
-/// and the caller gets the number.
+/// The text of such an error may contain any data, from a file path to a password. It is written to the server log under a
+/// number, and the caller receives the number.
 package struct ErrorDisclosure: Sendable {
-    /// The most of a text that goes to the log.
+    /// The maximum length of a logged text in bytes.
     private static let longestText = 4_000
 
-    /// Whether callers get the text: for development.
+    /// Set to send the text to callers; for development.
     let showsText: Bool
     let log: @Sendable (String) -> Void
 
@@ -17,10 +17,10 @@ package struct ErrorDisclosure: Sendable {
         self.log = log
     }
 
-    /// The message for the caller, and the name of the error's type unless that is kept from him too; and the number that the log
-    /// has it under.
+    /// Logs an error. Returns the message for the caller, the type name if the caller may see it, and the number of the log
+    /// entry.
     ///
-    /// - Parameter what: what has failed, `the method`.
+    /// - Parameter what: the operation that has failed, such as `the method`.
     package func tell(
         _ error: any Error, of what: String
     ) -> (message: String, type: String?, number: String?) {
@@ -31,12 +31,12 @@ package struct ErrorDisclosure: Sendable {
         let digits = String(UInt32.random(in: .min ... .max), radix: 16, uppercase: true)
         let number = String(repeating: "0", count: 8 - digits.count) + digits
         let text =
-            secret == nil ? "\(error)".prefix(bytes: Self.longestText) : "its text may say what is not to be known"
+            secret == nil ? "\(error)".prefix(bytes: Self.longestText) : "redacted"
         log("error \(number): \(what) threw \(type): \(text)")
-        return ("\(what) failed (error \(number); the server's log has the text)", nil, number)
+        return ("\(what) failed (error \(number); see the server log)", nil, number)
     }
 
-    /// What an error is called in the program: its type, and its case. Never what it says of itself, nor what is in it.
+    /// Returns the type and the case of an error. The name contains neither a custom description nor associated values.
     static func name(of error: any Error) -> String {
         let error = (error as? SecretError)?.error ?? error
         let type = String(reflecting: Swift.type(of: error))
@@ -49,11 +49,12 @@ package struct ErrorDisclosure: Sendable {
     }
 }
 
-/// What a method has thrown of whose calls nobody is to know what with they were made: its text may have that in it.
+/// An error thrown by a redacted method. Its description may contain arguments, so it is never logged.
 package struct SecretError: Error {
     let error: any Error
 
-    /// The error itself where its caller is told all that it says, and no log has it.
+    /// Wraps an error of a redacted method. An error whose whole text the caller receives is returned as it is, because the log
+    /// does not contain it.
     package static func hiding(_ error: any Error) -> any Error {
         error is TrebuchetError || error is CancellationError || error is any Encodable
             ? error : SecretError(error: error)

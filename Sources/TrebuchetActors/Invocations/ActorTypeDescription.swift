@@ -1,12 +1,14 @@
-/// A type of actors as its dispatch table knows it.
+/// An actor type as its dispatch table describes it.
 package struct ActorTypeDescription: Encodable, Sendable {
+    /// A method of the type.
     package struct Method: Encodable, Sendable {
-        /// `addTodo(title:)`
+        /// The wire name, such as `addTodo(title:)`.
         package let target: String
         package let arguments: Int
         package let isIdempotent: Bool
         package let isGeneric: Bool
 
+        /// The names of the members in JSON.
         private enum CodingKeys: String, CodingKey {
             case target, arguments
             case isIdempotent = "idempotent"
@@ -17,7 +19,7 @@ package struct ActorTypeDescription: Encodable, Sendable {
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(target, forKey: .target)
             try container.encode(arguments, forKey: .arguments)
-            // What says nothing is left out.
+            // False values are omitted.
             if isIdempotent { try container.encode(true, forKey: .isIdempotent) }
             if isGeneric { try container.encode(true, forKey: .isGeneric) }
         }

@@ -3,13 +3,13 @@ public import TrebuchetWire
 
 /// The arguments of a call, decoded one after the other from the message that carries them.
 ///
-/// It points into the message and must not outlive the call; that it cannot be copied keeps generated code from storing it.
+/// It points into the message and must not outlive the call. It is not copyable, so that generated code cannot store it.
 @_documentation(visibility: internal)
 public struct _CallArguments: ~Copyable {
-    /// Both live in the frame of the session that runs the call, for as long as the call is being started.
+    /// Both live in the stack frame of the session that runs the call, until the call has started.
     private let message: UnsafeRawBufferPointer
     private let envelope: UnsafePointer<ScannedEnvelope>
-    /// Kept by the reactor's shard, which outlives every call.
+    /// Retained by the reactor's shard, which outlives every call.
     private let coder: Unmanaged<ValueCoder>
     private var index = 0
 
@@ -23,13 +23,13 @@ public struct _CallArguments: ~Copyable {
 
     /// Decodes the next argument. Throws `TrebuchetError` with `invalidArguments`.
     ///
-    /// It asks for what the compiler asks of the method's own code too, and so says it of the entry, which names the method, instead of
-    /// code that stands nowhere.
+    /// The constraints equal those that the compiler puts on the method's own code. A violation is therefore reported at the
+    /// table entry, which names the method, and not in code without a source location.
     public mutating func next<Value: Decodable & Sendable>(_ type: Value.Type) throws -> Value {
         try decodeNext { coder, bytes throws in try coder.decode(type, from: bytes) }
     }
 
-    /// The same of a type that has code made for it.
+    /// Decodes the next argument, of a type with generated coding.
     public mutating func next<Value: _WireValue & Sendable>(_ type: Value.Type) throws -> Value {
         try decodeNext { coder, bytes throws in try coder.decode(wire: type, from: bytes) }
     }
@@ -63,14 +63,14 @@ public struct _CallArguments: ~Copyable {
         do {
             return try coder._withUnsafeGuaranteedRef { try decode($0, bytes) }
         } catch let error as TrebuchetError {
-            // A limit, for one.
+            // For example, an exceeded limit.
             throw TrebuchetError(error.code, "argument \(ordinal + 1): \(error.message)")
         } catch {
             throw TrebuchetError(.invalidArguments, "argument \(ordinal + 1): \(describe(error))")
         }
     }
 
-    /// The type that stands for the generic parameter at `index`.
+    /// Returns the type for the generic parameter at `index`.
     public func generic(_ index: Int) throws -> Any.Type {
         guard index < envelope.pointee.genericSubstitutions.count else {
             throw TrebuchetError(
@@ -80,14 +80,14 @@ public struct _CallArguments: ~Copyable {
         return try GenericTypes.type(named: name)
     }
 
-    /// The error for a type that does not fulfil what the generic parameter at `index` requires.
+    /// Returns the error for a type that does not satisfy the requirements of the generic parameter at `index`.
     public func unsatisfied(_ index: Int) -> any Error {
         TrebuchetError(
-            .invalidArguments, "the type of generic parameter \(index + 1) does not fulfil the method's requirements")
+            .invalidArguments, "the type of generic parameter \(index + 1) does not satisfy the method's requirements")
     }
 }
 
-/// The text of an error for the one who made the call.
+/// Returns the text of an error for the caller.
 package func describe(_ error: any Error) -> String {
     if let error = error as? TrebuchetError { return error.message }
     return "\(error)"

@@ -1,9 +1,9 @@
 public import Distributed
 internal import TrebuchetWire
 
-/// The arguments of a call as `executeDistributedTarget` asks for them.
+/// The arguments of a call, in the form that `executeDistributedTarget` requires.
 ///
-/// `@unchecked Sendable`: it owns its bytes and is handed on from the session to the one task that runs the call.
+/// `@unchecked Sendable`: it owns its bytes and is passed from the session to the one task that runs the call.
 @_documentation(visibility: internal)
 public struct CallInvocationDecoder: DistributedTargetInvocationDecoder, @unchecked Sendable {
     public typealias SerializationRequirement = any (Codable & Sendable)
@@ -39,9 +39,9 @@ public struct CallInvocationDecoder: DistributedTargetInvocationDecoder, @unchec
     public mutating func decodeReturnType() throws -> (any Any.Type)? { nil }
 }
 
-/// Takes what `executeDistributedTarget` returns.
+/// Receives the result of `executeDistributedTarget`.
 ///
-/// `@unchecked Sendable`: written by the task that runs the call and read by it afterwards.
+/// `@unchecked Sendable`: written by the task that runs the call, and afterwards read by the same task.
 @_documentation(visibility: internal)
 public final class CallResultHandler: DistributedTargetInvocationResultHandler, @unchecked Sendable {
     public typealias SerializationRequirement = any (Codable & Sendable)

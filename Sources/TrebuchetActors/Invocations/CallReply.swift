@@ -1,12 +1,12 @@
 package import Bytes
 public import TrebuchetWire
 
-/// Takes the result of a call that runs in place and writes it into the reactor's reply buffer.
+/// Writes the result of a call that runs in place to the reactor's reply buffer.
 @_documentation(visibility: internal)
 public struct _CallReply: ~Copyable {
-    /// The buffer of the reactor that runs the call; nobody else writes to it until the call has returned.
+    /// The buffer of the reactor that runs the call. No other code writes to it until the call has returned.
     private let buffer: UnsafeMutablePointer<ByteBuffer>
-    /// Kept by the reactor's shard, which outlives every call.
+    /// Retained by the reactor's shard, which outlives every call.
     private let coder: Unmanaged<ValueCoder>
 
     package init(_ buffer: UnsafeMutablePointer<ByteBuffer>, coder: Unmanaged<ValueCoder>) {
@@ -14,12 +14,12 @@ public struct _CallReply: ~Copyable {
         self.coder = coder
     }
 
-    /// Writes the result. A method without one writes nothing.
+    /// Writes the result. A method without a result writes nothing.
     public mutating func write<Value: Encodable & Sendable>(_ value: Value) throws {
         try coder._withUnsafeGuaranteedRef { try $0.encode(value, into: &buffer.pointee) }
     }
 
-    /// The same of a type that has code made for it.
+    /// Writes a result of a type with generated coding.
     public mutating func write<Value: _WireValue & Sendable>(_ value: Value) throws {
         try coder._withUnsafeGuaranteedRef { try $0.encode(wire: value, into: &buffer.pointee) }
     }

@@ -1,11 +1,12 @@
 package import Bytes
 public import TrebuchetWire
 
-/// The result of a call that ran in a task; it is encoded by the reactor that answers.
+/// The result of a call that ran in a task. The reactor that sends the response encodes it.
 @_documentation(visibility: internal)
 public struct _CallResult: Sendable {
     private typealias Write = @Sendable (ValueCoder, inout ByteBuffer) throws -> Void
 
+    /// A result: none, encoded, or a closure that encodes it.
     private enum Form: Sendable {
         case void
         case encoded([UInt8])
@@ -14,17 +15,18 @@ public struct _CallResult: Sendable {
 
     private let form: Form
 
+    /// The result of a method without a result.
     public static let void = _CallResult(.void)
 
     private init(_ form: Form) { self.form = form }
 
-    /// A result that was encoded already; nothing at all for a method without one.
+    /// Creates a result from its encoding; empty for a method without a result.
     package init(encoded bytes: [UInt8]) { self.init(bytes.isEmpty ? .void : .encoded(bytes)) }
 
-    /// Whether it is that of a method without one.
+    /// Whether the method has no result.
     package var isVoid: Bool { if case .void = form { true } else { false } }
 
-    /// Of a result that was encoded already; 0 for another.
+    /// The size of an encoded result in bytes; 0 for a result that is not encoded yet.
     package var byteCount: Int { if case .encoded(let bytes) = form { bytes.count } else { 0 } }
 
     package func write(with coder: ValueCoder, into buffer: inout ByteBuffer) throws {
@@ -35,12 +37,13 @@ public struct _CallResult: Sendable {
         }
     }
 
+    /// Creates a result that is encoded when the response is written.
     public init<Value: Encodable & Sendable>(_ value: Value) throws {
         let write: Write = { (coder: ValueCoder, buffer: inout ByteBuffer) in try coder.encode(value, into: &buffer) }
         self.init(.value(write))
     }
 
-    /// The same of a type that has code made for it.
+    /// Creates a result of a type with generated coding.
     public init<Value: _WireValue & Sendable>(_ value: Value) throws {
         let write: Write = { (coder: ValueCoder, buffer: inout ByteBuffer) in
             try coder.encode(wire: value, into: &buffer)

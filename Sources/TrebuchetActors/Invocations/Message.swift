@@ -1,7 +1,7 @@
 internal import TrebuchetWire
 
-/// A message in hand: its bytes, and what was found in them. It is handed down while it is handled, and kept by nobody; what has
-/// to wait is a `KeptMessage`.
+/// A message during its processing: its bytes and the scanned envelope. It is passed down and must not be stored; a message
+/// that has to wait is copied to a `KeptMessage`.
 package struct Message: ~Copyable {
     package let bytes: UnsafeRawBufferPointer
     package let envelope: UnsafePointer<ScannedEnvelope>
@@ -13,27 +13,27 @@ package struct Message: ~Copyable {
 
     package var kind: EnvelopeKind { envelope.pointee.kind }
 
-    /// The bytes of a member.
+    /// Returns the bytes of a member.
     @inline(__always)
     package func bytes(_ range: ByteRange) -> UnsafeRawBufferPointer { range.bytes(in: bytes) }
 
-    /// The text of a string.
+    /// Returns the text of a string member.
     package func text(_ range: ByteRange) -> String {
-        // Not asked of the envelope, which would be copied for it.
+        // Does not call a method of the envelope, which would copy it.
         range.isAbsent ? "" : JSONString.text(bytes(range), isEscaped: range.isEscaped)
     }
 
     package var callID: UnsafeRawBufferPointer { bytes(envelope.pointee.callID) }
     package var actorName: String { text(envelope.pointee.actorID) }
     package var target: String { text(envelope.pointee.targetIdentifier) }
-    /// The trace that its sender says it is part of. Nil without one, and for any text that is not just as the W3C wants it.
+    /// The trace that the sender is part of. Nil without one, and for a text that does not follow the W3C format exactly.
     package var trace: TraceContext? {
         let member = envelope.pointee.traceparent
         return member.isAbsent || member.isEscaped ? nil : TraceContext(bytes(member))
     }
 }
 
-/// A message that waits: for its actor to be made, or for another reactor.
+/// A message that waits for its actor or for another reactor; it owns its bytes.
 package final class KeptMessage: Sendable {
     private let bytes: [UInt8]
     private let envelope: ScannedEnvelope
@@ -43,7 +43,7 @@ package final class KeptMessage: Sendable {
         envelope = message.envelope.pointee
     }
 
-    /// Takes the message in hand again.
+    /// Passes the message to a closure.
     package func withMessage<Result>(_ body: (borrowing Message) throws -> Result) rethrows -> Result {
         try withUnsafePointer(to: envelope) { envelope in
             try bytes.withUnsafeBytes { try body(Message(bytes: $0, envelope: envelope)) }

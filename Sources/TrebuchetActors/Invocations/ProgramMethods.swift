@@ -1,18 +1,19 @@
 internal import Distributed
 internal import Synchronization
 
-/// The distributed methods of this program, by the mangled names under which older clients, and methods that no dispatch
-/// table has, are called.
+/// The distributed methods of this program by mangled name. Older clients use these names, as do calls of methods without an
+/// entry in a dispatch table.
 ///
-/// They are read from what the compiler has left of them in the program. A peer's text is compared with them and goes no
-/// further: the runtime would take it apart by recursion, and keep it for ever.
+/// They are read from metadata that the compiler emits. A peer's text is only compared with them: the runtime would demangle it
+/// recursively and cache it forever.
 package enum ProgramMethods {
+    /// A distributed method of the program.
     package struct Method: Sendable {
-        /// As the runtime knows it: `$s4Demo8TodoListC03addC05titleySS_tYaKFTE`.
+        /// The name in the runtime: `$s4Demo8TodoListC03addC05titleySS_tYaKFTE`.
         package let identifier: String
-        /// As it stands on the wire: `addTodo(title:)`.
+        /// The name on the wire: `addTodo(title:)`.
         package let name: String
-        /// `Demo.TodoList`
+        /// The type, such as `Demo.TodoList`.
         let declaringType: String
     }
 
@@ -29,31 +30,33 @@ package enum ProgramMethods {
         return table
     }()
 
-    /// The method of this mangled name; nil when the program has none.
+    /// Returns the method with this mangled name; nil if the program has none.
     static func find(_ identifier: String) -> Method? { identifier.hasPrefix("$s") ? table[identifier] : nil }
 }
 
-/// The names of the functions that a program can look up by name, from the sections that the compiler writes for them.
+/// The names of the functions that the runtime can look up by name, from the sections that the compiler emits for them.
 private enum AccessibleFunctions {
-    /// What the runtime knows of one image: `MetadataSections` of the Swift runtime, as far as it is read here. Version 4
-    /// and later have the sections in this order.
+    /// The metadata of one image: the part of the Swift runtime's `MetadataSections` that is read here. Version 4 and later
+    /// have the sections in this order.
     private struct Sections {
         let version: UInt
         let reserved: (UInt, UInt, UInt)
-        /// Pairs of address and length: protocols, conformances, types, type references, reflection strings, fields,
-        /// associated types, two of dynamic replacements, builtins, captures, multi-payload enums.
+        /// Pairs of address and length: protocols, conformances, types, type references, reflection strings, fields, associated
+        /// types, two of dynamic replacements, builtins, captures, multi-payload enums.
         let others: (Pair, Pair, Pair, Pair, Pair, Pair, Pair, Pair, Pair, Pair, Pair, Pair)
         let accessibleFunctions: Pair
     }
 
+    /// The address and length of a section.
     private struct Pair {
         let start: UInt
         let length: UInt
     }
 
-    /// Five words of 32 bits; the first is how far from itself its name lies.
+    /// The size of a record: five words of 32 bits. The first is the relative offset of the name.
     private static let recordBytes = 20
 
+    /// The names collected so far.
     private final class Names {
         var all: [String] = []
     }
@@ -61,7 +64,7 @@ private enum AccessibleFunctions {
     static var names: [String] {
         #if os(Linux)
             let names = Names()
-            // The names are there until the call returns.
+            // `names` is alive until the call returns.
             enumerateMetadataSections(
                 { raw, context in
                     guard let context, raw.load(as: UInt.self) >= 4 else { return true }
@@ -86,7 +89,7 @@ private enum AccessibleFunctions {
 }
 
 #if os(Linux)
-    /// Of the Swift runtime: calls `body` with what it knows of each image, until that returns false.
+    /// A function of the Swift runtime. It calls `body` with the metadata of each image until `body` returns false.
     @_silgen_name("swift_enumerateAllMetadataSections")
     private func enumerateMetadataSections(
         _ body: @convention(c) (UnsafeRawPointer, UnsafeMutableRawPointer?) -> Bool, _ context: UnsafeMutableRawPointer?

@@ -2,26 +2,28 @@ internal import Deltas
 internal import Distributed
 internal import TrebuchetWire
 
-/// How a persisted state is set to what was kept of it.
+/// The persistence of one state property: how it is set to its stored value.
 struct StatePersistence<A: DistributedActor>: Sendable {
-    /// What a state is set to.
+    /// A decoded value of a state.
     struct Loaded: Sendable {
         let apply: @Sendable (isolated A) -> Void
-        /// Whether it is other than what is stored: it was migrated, or has members that it had not.
+        /// Set if the value differs from the stored one: it was migrated, or has members that the stored value lacks.
         let isNew: Bool
     }
 
-    /// `state`
+    /// The property's name, such as `state`.
     let property: String
-    /// The version that is written.
+    /// The schema version that is written.
     let version: Int
-    /// Decodes what was kept, on any thread, and gives what sets the property to it.
+    /// Decodes a stored value, on any thread, and returns a closure that sets the property to it.
     typealias Decode = @Sendable (StoredForm, ValueCoder) throws -> Loaded
 
-    /// Gives what decodes, with the initial value of the property.
+    /// Returns the decoding closure, which captures the initial value of the property.
     let decoder: @Sendable (isolated A) -> Decode
 
-    /// - Parameter value: the property, which has its initial value until it is loaded.
+    /// Creates the persistence of a state.
+    ///
+    /// - Parameter value: reads the property, which has its initial value until the state is loaded.
     init<Value: Codable & Sendable>(
         property: String, version: _StateVersion, value: @escaping @Sendable (isolated A) -> Value,
         _ load: @escaping @Sendable (isolated A, Value) -> Void
@@ -38,7 +40,8 @@ struct StatePersistence<A: DistributedActor>: Sendable {
         }
     }
 
-    /// Of a state that knows its changes: they are made to the value, and not to its text.
+    /// Creates the persistence of a state that records its changes. Stored changes are applied to the value and not to its
+    /// text.
     init<Value: DeltaState>(
         changesOf property: String, version: _StateVersion, value: @escaping @Sendable (isolated A) -> Value,
         _ load: @escaping @Sendable (isolated A, Value) -> Void
@@ -49,7 +52,7 @@ struct StatePersistence<A: DistributedActor>: Sendable {
         decoder = { actor in
             let decode = read.decoder(actor)
             return { stored, coder in
-                // What does not go as it is has grown, or says what is wrong with it.
+                // A stored state that does not decode directly has additional members, or the general path reports its error.
                 guard let value = try? Self.changed(Value.self, stored, version, coder) else {
                     return try decode(stored, coder)
                 }
@@ -72,12 +75,12 @@ struct StatePersistence<A: DistributedActor>: Sendable {
     }
 }
 
-/// How the persisted events of an actor are found.
+/// The persistence of an actor's events.
 struct EventPersistence<A: DistributedActor>: Sendable {
-    /// `moves`
+    /// The property's name, such as `moves`.
     let property: String
-    /// How many are kept.
+    /// Returns the number of events that are retained.
     let keeping: @Sendable (isolated A) -> Int
-    /// What sends them, and whether nobody has asked for it before.
+    /// Returns the source of the events, and whether this call created it.
     let source: @Sendable (isolated A, SystemShard) -> (source: EventSource, isNew: Bool)
 }

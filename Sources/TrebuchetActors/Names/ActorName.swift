@@ -1,12 +1,12 @@
-/// The name of an actor as a key: equal when its bytes are. Swift's own equality takes different texts for one (é in one
-/// character or in two), which a store, and the table of the hot path, do not.
+/// The name of an actor as a key, compared by bytes. Swift's string equality treats some different texts as equal (é as one
+/// character or as two). Stores and the table of the hot path distinguish them.
 package struct ActorName: Hashable, Sendable, CustomStringConvertible {
-    /// Bytes that the name of an actor may have that a peer asks for.
+    /// The maximum length of an actor name from a peer in bytes.
     package static let longest = 256
 
-    /// What is said of a longer one, which is not said again.
+    /// The error for a longer name. It does not repeat the name.
     package static var tooLong: TrebuchetError {
-        TrebuchetError(.invalidArguments, "the name of an actor has at most \(longest) bytes")
+        TrebuchetError(.invalidArguments, "an actor name must not exceed \(longest) bytes")
     }
 
     package let text: String
@@ -24,7 +24,7 @@ package struct ActorName: Hashable, Sendable, CustomStringConvertible {
         copy.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }
 
-    /// Whether it begins with a text, and has more.
+    /// Returns whether the name begins with `prefix` and is longer.
     package func isBehind(_ prefix: String) -> Bool {
         text.utf8.count > prefix.utf8.count && text.utf8.starts(with: prefix.utf8)
     }

@@ -1,11 +1,11 @@
 internal import Bytes
 internal import Synchronization
 
-/// Types that a caller may name for the generic parameters of a method.
+/// The types that a caller may name as generic arguments of a method.
 ///
-/// A type goes by the name that people read and write, `Bank.Account`; one that has none which other programs know, by its mangled
-/// name. Both are looked up in a table of types that the program has named: the runtime, asked for a type by a peer's text, would
-/// build types without end.
+/// A type has its readable name, such as `Bank.Account`, or its mangled name if other programs cannot know the readable one.
+/// Both are looked up in a table of registered types: with a peer's text, the runtime could be made to create types without
+/// limit.
 package enum GenericTypes {
     private static let known: Mutex<[String: any Any.Type]> = {
         let types: [any (Codable & Sendable).Type] = [
@@ -18,7 +18,7 @@ package enum GenericTypes {
         return Mutex(table)
     }()
 
-    /// Lets callers name a type.
+    /// Registers a type that callers may name.
     package static func register(_ type: any Any.Type) { known.withLock { add(type, to: &$0) } }
 
     private static func add(_ type: any Any.Type, to table: inout [String: any Any.Type]) {
@@ -28,18 +28,18 @@ package enum GenericTypes {
         if let mangled = _mangledTypeName(type) { table[mangled] = type }
     }
 
-    /// Throws for one that nobody has named.
+    /// Returns the type with this name. Throws if it is not registered.
     static func type(named name: String) throws(TrebuchetError) -> any Any.Type {
         if let type = known.withLock({ $0[name] }) { return type }
         throw TrebuchetError(
             .invalidArguments,
-            "type '\(name.prefix(bytes: 128))' is not known to the server as one for generic parameters: it names its own with "
+            "type '\(name.prefix(bytes: 128))' is not registered at the server for generic parameters: register it with "
                 + "server.register(genericTypes:)")
     }
 
     static func name(of type: any Any.Type) -> String {
         let readable = _typeName(type, qualified: true)
-        // Of a private or local type the readable name has the place of its context in memory, which no other program knows.
+        // The readable name of a private or local type contains the address of its context, which other programs do not know.
         return readable.contains("(") ? _mangledTypeName(type) ?? readable : readable
     }
 }

@@ -1,9 +1,9 @@
 package import TrebuchetWire
 
-/// What a stream is of.
+/// The identity of a stream: actor, property and filter.
 package struct StreamTarget: Hashable {
     package let actorID: String
-    /// `observeState`
+    /// The name on the wire, such as `observeState`.
     package let name: String
     package var filter: StreamFilter?
 

@@ -1,18 +1,18 @@
-/// What an actor keeps of itself where it is kept for its next owner: small values by names, which are written behind what the actor
-/// does. Answers of its calls wait until what was noted before them is written; what it shows does not, unless it is shown by `show`.
+/// The handoff state of an actor for its next owner node: small named values, written after the actor has changed them.
+/// Responses of its calls wait until earlier values are written; stream updates wait only if they use `show`.
 ///
-/// `@unchecked Sendable`: touched on the reactor of its actor alone.
+/// `@unchecked Sendable`: accessed only on the reactor of its actor.
 package final class ActorNotes: @unchecked Sendable {
-    /// Bytes that are written at once: an engine takes no larger entry.
+    /// The maximum number of bytes in one write; a coordination store accepts no larger entry.
     private static let mostBytes = 768 << 10
 
     private let namespace: String
     private let actor: String
     private weak var states: PersistedStates?
-    /// What is to be written, by names in the order in which they were noted; nil deletes.
+    /// The values to write, in `order` of their changes; nil deletes.
     private var noted: [String: [UInt8]?] = [:]
     private var order: [String] = []
-    /// Whether nothing of it is to be kept.
+    /// Set after the handoff state has ended; further values are ignored.
     private(set) var isOver = false
     private var writing: [String: [UInt8]?] = [:]
     private var writingOrder: [String] = []
@@ -23,7 +23,7 @@ package final class ActorNotes: @unchecked Sendable {
         self.states = states
     }
 
-    /// Keeps a value under a name; nil lets go of it.
+    /// Sets a value; nil deletes it.
     ///
     /// - Parameter value: at most 256 KiB.
     package func note(_ value: [UInt8]?, as name: String) {
@@ -32,10 +32,10 @@ package final class ActorNotes: @unchecked Sendable {
         states?.didChange()
     }
 
-    /// Nothing is kept of the actor any more, once what was noted is written.
+    /// Ends the handoff state. Values set before are still written.
     package func end() { isOver = true }
 
-    /// Runs `body` when all notes up to now are written, after as many attempts as that takes. It does not run where another node owns
+    /// Runs `body` after all values set before are written, with retries after failures. It does not run if another node owns
     /// the actor by then.
     package func show(_ body: @escaping () -> Void) {
         guard let states else { return body() }
@@ -43,7 +43,7 @@ package final class ActorNotes: @unchecked Sendable {
         states.show(while: { true }, body)
     }
 
-    /// What is to be written now.
+    /// Returns the next writes.
     func changes() -> [StateWrite] {
         var (bytes, count) = (0, 0)
         for name in order {
@@ -62,13 +62,13 @@ package final class ActorNotes: @unchecked Sendable {
         }
     }
 
-    /// Whether there is more than was given.
+    /// Whether values remain after the returned ones.
     var hasMore: Bool { !order.isEmpty }
 
-    /// What was given is kept.
+    /// Confirms that the returned writes are stored.
     func didWrite() { (writing, writingOrder) = ([:], []) }
 
-    /// What was given was not kept, or nobody knows. Later values count.
+    /// Schedules the returned writes again after a failure or an unknown outcome. Later values take precedence.
     func writeAgain() {
         let again = writingOrder.filter { noted[$0] == nil }
         for name in again { noted[name] = writing[name] }
@@ -76,7 +76,7 @@ package final class ActorNotes: @unchecked Sendable {
         (writing, writingOrder) = ([:], [])
     }
 
-    /// The name that a stored value was noted under.
+    /// Returns the name of a stored value.
     static func name(_ stored: String, of actor: String) -> String {
         String(decoding: stored.utf8.dropFirst(actor.utf8.count + 1), as: UTF8.self)
     }

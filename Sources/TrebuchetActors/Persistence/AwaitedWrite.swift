@@ -1,24 +1,26 @@
-/// What waits for one write of an actor: updates of streams that are not to be shown before it, and answers that may show it.
+/// The write barrier of an actor: stream updates that must not be shown before one write, and responses that may show its
+/// changes.
 ///
-/// On the reactor of its actor.
+/// Accessed on the reactor of its actor.
 struct AwaitedWrite {
-    /// Called with the reason when what was to be shown is not kept.
+    /// Called after the write, with an error if it failed.
     typealias Answer = (TrebuchetError?) -> Void
 
+    /// A stream update that waits for the write.
     private struct Update {
         let show: () -> Void
-        /// Nil for what is in the next write anew when this one fails.
+        /// Nil for an update that the next write creates again after a failure.
         let isWanted: (() -> Bool)?
     }
 
     private var updates: [Update] = []
     private var answers: [Answer] = []
-    /// Those of calls that ran in place, which are most.
+    /// The responses of calls that ran in place, which are the majority.
     var calls: HeldAnswers?
-    /// When there are so many updates, those that nobody wants any more are let go of.
+    /// The number of updates at which those without receivers are removed.
     private var most = 1_024
 
-    /// Answers that wait.
+    /// The number of waiting responses.
     var count: Int { answers.count + (calls?.count ?? 0) }
 
     mutating func add(_ answer: @escaping Answer) { answers.append(answer) }
@@ -31,13 +33,13 @@ struct AwaitedWrite {
         updates.append(Update(show: show, isWanted: isWanted))
     }
 
-    /// Puts what waited for a write that failed before what waits for this one.
+    /// Inserts the entries of a failed write before those of this one.
     ///
-    /// - Parameter withAnswers: false leaves the answers with the other, for whom they are to fail.
-    /// - Returns: what is left of the other.
+    /// - Parameter withAnswers: false leaves the responses in the failed barrier, so that they can fail.
+    /// - Returns: the rest of the failed barrier.
     mutating func take(_ failed: AwaitedWrite, withAnswers: Bool, _ reuse: (HeldAnswers) -> Void) -> AwaitedWrite {
         var left = failed
-        // Who asked for what holds now still waits for it.
+        // Requests for the current value still wait for it.
         updates = failed.updates.filter { $0.isWanted?() == true } + updates
         left.updates = []
         guard withAnswers else { return left }
@@ -52,13 +54,14 @@ struct AwaitedWrite {
         return AwaitedWrite()
     }
 
-    /// The write is acknowledged. Updates come before the answers: a caller sees what it has changed before its call returns.
+    /// Completes the entries after the write is acknowledged. Updates come before the responses, so that a caller sees its
+    /// changes before its call returns.
     func succeed() {
         for update in updates { update.show() }
         answer(nil)
     }
 
-    /// What was to be shown is not, or perhaps not, kept.
+    /// Fails the responses, because the changes are not stored or their outcome is unknown.
     func fail(_ error: TrebuchetError) { answer(error) }
 
     private func answer(_ error: TrebuchetError?) {

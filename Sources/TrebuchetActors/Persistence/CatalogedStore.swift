@@ -1,26 +1,29 @@
-/// A store that can tell what it has, for those who administrate a server. Not every store need be one.
+/// A store that can list its content, for administration. The conformance is optional.
 public protocol CatalogedStore: StateStore {
-    /// The namespaces that have entries and whose names begin with `prefix`, in the order of their bytes.
+    /// Returns the namespaces that have entries and whose names begin with `prefix`, in the order of their bytes.
     ///
     /// - Parameters:
-    ///   - after: only names behind this one: the last of the page before.
-    ///   - limit: at most so many; fewer come only when there are no more.
+    ///   - after: returns only names after this one: the last one of the previous page.
+    ///   - limit: the maximum number of names; fewer are returned only if there are no more.
     func namespaces(prefix: String, after: String?, limit: Int) async throws(StateStoreError) -> [String]
 
-    /// How much a namespace has of entries whose names begin with `prefix`; a log is one entry, with all its bytes.
+    /// Returns the usage of the entries of a namespace whose names begin with `prefix`. A log counts as one entry with all its
+    /// bytes.
     func usage(of namespace: String, prefix: String) async throws(StateStoreError) -> StoreUsage
 }
 
-/// How much a store has of something.
+/// The storage that a set of entries uses.
 public struct StoreUsage: Equatable, Sendable {
-    /// How many entries there are.
+    /// The number of entries.
     public var entries: Int
-    /// Of their values.
+    /// The total size of their values in bytes.
     public var bytes: Int
 
+    /// Creates a usage.
+    ///
     /// - Parameters:
-    ///   - entries: how many there are.
-    ///   - bytes: of their values together.
+    ///   - entries: the number of entries.
+    ///   - bytes: the total size of their values.
     public init(entries: Int, bytes: Int) {
         self.entries = entries
         self.bytes = bytes
@@ -28,11 +31,11 @@ public struct StoreUsage: Equatable, Sendable {
 }
 
 extension MemoryStore: CatalogedStore {
-    /// Goes through all keys, in memory.
+    /// Returns the namespaces by a scan of all keys.
     public func namespaces(
         prefix: String, after: String?, limit: Int
     ) async throws(StateStoreError) -> [String] {
-        // By their bytes: two that look alike are two.
+        // Compared by bytes: two names that look alike are different.
         let found = Set(keys.lazy.map { Array($0.namespace.utf8) }).filter { namespace in
             namespace.starts(with: prefix.utf8)
                 && after.map { $0.utf8.lexicographicallyPrecedes(namespace) } ?? true
@@ -41,7 +44,7 @@ extension MemoryStore: CatalogedStore {
             .map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Goes through all entries of the namespace, in memory.
+    /// Returns the usage by a scan of the namespace.
     public func usage(of namespace: String, prefix: String) async throws(StateStoreError) -> StoreUsage {
         usage { key in
             key.namespace.utf8.elementsEqual(namespace.utf8) && key.name.utf8.starts(with: prefix.utf8)

@@ -1,10 +1,10 @@
 internal import Platform
 
-/// Which `@Idempotent` calls of an actor its owners before have begun, as its log has them: one of them may still come as if for the
-/// first time, from a node that has stood still.
+/// The `@Idempotent` calls that previous owners of an actor have started, as its log contains them. A delayed node may still
+/// deliver one of them as if for the first time.
 package struct EarlierCalls: Sendable {
     private var known: [ByteText: Set<UInt64>] = [:]
-    /// By connection, up to which number calls were let go of.
+    /// The number up to which calls were deleted, by connection.
     private var gone: [ByteText: UInt64] = [:]
 
     package init() {}
@@ -14,7 +14,7 @@ package struct EarlierCalls: Sendable {
         known[ByteText(connection), default: []].insert(number)
     }
 
-    /// Calls of a connection up to a number may be among them.
+    /// Records that calls of a connection up to a number may be included.
     package mutating func add(_ connection: String, upTo number: UInt64) { gone[ByteText(connection)] = number }
 
     package func contains(_ call: KeptCall) -> Bool { contains(call.key) }

@@ -1,20 +1,20 @@
 internal import Bytes
 internal import TrebuchetWire
 
-/// Events that a store is to have.
+/// Events for a store write.
 struct CapturedEvents {
-    /// Behind which its log begins anew; nil when they follow what it has.
+    /// The number after which a new log begins; nil if the events continue the stored log.
     let start: UInt64?
     let entries: [LogEntry]
 }
 
 extension EventSource {
-    /// The events that a store has, as if they had just been sent. They may be many: made on any thread.
+    /// Converts stored events to their in-memory form. There may be many, so it runs on any thread.
     ///
     /// - Parameters:
-    ///   - room: how many are in memory.
-    ///   - byteLimit: bytes of them that are.
-    ///   - budget: where large ones are counted.
+    ///   - room: the number of events in memory.
+    ///   - byteLimit: their maximum size.
+    ///   - budget: the budget in which large events are counted.
     static func recent(
         _ stored: StoredLog, room: Int, byteLimit: Int, countedIn budget: MemoryBudget?
     ) -> VersionLog {
@@ -32,13 +32,13 @@ extension EventSource {
     /// Whether no event was ever sent.
     var isEmpty: Bool { recent.position == 0 }
 
-    /// The newest of those that are kept, oldest first.
+    /// Returns the newest retained events, oldest first.
     func kept(most count: Int) -> ArraySlice<StateUpdate> { recent.kept.suffix(count) }
 
-    /// What a store lacks, with what their observers are sent made ready behind the write; nil when it lacks nothing. It counts as
-    /// given to the store, until `captureAgain`.
+    /// Returns the events that the store lacks, and prepares the updates that follow the write; nil if the store is up to date.
+    /// The events count as passed to the store until `captureAgain`.
     ///
-    /// - Parameter count: how many are kept: older ones are left out of a log that begins anew.
+    /// - Parameter count: the number of retained events: a new log omits older ones.
     func capture(most count: Int) -> CapturedEvents? {
         let last = recent.position
         guard let keeper, captured != last else { return nil }
@@ -46,18 +46,18 @@ extension EventSource {
         if let captured, let new = recent.updates(since: captured) {
             found = CapturedEvents(start: nil, entries: new.map(Self.entry))
         } else {
-            // So many were sent since that some are forgotten already, or the store has none that these follow.
+            // So many events were sent that some are no longer in memory, or the store has none that these follow.
             let kept = kept(most: count)
             found = CapturedEvents(start: kept.first.map { $0.sequence - 1 } ?? last, entries: kept.map(Self.entry))
         }
         captured = last
-        // Where some are missing the gap tells who observes.
+        // If some are missing, subscribers detect the gap.
         let unshown = Array(recent.updates(since: written) ?? recent.kept)
         keeper.show(while: nil) { [weak self] in self?.show(unshown, through: last) }
         return found
     }
 
-    /// What was captured was not kept, or nobody knows.
+    /// Captures the events again after a failed write or an unknown outcome.
     func captureAgain() { captured = nil }
 
     private static func entry(_ update: StateUpdate) -> LogEntry {

@@ -1,27 +1,28 @@
 internal import Bytes
 
-/// Who is told what a call was answered that ran in place. On the reactor of its actor.
+/// The receiver of the response of a call that ran in place. Accessed on the reactor of its actor.
 package protocol CallAnswerer: AnyObject {
-    /// The bytes are valid during the call.
+    /// Sends a response. The bytes are valid during the call.
     ///
     /// - Parameters:
-    ///   - result: in JSON, empty for a method without one.
-    ///   - call: what it was held with.
+    ///   - callID: the identifier of the call.
+    ///   - outcome: the result as JSON, empty for a method without a result, or the error.
+    ///   - call: the data with which the response was stored.
     func answer(
         _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>, of call: HeldCall)
 }
 
-/// A call that has run in place, and whose answer may have to wait until what it changed is written.
+/// A call that has run in place. Its response may wait until its changes are written.
 package struct HeldCall {
     let answerer: any CallAnswerer
     package let weight: Int
-    /// By the clock of the reactor, in nanoseconds.
+    /// The deadline in nanoseconds of the reactor's clock.
     let deadline: UInt64
-    /// How long it may take.
+    /// The maximum duration of the call.
     let limit: Duration
-    /// Where its time is counted, and since when that runs, by the monotonic clock.
+    /// The row in which its duration is counted, and its start time on the monotonic clock.
     package let (row, began): (Int, UInt64)
-    /// Set while somebody listens.
+    /// Set if an event handler observes the call.
     package let told: ToldCall?
 
     package init(
@@ -37,21 +38,22 @@ package struct HeldCall {
     }
 }
 
-/// Answers that wait for one write, of calls that ran in place: their bytes lie one behind the other, so that a call that waits
-/// takes no memory of its own.
+/// The commit gate of one write: responses of calls that ran in place. Their bytes are stored consecutively, so a waiting call
+/// needs no allocation.
 final class HeldAnswers {
+    /// One waiting response.
     private struct Entry {
         let call: HeldCall
         let idCount: Int32
         let resultCount: Int32
-        /// Where its error lies; below zero for none.
+        /// The index of its error; negative for none.
         var error: Int32
         var isAnswered = false
 
         var byteCount: Int { Int(idCount) + Int(resultCount) }
     }
 
-    /// What is kept for the next calls; more goes back.
+    /// The capacity that is kept for further calls; more is released.
     private static let keptBytes = 256 << 10
     private static let keptEntries = 4_096
 
@@ -59,12 +61,12 @@ final class HeldAnswers {
     private var bytes = ByteBuffer()
     private var errors: [any Error] = []
     private var earliest = UInt64.max
-    /// What the entries have that were answered before the others.
+    /// The count and size of entries that were answered before the others.
     private var answered = (count: 0, bytes: 0)
 
-    /// Of the answers that wait, and at most as many again.
+    /// The size of the buffer: that of the waiting responses and at most as much again.
     var byteCount: Int { bytes.count }
-    /// Answers that wait.
+    /// The number of waiting responses.
     var count: Int { entries.count - answered.count }
 
     func append(
@@ -86,9 +88,9 @@ final class HeldAnswers {
         earliest = min(earliest, call.deadline)
     }
 
-    /// Answers all, and forgets them.
+    /// Answers all entries and removes them.
     ///
-    /// - Parameter failure: why what they would show is not kept.
+    /// - Parameter failure: the error if the changes are not stored.
     func end(_ failure: TrebuchetError?) {
         var place = 0
         for entry in entries {
@@ -105,7 +107,7 @@ final class HeldAnswers {
         reset()
     }
 
-    /// Takes over what waits in another, behind its own. The other is empty then.
+    /// Appends the waiting entries of another gate, which is empty afterwards.
     func take(_ later: HeldAnswers) {
         var place = 0
         for var entry in later.entries {
@@ -131,9 +133,9 @@ final class HeldAnswers {
         answered = (0, 0)
     }
 
-    /// Answers those whose time is over.
+    /// Answers the entries whose deadline has passed.
     ///
-    /// - Returns: when that of the next one is.
+    /// - Returns: the next deadline.
     func timeOut(at now: UInt64) -> UInt64 {
         guard earliest <= now else { return earliest }
         end(where: { $0.deadline <= now }) { TrebuchetError(.timeout, "the call took longer than \($0.limit)") }
@@ -157,15 +159,16 @@ final class HeldAnswers {
                 late.append((entry.call, Array(bytes.bytes[place..<place + Int(entry.idCount)])))
             }
         }
-        // What is left is moved when it is less than what goes: each time that costs no more than has been answered since.
+        // The rest is moved only if it is smaller than the answered part. The cost of a move is therefore at most that of the
+        // responses answered since the last one.
         if answered.count * 2 > entries.count || answered.bytes * 2 > bytes.count { compact() }
-        // Who is answered may call again at once, and be held here.
+        // An answered client may immediately send another call that is stored here.
         for (call, id) in late {
             id.withUnsafeBytes { call.answerer.answer($0, .failure(error(call)), of: call) }
         }
     }
 
-    /// Lets go of what has been answered.
+    /// Removes the answered entries.
     private func compact() {
         let (all, failures) = (entries, errors)
         var old = ByteBuffer()

@@ -1,16 +1,18 @@
-/// The namespace of calls whose answers outlast the process.
+/// The namespace of recorded responses that survive the process.
 package enum CallNamespace {
     package static let name = "calls"
 
+    /// Returns the key of a call.
+    ///
     /// - Parameters:
-    ///   - connection: the name of the connection that the call was sent over first.
-    ///   - number: of the call, there.
-    ///   - actor: that was called.
+    ///   - connection: the name of the connection over which the call was first sent.
+    ///   - number: the number of the call on that connection.
+    ///   - actor: the name of the called actor.
     package static func key(_ connection: String, _ number: UInt64, of actor: String) -> StateKey {
         StateKey(name, "\(connection)/\(number)", partition: actor)
     }
 
-    /// The connection and the number of a call; nil for another key.
+    /// Returns the connection and the number of a call; nil for another key.
     package static func call(_ key: StateKey) -> (connection: String, number: UInt64)? {
         guard key.namespace == name, let slash = key.name.utf8.lastIndex(of: UInt8(ascii: "/")),
             let number = UInt64(key.name[key.name.utf8.index(after: slash)...])
@@ -19,25 +21,27 @@ package enum CallNamespace {
     }
 }
 
-/// An `@Idempotent` call that is noted in the store with what it changes, so that it is known after the end of the process
-/// whether it began, and what it was answered.
+/// An `@Idempotent` call that is recorded in the store together with its changes. After a restart the record shows whether the
+/// call has started, and its response.
 ///
-/// `@unchecked Sendable`: `isNoted` and `bytes` are touched on the reactor of the call's actor alone, and when nobody has it any more;
-/// the rest is constant.
+/// `@unchecked Sendable`: `isNoted` and `bytes` are accessed only on the reactor of the call's actor, and in `deinit`; the rest
+/// is constant.
 package final class KeptCall: @unchecked Sendable {
     let key: StateKey
     private let digest: UInt64
     private let principal: String?
     private let room: any KeptAnswerRoom
-    /// That its answer has in the room for them.
+    /// The size of its response in the quota.
     private var bytes = 0
-    /// Whether the store was given word that it has begun.
+    /// Set after the record of its start was passed to the store.
     var isNoted = false
 
+    /// Creates a record.
+    ///
     /// - Parameters:
-    ///   - digest: of what it asks for, the same in each process.
-    ///   - principal: who calls.
-    ///   - room: where its answer counts as long as it is kept.
+    ///   - digest: the digest of the request, equal in all processes.
+    ///   - principal: the id of the caller.
+    ///   - room: the quota in which the response counts while it is recorded.
     package init(_ key: StateKey, digest: UInt64, principal: String?, in room: any KeptAnswerRoom) {
         self.key = key
         self.room = room
@@ -47,10 +51,10 @@ package final class KeptCall: @unchecked Sendable {
 
     deinit { room.release(bytes) }
 
-    /// Word that it has begun.
+    /// The write that records its start.
     var begun: StateWrite { write(nil) }
 
-    /// Its answer, or that there was one for which there is no room.
+    /// Returns the write that records the response, or a replacement if the quota is exhausted.
     func answered(_ answer: KeptAnswer) -> StateWrite {
         guard room.take(answer.byteCount) else { return write(KeptAnswer.tooLong) }
         bytes += answer.byteCount
@@ -62,19 +66,19 @@ package final class KeptCall: @unchecked Sendable {
     }
 }
 
-/// Where the answers count that a store keeps: they have a limit, and each party has its share.
+/// The quota for recorded responses in a store, with a share for each quota scope.
 package protocol KeptAnswerRoom: Sendable {
-    /// Whether there is room for so many bytes; they count from then on.
+    /// Reserves bytes. Returns false if the quota is exhausted.
     func take(_ bytes: Int) -> Bool
     func release(_ bytes: Int)
 }
 
-/// What a call was answered: the result in JSON, empty for a method without one, or the error.
+/// The response of a call: the result as JSON, empty for a method without a result, or the error.
 package typealias KeptAnswer = Result<[UInt8], TrebuchetError>
 
 extension KeptAnswer {
     static var tooLong: KeptAnswer {
-        .failure(TrebuchetError(.unknownOutcome, "the call has run, and its answer was too large to be kept"))
+        .failure(TrebuchetError(.unknownOutcome, "the call was executed, but its response was too large to record"))
     }
 
     var byteCount: Int {

@@ -1,23 +1,26 @@
-/// The lives of a log: each process, or owner, that continues it begins one. A store that was restored, or that failed over, may have lost what
-/// was written last. A client that has seen a version of an earlier life resumes from there only if the log has that version.
+/// The incarnations of a log: each process or owner that continues it starts one. A store that was restored, or that failed
+/// over, may have lost the last writes. A client that has seen a version of an earlier incarnation resumes from there only if
+/// the log contains that version.
 package struct LogLives: Equatable, Sendable {
-    /// The number of earlier lives that are kept. Clients of older ones get the whole value.
+    /// The number of earlier incarnations that are kept. Clients of older ones receive the whole value.
     package static let mostEarlier = 64
 
-    /// The epoch of the life that goes on.
+    /// The epoch of the current incarnation.
     package private(set) var current: String
-    /// The lives before, the oldest first.
+    /// The earlier incarnations, the oldest first.
     package private(set) var earlier: [StreamLife]
 
+    /// Creates the list of incarnations.
+    ///
     /// - Parameters:
-    ///   - current: the epoch of the life that goes on.
-    ///   - earlier: the lives before, the oldest first.
+    ///   - current: the epoch of the current incarnation.
+    ///   - earlier: the earlier incarnations, the oldest first.
     package init(_ current: String, after earlier: [StreamLife] = []) {
         self.current = current
         self.earlier = earlier
     }
 
-    /// Begins another life.
+    /// Starts another incarnation.
     ///
     /// - Parameter last: the number of the newest version.
     package mutating func begin(_ epoch: String, after last: UInt64) {

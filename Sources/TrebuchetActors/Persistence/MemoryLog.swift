@@ -2,27 +2,32 @@
 package struct MemoryLog {
     private var snapshot: LogSnapshot?
     private var entries: [LogEntry] = []
-    /// The last changes before the snapshot, which lead to it: for readers who are not far behind. At most so many, and so many bytes.
+    /// The last changes before the snapshot, which lead to it: for readers that are only slightly behind. Limited in number and
+    /// bytes.
     package private(set) var passed: [LogEntry] = []
     private static let mostPassed = 4_096
     static let mostPassedBytes = 1 << 20
     private let keepsPassed: Bool
-    /// Of a snapshot to come.
+    /// The parts of an incomplete snapshot.
     private var parts: (number: UInt64, bytes: [Int: [UInt8]]) = (0, [:])
 
-    /// - Parameter keepsPassed: whether changes stay for a while that a snapshot makes needless.
+    /// Creates an empty log.
+    ///
+    /// - Parameter keepsPassed: whether changes before a snapshot are kept for a time.
     package init(keepsPassed: Bool = false) { self.keepsPassed = keepsPassed }
 
     package var isEmpty: Bool { snapshot == nil && parts.bytes.isEmpty }
     package var stored: StoredLog? { snapshot.map { StoredLog(snapshot: $0, entries: entries) } }
-    /// Of the snapshot and the entries.
+    /// The size of the snapshot and the entries in bytes.
     package var bytes: Int { entries.reduce(snapshot?.bytes.count ?? 0) { $0 + $1.bytes.count } }
 
-    /// Of a snapshot that is not there yet.
+    /// The parts of an incomplete snapshot.
     package var partsToCome: [(index: Int, number: UInt64, bytes: [UInt8])] {
         parts.bytes.sorted { $0.key < $1.key }.map { ($0.key, parts.number, $0.value) }
     }
 
+    /// Applies a write.
+    ///
     /// - Throws: `conflict`.
     package mutating func apply(_ write: StateWrite) throws(StateStoreError) {
         switch write.operation {
@@ -34,11 +39,13 @@ package struct MemoryLog {
         }
     }
 
-    /// The versions go on, and are those of another epoch from now on.
+    /// Continues the versions under another epoch.
     package mutating func begin(_ epoch: String) {
         snapshot = snapshot.map { LogSnapshot(epoch: epoch, number: $0.number, parts: $0.parts, bytes: $0.bytes) }
     }
 
+    /// Appends an entry.
+    ///
     /// - Throws: `conflict`.
     private mutating func append(_ entry: LogEntry, _ key: StateKey) throws(StateStoreError) {
         let last = entries.last?.number ?? snapshot?.number
@@ -51,6 +58,8 @@ package struct MemoryLog {
         parts.bytes[index] = bytes
     }
 
+    /// Replaces the snapshot, and removes the entries up to it.
+    ///
     /// - Throws: `conflict`.
     private mutating func take(_ snapshot: LogSnapshot, _ key: StateKey) throws(StateStoreError) {
         var whole: [UInt8] = []
@@ -65,7 +74,7 @@ package struct MemoryLog {
         let isSame = self.snapshot.map { $0.epoch.utf8.elementsEqual(snapshot.epoch.utf8) } ?? false
         let later = isSame ? entries.filter { $0.number > snapshot.number } : []
         if let first = later.first, first.base != snapshot.number { throw .conflict(key, first.base, first) }
-        // Of events what a snapshot lets go of is gone on purpose.
+        // Snapshots of event logs remove earlier entries intentionally.
         passed = isSame && keepsPassed && !whole.isEmpty ? leading(to: snapshot.number) : []
         self.snapshot = LogSnapshot(epoch: snapshot.epoch, number: snapshot.number, bytes: whole)
         entries = later
@@ -73,7 +82,7 @@ package struct MemoryLog {
 
     package var passedBytes: Int { passed.reduce(0) { $0 + $1.bytes.count } }
 
-    /// One more before the snapshot, behind those that are there.
+    /// Adds the next change before the snapshot.
     package mutating func add(passed entry: LogEntry) {
         guard keepsPassed, passed.last.map({ $0.number == entry.base }) ?? true else { return }
         passed.append(entry)
@@ -93,18 +102,18 @@ package struct MemoryLog {
 }
 
 extension StateStoreError {
-    /// For a store of your own: an entry does not follow the last one of its log.
+    /// Creates the error for an entry that does not follow the last one of its log. For custom stores.
     ///
-    /// - Parameter last: the number of the log's last entry or snapshot; nil when there is no log.
+    /// - Parameter last: the number of the log's last entry or snapshot; nil if there is no log.
     public static func conflict(_ key: StateKey, _ last: UInt64?, _ entry: LogEntry) -> Self {
-        let place = last.map { "is at \($0)" } ?? "is not there"
+        let place = last.map { "ends at \($0)" } ?? "does not exist"
         return Self(
             .conflict,
-            "the log of '\(key)' \(place), and a change from \(entry.base) to \(entry.number) does not follow: "
-                + "somebody else has written it")
+            "the log of '\(key)' \(place), so the change from \(entry.base) to \(entry.number) does not follow it: "
+                + "another process has written to it")
     }
 
-    /// For a store of your own: a snapshot counts on a part that was not written.
+    /// Creates the error for a snapshot whose part was not written. For custom stores.
     public static func missingPart(_ index: Int, of snapshot: LogSnapshot, _ key: StateKey) -> Self {
         Self(.conflict, "part \(index) of the snapshot \(snapshot.number) of '\(key)' was not written")
     }

@@ -1,7 +1,8 @@
 internal import Synchronization
 
-/// A store that lasts as long as its process, for tests and previews.
+/// A store in memory, for tests and previews.
 public final class MemoryStore: StateStore {
+    /// The values and logs.
     private struct Contents {
         var values: [StateKey: [UInt8]] = [:]
         var logs: [StateKey: MemoryLog] = [:]
@@ -9,7 +10,7 @@ public final class MemoryStore: StateStore {
 
     private let contents = Mutex(Contents())
 
-    /// A store without entries.
+    /// Creates a store without entries.
     public init() {}
 
     /// The keys that have a value or a log.
@@ -17,7 +18,7 @@ public final class MemoryStore: StateStore {
         contents.withLock { Set($0.values.keys).union($0.logs.filter { $0.value.stored != nil }.keys) }
     }
 
-    /// Bytes of values and logs whose keys `isIncluded`, and how many of both there are.
+    /// Returns the number and size of the values and logs whose keys `isIncluded` accepts.
     func usage(_ isIncluded: (StateKey) -> Bool) -> StoreUsage {
         contents.withLock { contents in
             var usage = StoreUsage(entries: 0, bytes: 0)
@@ -33,7 +34,7 @@ public final class MemoryStore: StateStore {
         }
     }
 
-    /// The values of those keys that have one; never fails.
+    /// Returns the values of the keys that have one; never fails.
     public func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
         contents.withLock { contents in
             var found: [StateKey: [UInt8]] = [:]
@@ -42,7 +43,7 @@ public final class MemoryStore: StateStore {
         }
     }
 
-    /// Goes through all entries; never fails.
+    /// Returns entries by a scan of all values; never fails.
     public func list(
         _ namespace: String, prefix: String, after: String?, limit: Int
     ) async throws(StateStoreError) -> [StateEntry] {
@@ -55,15 +56,15 @@ public final class MemoryStore: StateStore {
         return matching.sorted { $0.key < $1.key }.prefix(max(0, limit)).map { StateEntry($0.key, $0.value) }
     }
 
-    /// The log of a key; never fails.
+    /// Returns the log of a key; never fails.
     public func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
         contents.withLock { $0.logs[key]?.stored }
     }
 
-    /// Does all of the writes at one moment. Fails with `conflict` alone.
+    /// Applies all writes atomically. Fails only with `conflict`.
     public func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         try contents.withLock { contents throws(StateStoreError) in
-            // Of those that are changed, so that nothing has happened when one of the writes fails.
+            // The earlier logs of the changed keys, which are restored if a write fails.
             var before: [StateKey: MemoryLog] = [:]
             do throws(StateStoreError) {
                 for write in writes {

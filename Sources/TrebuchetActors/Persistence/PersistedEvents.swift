@@ -1,20 +1,20 @@
-/// The log of one actor's persisted events: an entry for each, behind an empty snapshot that says where they begin. A new one lets go
-/// of the oldest when they are a quarter more than are kept.
+/// The log of one actor's persisted events: an entry for each event, after an empty snapshot with the start position. A new
+/// snapshot removes the oldest events when there are a quarter more than are retained.
 ///
-/// `@unchecked Sendable`: touched on the reactor of its actor alone.
+/// `@unchecked Sendable`: accessed only on the reactor of its actor.
 final class PersistedEvents: @unchecked Sendable {
-    /// Fewer than these are not worth a snapshot.
+    /// The minimum number of removed events for which a snapshot is written.
     private static let leastForgotten = 16
 
     private let key: StateKey
-    /// Belongs to the actor, whose reference to the states is strong.
+    /// Weak, because it belongs to the actor, which retains the states.
     private(set) weak var source: EventSource?
     private let keeping: Int
     private let byteLimit: Int
-    /// What the store has.
+    /// The content of the store.
     private var count = 0
     private var byteCount = 0
-    /// Whether the log is to go, since there was never an event.
+    /// Set if the log is to be deleted because it never had an event.
     private var isGivenUp = false
 
     init(_ key: StateKey, _ source: EventSource, keeping: Int, byteLimit: Int) {
@@ -24,15 +24,15 @@ final class PersistedEvents: @unchecked Sendable {
         self.byteLimit = byteLimit
     }
 
-    /// Keeps the events from now on.
+    /// Starts persistence of the events.
     ///
     /// - Parameters:
-    ///   - stored: what the store has of them; nil for nothing.
-    ///   - recent: the same as it is in memory; nil for nothing.
-    ///   - isNew: whether nobody has observed them in this process.
+    ///   - stored: the stored events; nil for none.
+    ///   - recent: the stored events in their in-memory form; nil for none.
+    ///   - isNew: whether the events were not observed in this process yet.
     func begin(by states: PersistedStates, _ stored: StoredLog?, _ recent: VersionLog?, isNew: Bool) {
         guard let source else { return }
-        // An actor that was out of reach for a while, and has sent nothing meanwhile.
+        // The actor was unexposed for a time and has sent nothing since.
         let isStored = stored.map { source.isAt($0.last, in: $0.snapshot.epoch) } ?? false
         if isStored { source.goOnKeeping() }
         source.persist(by: states, keeping: keeping, byteLimit: byteLimit)
@@ -50,16 +50,17 @@ final class PersistedEvents: @unchecked Sendable {
         byteCount = stored.entries.reduce(0) { $0 + $1.bytes.count }
     }
 
-    /// What was sent since the last call; empty when that is nothing. It counts as written, until `writeAgain`.
+    /// Returns the writes for the events since the last call; empty if there are none. They count as written until
+    /// `writeAgain`.
     ///
-    /// - Parameter name: of the actor.
+    /// - Parameter name: the name of the actor.
     func changes(of name: String) throws -> [StateWrite] {
         guard let source else { throw TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
         if isGivenUp, source.isEmpty { return [StateWrite(key, .deleteLog)] }
         guard let captured = source.capture(most: keeping) else { return [] }
         var writes: [StateWrite] = []
         if let start = captured.start {
-            // Whatever is there, of a write that failed for instance, gives way.
+            // Replaces an existing log, such as one of a write with a lost acknowledgement.
             writes = [StateWrite(key, .deleteLog), snapshot(start, source)]
             (count, byteCount) = (0, 0)
         }
@@ -70,7 +71,7 @@ final class PersistedEvents: @unchecked Sendable {
         return writes
     }
 
-    /// What lets go of old ones, when they are too many.
+    /// Returns the snapshot that removes old events, if there are too many.
     private func forgetting(_ source: EventSource) -> StateWrite? {
         let kept = source.kept(most: keeping)
         guard let first = kept.first,
@@ -85,15 +86,15 @@ final class PersistedEvents: @unchecked Sendable {
         .snapshot(LogSnapshot(epoch: source.epoch, number: number, bytes: []), key)
     }
 
-    /// The actor is let go of, and nobody observes: a log without events that was begun for who did goes. Else who observes actors of
-    /// many names, which are made for that, would fill the store.
+    /// Schedules the deletion of a log without events, after the actor was deactivated without subscribers. Otherwise clients
+    /// that observe virtual actors of many names would fill the store.
     ///
-    /// - Returns: whether there is something to write for that.
+    /// - Returns: whether there is something to write.
     func giveUpIfEmpty() -> Bool {
         isGivenUp = source.map { $0.isEmpty && $0.captured != nil } ?? false
         return isGivenUp
     }
 
-    /// What was given was not kept, or nobody knows: all that are kept are written next.
+    /// Schedules all retained events again after a failed write or an unknown outcome.
     func writeAgain() { source?.captureAgain() }
 }

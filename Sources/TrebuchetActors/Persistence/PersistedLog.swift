@@ -1,33 +1,34 @@
 internal import TrebuchetWire
 
-/// The log of one persisted state: where it stands in the store, and what is written to it next.
+/// The log of one persisted state: its position in the store, and the next writes.
 ///
-/// It begins with a whole value and goes on with changes. When these outweigh the value a new one is written, which lets
-/// them go: encoded on another thread from a copy, and in slices beside other writes.
+/// It starts with a whole value, followed by changes. When these outweigh the value, a new snapshot replaces them. It is
+/// encoded on another thread from a copy, and written in slices together with other writes.
 ///
-/// `@unchecked Sendable`: touched on the reactor of its actor alone.
+/// `@unchecked Sendable`: accessed only on the reactor of its actor.
 final class PersistedLog: @unchecked Sendable {
-    /// Changes that are never too many, in bytes: a value that is written anew for less costs more than it saves.
+    /// The size of changes below which no snapshot is written, because it would cost more than it saves.
     private static let leastOutweighing = 64 << 10
-    /// So many times the value is what its changes may have: writing it costs what it has, reading them costs what they have.
+    /// The maximum ratio of changes to value. The cost of a write is the size of the value, and the cost of a read is the size
+    /// of the changes.
     private static let outweighing = 2
-    /// Of a snapshot that is written in slices.
+    /// The size of the slices of a snapshot.
     static let sliceBytes = 256 << 10
 
     let key: StateKey
-    /// Belongs to the actor, whose reference to the states is strong.
+    /// Weak, because it belongs to the actor, which retains the states.
     private(set) weak var source: StateSource?
-    /// Whether the store has a log that the next change follows.
+    /// Set if the store has a log that the next change follows.
     private var isBegun = false
-    /// Whether the store has a value of an older form under the key, which the log takes the place of.
+    /// Set if the store has a value of an older form under the key, which the log replaces.
     private var hasValue: Bool
-    /// Whether that is to go with what was given last.
+    /// Set if the last returned writes delete that value.
     private var deletesValue = false
     private var snapshotBytes = 0
     private var entryBytes = 0
-    /// What is to take the place of the entries.
+    /// The snapshot that will replace the entries.
     private var slices: SnapshotSlices?
-    /// A value that was found to be too large when it was copied.
+    /// Set if a copied value was too large.
     private var isTooLarge = false
 
     init(_ key: StateKey, _ source: StateSource, hasValue: Bool = false) {
@@ -36,18 +37,19 @@ final class PersistedLog: @unchecked Sendable {
         self.hasValue = hasValue
     }
 
-    /// The source goes on with the log that the store has.
+    /// Continues the stored log.
     func resume(_ stored: StoredLog) {
         isBegun = true
         snapshotBytes = stored.snapshot.bytes.count
         entryBytes = stored.entries.reduce(0) { $0 + $1.bytes.count }
     }
 
-    /// What has changed since the last call; empty when that is nothing. It counts as written, until `writeAgain`.
+    /// Returns the writes for the changes since the last call; empty if there are none. They count as written until
+    /// `writeAgain`.
     ///
     /// - Parameters:
-    ///   - stateSize: bytes that the whole value may have.
-    ///   - name: of the actor.
+    ///   - stateSize: the maximum size of the whole value in bytes.
+    ///   - name: the name of the actor.
     func changes(stateSize: Int, of name: String) throws -> [StateWrite] {
         guard let source else { throw TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
         guard let captured = try source.capture(whole: !isBegun || isTooLarge) else { return [] }
@@ -67,7 +69,7 @@ final class PersistedLog: @unchecked Sendable {
 
     private func check(_ count: Int, _ limit: Int) throws {
         guard count > limit else { return }
-        throw TrebuchetError(.internal, "a state of \(count) bytes is larger than the \(limit) allowed")
+        throw TrebuchetError(.internal, "the state has \(count) bytes; the limit is \(limit)")
     }
 
     private func begin(with snapshot: LogSnapshot, behind entries: [LogEntry], _ count: Int) -> [StateWrite] {
@@ -80,12 +82,12 @@ final class PersistedLog: @unchecked Sendable {
         return [write] + (hasValue ? [.delete(key)] : [])
     }
 
-    /// What was given is kept.
+    /// Confirms that the returned writes are stored.
     func didWrite() {
         if deletesValue { (hasValue, deletesValue) = (false, false) }
     }
 
-    /// What was given was not kept, or nobody knows: the whole value is written next.
+    /// Schedules the whole value after a failed write or an unknown outcome.
     func writeAgain() {
         deletesValue = false
         isBegun = false
@@ -95,7 +97,7 @@ final class PersistedLog: @unchecked Sendable {
 
     // MARK: A new snapshot
 
-    /// What writes the value of now, when the changes since the last snapshot outweigh it.
+    /// Returns a copy of the current value for a snapshot, if the changes since the last one outweigh it.
     func copyIfOutweighed() -> (copy: StateCopy, slices: SnapshotSlices)? {
         guard isBegun, slices == nil, entryBytes > max(Self.leastOutweighing, Self.outweighing * snapshotBytes),
             let source,
@@ -106,12 +108,12 @@ final class PersistedLog: @unchecked Sendable {
         return (copy, made)
     }
 
-    /// Takes the value that was copied, in JSON, nil for none; false when it is not wanted any more.
+    /// Stores the copied value as JSON, nil for none. Returns false if the snapshot is no longer needed.
     func take(_ json: [UInt8]?, for slices: SnapshotSlices, stateSize: Int) -> Bool {
         guard self.slices === slices, let source else { return false }
         let bytes = json.map { StoredState(version: source.storedVersion, json: $0).bytes }
         guard let bytes, bytes.count <= stateSize else {
-            // The next change is written as a whole, and says what is wrong.
+            // The next change is written as a whole value, and reports the error.
             isTooLarge = true
             self.slices = nil
             return false
@@ -120,7 +122,7 @@ final class PersistedLog: @unchecked Sendable {
         return true
     }
 
-    /// The next slice of a snapshot that is ready; nil when there is none.
+    /// Returns the next slice of a snapshot that is ready; nil if there is none.
     func nextSlice() -> StateWrite? {
         guard let source, let slices, let slice = slices.next(Self.sliceBytes) else { return nil }
         switch slice {
@@ -139,18 +141,19 @@ final class PersistedLog: @unchecked Sendable {
     var hasSlices: Bool { slices?.isReady ?? false }
 }
 
-/// A snapshot that is written slice by slice.
+/// A snapshot that is written in slices.
 ///
-/// `@unchecked Sendable`: touched on the reactor of its actor alone.
+/// `@unchecked Sendable`: accessed only on the reactor of its actor.
 final class SnapshotSlices: @unchecked Sendable {
+    /// A slice: a part, or the rest with the number of parts before it.
     enum Slice {
         case part([UInt8], index: Int)
         case last([UInt8], parts: Int)
     }
 
-    /// Of the version that it is.
+    /// The number of its version.
     let number: UInt64
-    /// Bytes of changes that it takes the place of.
+    /// The size of the changes that it replaces in bytes.
     let outweighing: Int
     private var bytes: [UInt8]?
     private var parts = 0
@@ -165,7 +168,7 @@ final class SnapshotSlices: @unchecked Sendable {
 
     func take(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The slice behind the one before; nil while there is none.
+    /// Returns the next slice; nil until the value is encoded.
     func next(_ size: Int) -> Slice? {
         guard let bytes else { return nil }
         let start = parts * size

@@ -1,14 +1,14 @@
 internal import Transports
 
-/// The persisted states and events of one exposed actor: nothing that may show a change, be it an answer or an update of a
-/// stream, leaves before the change is written, and no event before it is.
+/// The persisted states and events of one exposed actor. Responses and stream updates that may show a change are sent only
+/// after the change is written; events too.
 ///
-/// Changes are gathered by the reactor's `StateWriter`. What may show them is held in one of two places: `next` waits for a
-/// write that has not begun, `current` for the one under way. When a write fails the states count as changed until a later
-/// write succeeds. Its answers are errors where the store has refused it. Where the store is out of reach they wait for the
-/// next write, which is bounded by their deadlines and by the life of the activation.
+/// The reactor's `StateWriter` collects the changes. Responses and updates wait in one of two barriers: `next` for a write that
+/// has not started, `current` for the running one. After a failed write the states count as changed until a later write
+/// succeeds. If the store has rejected the write, its responses are errors. If the store is unavailable, they wait for the next
+/// write, limited by their deadlines and by the activation.
 ///
-/// `@unchecked Sendable`: touched on the reactor of `home` alone, but for what is constant.
+/// `@unchecked Sendable`: accessed only on the reactor of `home`, except for constants.
 package final class PersistedStates: StateKeeper, @unchecked Sendable {
     typealias Answer = AwaitedWrite.Answer
 
@@ -16,30 +16,30 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     package let name: String
     let home: SystemShard
     private let writer: StateWriter
-    /// What the actor was owned under when it was loaded; nil where nobody else may own it.
+    /// The ownership number at the time of loading; nil if no other node can own the actor.
     private let ownership: UInt64?
-    /// Of owners before; written before anybody else has it.
+    /// The calls of previous owners. Set before other code can access this object.
     package var earlier = EarlierCalls()
     private var logs: [PersistedLog] = []
     private var events: [PersistedEvents] = []
-    /// Set for an actor that notes what its next owner is to know.
+    /// Set for an actor with handoff state.
     var notes: ActorNotes?
     private(set) var next = AwaitedWrite()
     private(set) var current = AwaitedWrite()
-    /// Whether a state has changed since the last write began, or that write has failed.
+    /// Indicates whether a state has changed since the last write began, or that write has failed.
     private var hasChanged = false
-    /// Whether the last write failed. The store may have its changes.
+    /// Set after a failed write. The store may contain its changes.
     private var isInDoubt = false
     private var isWriting = false
     private var isQueued = false
     private var isRetired = false
-    /// Whether its writer will try again what could not be written.
+    /// Set while its writer waits to retry a failed write.
     var isToBeRetried = false
-    /// Why an event was not sent, until the next call is answered: the one that wanted to, unless it takes its time.
+    /// The error of an event that was not sent. It fails the next response, normally that of the sending call.
     private var refusal: TrebuchetError?
-    /// Calls under way whose answers are to outlast the process.
+    /// The running calls whose responses are recorded in the store.
     private var calls: [ObjectIdentifier: KeptCall] = [:]
-    /// Answers of such calls that wait for a write, and those that are being written.
+    /// The recorded responses that wait for a write, and those that are being written.
     private var answers: [(call: KeptCall, write: StateWrite)] = []
     private var currentAnswers: [(call: KeptCall, write: StateWrite)] = []
 
@@ -50,13 +50,13 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         self.ownership = ownership
     }
 
-    /// Takes charge of a state that has just been loaded, or of events.
+    /// Adds a state or events after loading.
     func add(_ log: PersistedLog) { logs.append(log) }
     func add(_ events: PersistedEvents) { self.events.append(events) }
 
     var eventBytes: Int { writer.eventBytes }
 
-    // MARK: Changes, and what shows them
+    // MARK: Changes, and responses and updates that wait for them
 
     func didChange() {
         guard !isElsewhere else { return }
@@ -75,7 +75,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         writer.add(self)
     }
 
-    /// Runs `answer` when all changes up to now are written: at once when they are.
+    /// Runs `answer` after all changes up to now are written; immediately if they are.
     func whenWritten(_ answer: @escaping Answer) {
         if isRetired { return answer(lost) }
         if let refused = refusal {
@@ -84,7 +84,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         }
         if hasChanged {
             next.add(answer)
-            // After a failure this call is the reason to try again.
+            // After a failure, this call triggers a retry.
             queue()
         } else if isWriting {
             current.add(answer)
@@ -93,8 +93,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         }
     }
 
-    /// Answers a call that ran in place when all changes up to now are written: at once when they are. The bytes need not be
-    /// valid longer than this takes.
+    /// Answers a call that ran in place when all changes are written; immediately if they are. The bytes need not outlive this call.
     package func whenWritten(
         _ call: HeldCall, _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>
     ) {
@@ -108,22 +107,22 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         if isRetired || isAtRest { return call.answerer.answer(callID, outcome, of: call) }
         if hasChanged {
             writer.hold(call, callID, outcome, in: &next.calls)
-            // After a failure this call is the reason to try again.
+            // After a failure, this call triggers a retry.
             queue()
         } else {
             writer.hold(call, callID, outcome, in: &current.calls)
         }
     }
 
-    /// Answers calls whose time is over; when that of the next one is.
+    /// Answers calls whose deadline has passed. Returns the next deadline.
     func timeOut(at now: UInt64) -> UInt64 {
         min(current.calls?.timeOut(at: now) ?? .max, next.calls?.timeOut(at: now) ?? .max)
     }
 
-    /// Runs `update` when all changes up to now are written.
+    /// Runs `update` after all changes up to now are written.
     ///
-    /// - Parameter isWanted: whether anybody would still see it; streams may come and go while a store takes its time. Nil for what
-    ///   was captured with the changes: after a failure it is dropped, and comes with those of the next write.
+    /// - Parameter isWanted: Returns whether the update still has receivers, which may change during a slow write. nil for an update
+    ///   captured with the changes: after a failure it is dropped, and the next write creates it again.
     func show(while isWanted: (() -> Bool)?, _ update: @escaping () -> Void) {
         if isElsewhere { return }
         if hasChanged {
@@ -137,24 +136,24 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
 
     // MARK: Calls that are known after the end of the process
 
-    /// Answers that may wait for a store that fails: as many as one write takes easily.
+    /// The maximum number of responses that wait while the store fails; one write can contain them all.
     private static let mostAnswers = 16_384
 
-    /// A call begins: it is noted with whatever is written until it ends, which may be its doing.
+    /// Starts a call. It is recorded with every write until it ends, because that write may contain its changes.
     ///
-    /// - Returns: why it may not: what was answered before has not been written for so long that there is no room for more.
+    /// - Returns: The error if too many earlier responses still wait for the store.
     func begin(_ call: KeptCall) -> TrebuchetError? {
         guard answers.count + currentAnswers.count + calls.count < Self.mostAnswers else {
             return TrebuchetError(
                 .unavailable,
-                "\(Self.mostAnswers) answers of @Idempotent calls of actor '\(name)' wait for the store already; try again later"
+                "\(Self.mostAnswers) responses of @Idempotent calls of actor '\(name)' already wait for the store; retry later"
             )
         }
         calls[ObjectIdentifier(call)] = call
         return nil
     }
 
-    /// A call has ended: its answer goes with the last change; nowhere when nothing was written or is to be.
+    /// Ends a call. Its response is written with the last change; it is not recorded if there is nothing to write.
     func end(_ call: KeptCall, _ answer: KeptAnswer) {
         calls[ObjectIdentifier(call)] = nil
         if isRetired, call.isNoted { writer.forget(call.key, call) }
@@ -172,13 +171,13 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         return begun.map(\.begun) + currentAnswers.map(\.write)
     }
 
-    /// What they say was done is in memory alone. Of some the store knows that they began.
+    /// Drops responses whose changes are only in memory. The store may contain the start records of their calls.
     private func dropAnswers() {
         for (call, _) in answers where call.isNoted { writer.forget(call.key, call) }
         answers = []
     }
 
-    /// The error of calls that this activation cannot answer any more.
+    /// The error of calls that this activation can no longer answer.
     private var lost: TrebuchetError {
         guard ownership == nil else {
             return .lostActivation(
@@ -186,14 +185,14 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
             )
         }
         return TrebuchetError(
-            .unknownOutcome, "actor '\(name)' was taken out of reach while the call ran: its changes are not kept")
+            .unknownOutcome, "actor '\(name)' was withdrawn while the call ran: its changes are not persisted")
     }
 
     // MARK: Writing
 
-    /// What is to be written now, or nil when that is nothing. Those who wait get the error when a state has no form.
+    /// Returns the next writes, or nil if there are none. Waiting responses fail if a state cannot be encoded.
     ///
-    /// - Parameter slices: bytes of snapshots that may be written beside; what is taken of them is taken off.
+    /// - Parameter slices: The number of snapshot bytes that may be written as well; reduced by the returned ones.
     func beginWrite(slices: inout Int) -> [StateWrite]? {
         isQueued = false
         if isGivenUp { return nil }
@@ -228,7 +227,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         }
     }
 
-    /// What can be written of snapshots now; nil when that is nothing.
+    /// Returns the next snapshot slices; nil if there are none.
     private func nextSlices(_ most: inout Int) -> [StateWrite]? {
         guard !isRetired else { return nil }
         var writes: [StateWrite] = []
@@ -241,7 +240,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         return writes.isEmpty ? nil : writes
     }
 
-    /// A snapshot is ready to be written in slices.
+    /// Schedules a write of snapshot slices.
     func writeSlices() { if !isRetired { queue() } }
 
     func endWrite(_ error: StateStoreError?) {
@@ -261,10 +260,10 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         }
         self.answers = answers + self.answers
         if isGivenUp || ownership != nil && error.code == .conflict {
-            // Another node owns the actor, and continues from the log.
+            // Another node owns the actor and continues from the log.
             let isFirst = !isGivenUp
             (isRetired, isGivenUp, current) = (true, true, held)
-            // Before the answers: a repeat of a call must not run here.
+            // Before the responses, because a repeated call must not run here.
             if isFirst { writer.didGiveUp?(name) }
             return giveUpForGood()
         }
@@ -272,7 +271,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         isInDoubt = true
         for call in calls.values { call.isNoted = false }
         writeAgain()
-        // A later write may acknowledge the change: answers wait for it, within a limit.
+        // A later write may acknowledge the change, so responses wait for it, within a limit.
         let waits = error.code == .unavailable && held.count + next.count <= Self.mostAnswers
         let left = next.take(held, withAnswers: waits) { writer.reuse($0) }
         if !waits { fail(left, .unknownOutcome, error.message) }
@@ -282,17 +281,17 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         if let calls = held.calls { writer.reuse(calls) }
     }
 
-    /// The answers that wait for the next write. Updates that are still wanted wait on.
+    /// Removes and returns the responses that wait for the next write. Updates with receivers continue to wait.
     private func takeNext() -> AwaitedWrite {
         let held = next
         next = AwaitedWrite()
         return next.take(held, withAnswers: false) { _ in }
     }
 
-    /// Tries to write what could not be written before.
+    /// Retries a failed write.
     func retry() { if hasChanged, !isRetired { queue() } }
 
-    /// Nobody writes them any more: the server has shut down.
+    /// Fails the waiting responses after the server has shut down.
     func giveUp() {
         isQueued = false
         let held = next
@@ -300,9 +299,9 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         let error =
             isInDoubt
             ? TrebuchetError(
-                .unknownOutcome, "the server has shut down: the last change of actor '\(name)' may not be kept")
+                .unknownOutcome, "the server has shut down: the last change of actor '\(name)' may not be persisted")
             : TrebuchetError(
-                .unavailable, "the server has shut down: the last change of actor '\(name)' is in memory and not kept")
+                .unavailable, "the server has shut down: the last change of actor '\(name)' was not persisted")
         held.fail(error)
         reuse(held)
     }
@@ -318,20 +317,20 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
             code,
             "the state of actor '\(name)' could not be written: \(reason); its changes are in memory"
                 + (code != .unknownOutcome
-                    ? " alone"
+                    ? " only"
                     : ownership == nil
-                        ? " and will be tried again" : " and will be tried again as long as its node owns it"))
+                        ? " and will be written again" : " and will be written again while its node owns it"))
         held.fail(error)
         reuse(held)
     }
 
     // MARK: The end
 
-    /// Returns when all that has changed is written, however often that has to be tried, and from then on changes are not
-    /// kept. While the store fails calls get errors and this waits: a change is let go of by nobody.
+    /// Returns after all changes are written, with retries; later changes are not persisted. While the store fails, calls receive
+    /// errors and this method waits, so no change is lost.
     ///
-    /// - Parameter isUnused: whether nobody observes the actor, or may come back to it.
-    /// - Returns: why the last change is not written and never will be: it has no form, or is too large.
+    /// - Parameter isUnused: True if the actor has no subscribers, including ones that may resume.
+    /// - Returns: The error if the last change will never be written, because it cannot be encoded or is too large.
     package func retire(isUnused: Bool = false) async -> TrebuchetError? {
         await withCheckedContinuation { continuation in
             home.reactor.execute {
@@ -341,20 +340,21 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         }
     }
 
-    /// When it has retired: of an actor that is over nothing stays.
+    /// Removes the log of an actor whose handoff state has ended. Called after `retire`.
     package func removeIfOver() async {
         guard let ownership, let partitions = writer.partitions,
             await home.reactor.perform({ self.notes?.isOver == true && !self.isGivenUp })
         else { return }
-        // What fails leaves a few bytes there.
+        // A failure leaves only a few bytes in the store.
         try? await partitions.remove(name, ownedUnder: ownership)
     }
 
-    /// Ends the activation, as another node may own the actor: it writes nothing more. All waiting calls fail at once. So do those of the
-    /// write under way, whose acknowledgement would come after their streams have moved to the next owner.
+    /// Ends the activation without further writes, because another node may own the actor. All waiting calls fail immediately.
+    /// The calls of the running write fail too, because their acknowledgement would arrive after their streams have moved to
+    /// the next owner.
     package func abandon() { home.reactor.run { self.giveUpForGood() } }
 
-    /// Whether another node may own what it has; then nothing is written any more.
+    /// Indicates whether another node may own the actor, so that nothing more is written.
     package private(set) var isGivenUp = false
     package var hasBeenGivenUp: Bool { get async { await home.reactor.perform { self.isGivenUp } } }
 
@@ -371,8 +371,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         }
     }
 
-    /// Whether another node may show what it has: from then on nothing is shown here. A call that still runs may change it all the same,
-    /// and its versions would have the numbers of those that are made there.
+    /// Indicates whether another node may publish the streams, so that this one must not. A running call may still change the
+    /// states, and its versions would reuse the numbers of versions at the next owner.
     private var isElsewhere: Bool { isGivenUp || isRetired && ownership != nil }
 
     private func letGo() {
@@ -383,9 +383,9 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
 
     private func retire(_ done: @escaping (TrebuchetError?) -> Void) {
         whenWritten { [self] error in
-            // What has no form, or is too large, will not be written later either, and nobody was told that it is kept.
+            // A value that cannot be encoded or is too large will never be written, and no response has confirmed it.
             guard error?.code != .unknownOutcome || isRetired else {
-                // The writer tries again by itself; this waits for that as well.
+                // The writer retries without a request; this waits for it.
                 home.reactor.schedule(after: StateWriter.retryInterval) { self.retire(done) }
                 return
             }

@@ -1,9 +1,10 @@
 internal import Platform
 internal import Synchronization
 
-/// Names of actors that are being taken out of reach and may not have written their states: who takes such a name loads
-/// behind them, or what they write last would be lost.
+/// The names of actors that are being unexposed and may still have unwritten states. A load of such a name waits, because it
+/// would otherwise miss their last write.
 package final class Retirements: Sendable {
+    /// The running removals of a name, and the loads that wait for them.
     private struct Name {
         var count = 0
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -11,7 +12,7 @@ package final class Retirements: Sendable {
 
     private let names = Mutex<[ByteText: Name]>([:])
 
-    /// Runs `body`, which takes the actor of this name out of reach, and keeps those who load that name waiting.
+    /// Runs `body`, which unexposes the actor with this name. Loads of the name wait meanwhile.
     package func during(_ name: String, _ body: () async -> Void) async {
         let name = ByteText(name)
         names.withLock { $0[name, default: Name()].count += 1 }
@@ -24,7 +25,7 @@ package final class Retirements: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Returns when no actor of this name is being taken out of reach.
+    /// Returns when no actor with this name is being unexposed.
     func wait(for name: String) async {
         let name = ByteText(name)
         await withCheckedContinuation { continuation in
@@ -39,8 +40,8 @@ package final class Retirements: Sendable {
 }
 
 extension PersistedStates {
-    /// What the log is told of a change that is not kept.
+    /// Returns the log line for a change that is lost.
     package func loss(_ error: TrebuchetError) -> String {
-        "actor '\(name)' was let go of, and its last change is lost: \(error.message)"
+        "actor '\(name)' was deactivated, and its last change is lost: \(error.message)"
     }
 }

@@ -1,23 +1,23 @@
 internal import Bytes
 internal import TrebuchetWire
 
-/// JSON as text.
+/// The text form of JSON.
 extension StateJSON {
-    /// Reads text. Of members with the same name the last counts.
+    /// Parses text. The last of several members with the same name counts.
     ///
-    /// - Throws: an error that says where the text is no JSON, or that its values nest deeper than 64.
+    /// - Throws: an error with the position if the text is not valid JSON or its values are nested deeper than 64.
     public init(text: String) throws { self = try Self(utf8: ArraySlice(text.utf8)) }
 
-    /// The text, without white space, the members of objects by the bytes of their names.
+    /// The text, without white space, with the members of objects in the order of the bytes of their names.
     public var text: String { String(decoding: utf8, as: UTF8.self) }
 
-    /// What a value is in JSON, in the form in which states are stored. Throws `EncodingError`.
+    /// Creates the JSON of a value, in the form in which states are stored. Throws `EncodingError`.
     public init(encoding value: some Encodable) throws { try self.init(encoding: value, with: ValueCoder()) }
 
-    /// The value that this JSON is: an older form of a state, say, to be made into the new one in Swift. References to actors need
-    /// their system, and do not decode here.
+    /// Decodes a value, such as an older form of a state that Swift code converts to the new one. References to actors need
+    /// their system, so they do not decode here.
     ///
-    /// - Throws: an error that names the member, when it is not one of that type.
+    /// - Throws: an error that names the member, if the JSON does not match the type.
     public func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         try utf8.withUnsafeBytes { try ValueCoder().decode(type, from: $0) }
     }
@@ -44,7 +44,7 @@ extension StateJSON {
             self = try Self(&cursor, depth: 0)
             try cursor.expectEnd()
         } catch {
-            throw ValueError("this is no JSON: \(error.message)")
+            throw ValueError("not valid JSON: \(error.message)")
         }
     }
 

@@ -1,13 +1,12 @@
 internal import Platform
 
-/// JSON of a persisted state, to be changed by `migrate:`.
+/// The JSON of a persisted state, which `migrate:` changes.
 ///
 ///     json["title"] = json["name"]
 ///     json["name"] = nil
 ///     json["todos"]?.changeEach { $0["priority"] = 1 }
 ///
-/// Nothing is lost in it that it is not told to change: numbers are kept as the text that they are, and names are what their bytes
-/// are.
+/// Unchanged parts are preserved exactly: numbers are kept as text, and names are compared by bytes.
 public enum StateJSON: Sendable, Hashable {
     /// `null`.
     case null
@@ -24,16 +23,16 @@ public enum StateJSON: Sendable, Hashable {
 }
 
 extension StateJSON {
-    /// The member of this name; nil when there is none, or this is no object.
+    /// The member with this name; nil if there is none, or if this is not an object.
     ///
-    /// Setting it to nil takes it away, setting it to `.null` does not. What is no object stays as it is: make it one first, with
-    /// `= [:]`.
+    /// Setting nil removes it; setting `.null` does not. Setting a member of another kind of value has no effect: make it an
+    /// object first, with `= [:]`.
     public subscript(name: String) -> StateJSON? {
         get {
             guard case .object(let members) = self else { return nil }
             return members[name]
         }
-        // In place: what is within is not copied for each of its changes.
+        // In place, so that nested changes do not copy the content.
         _modify {
             guard case .object(var members) = self else {
                 var nothing: StateJSON?
@@ -50,9 +49,10 @@ extension StateJSON {
         }
     }
 
-    /// The element at this index, from 0; nil when there is none, or this is no array.
+    /// The element at this index, from 0; nil if there is none, or if this is not an array.
     ///
-    /// Setting it to nil takes it away, and those behind it move up. Where there is no element nothing is set: append to `elements`.
+    /// Setting nil removes it and shifts later elements. Setting an element that does not exist has no effect: append to
+    /// `elements`.
     public subscript(index: Int) -> StateJSON? {
         get {
             guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
@@ -75,7 +75,7 @@ extension StateJSON {
         }
     }
 
-    /// The elements of an array; nil for anything else. Setting them makes it an array, setting nil does nothing.
+    /// The elements of an array; nil for another kind of value. Setting them makes this an array; setting nil has no effect.
     public var elements: [StateJSON]? {
         get {
             guard case .array(let elements) = self else { return nil }
@@ -92,7 +92,7 @@ extension StateJSON {
         }
     }
 
-    /// The members of an object; nil for anything else. Setting them makes it an object, setting nil does nothing.
+    /// The members of an object; nil for another kind of value. Setting them makes this an object; setting nil has no effect.
     public var members: Object? {
         get {
             guard case .object(let members) = self else { return nil }
@@ -109,9 +109,9 @@ extension StateJSON {
         }
     }
 
-    /// Changes each element of an array, or the value of each member of an object; of anything else there is none.
+    /// Changes each element of an array, or the value of each member of an object; has no effect on other kinds of values.
     ///
-    /// - Throws: what `change` throws; those before it are changed then.
+    /// - Throws: the error of `change`; elements before it are changed then.
     public mutating func changeEach(_ change: (inout StateJSON) throws -> Void) rethrows {
         switch self {
         case .array(var elements):

@@ -1,24 +1,24 @@
-/// The name of a value in a `StateStore`: a namespace, which one kind of values has to itself, and a name within it.
+/// The key of a value in a `StateStore`: a namespace for one kind of values, and a name within it.
 ///
-/// Two keys are the same when their bytes in UTF-8 are; Swift's equality of strings is wider. The namespace `states` belongs to
+/// Keys are compared by their UTF-8 bytes; Swift's string equality is wider. The namespace `states` belongs to
 /// `@StreamedState(persisted: true)`, and `events` to `@StreamedEvents(persisted: true)`.
 public struct StateKey: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// What one kind of values has to itself.
+    /// The namespace of one kind of values.
     public let namespace: String
     /// The name within the namespace.
     public let name: String
-    /// The exposed name of the actor that it belongs to; nil for what is no actor's. What has the same is written together, so a store
-    /// that spreads what it keeps keeps it in one place. It does not make two keys different.
+    /// The exposed name of the actor that the value belongs to; nil for other values. Values of one partition are written
+    /// together, so a distributed store keeps them in one place. It is not part of the key's identity.
     public let partition: String?
 
-    /// Any texts; what a store takes is the store's own matter.
+    /// Creates a key from any texts; a store may restrict them.
     public init(_ namespace: String, _ name: String, partition: String? = nil) {
         self.namespace = namespace
         self.name = name
         self.partition = partition
     }
 
-    /// `states/todos.state`
+    /// The key as text, such as `states/todos.state`.
     public var description: String { "\(namespace)/\(name)" }
 
     public static func == (left: Self, right: Self) -> Bool {
@@ -31,7 +31,7 @@ public struct StateKey: Hashable, Sendable, Comparable, CustomStringConvertible 
         for byte in name.utf8 { hasher.combine(byte) }
     }
 
-    /// The order of the bytes, the namespace's first.
+    /// Compares the bytes, those of the namespace first.
     public static func < (left: Self, right: Self) -> Bool {
         if left.namespace.utf8.elementsEqual(right.namespace.utf8) {
             return left.name.utf8.lexicographicallyPrecedes(right.name.utf8)

@@ -1,15 +1,17 @@
-/// A change in a log: what leads from the version `base` to the version `number`.
+/// A change in a log, from the version `base` to the version `number`.
 public struct LogEntry: Equatable, Sendable {
-    /// Of the version that it leads to; larger than `base`, not always by one.
+    /// The number of the resulting version; larger than `base`, but not always by one.
     public let number: UInt64
-    /// Of the version that it builds on: the number of the entry before, or of the snapshot.
+    /// The number of the version before the change: that of the previous entry or of the snapshot.
     public let base: UInt64
-    /// What the writer makes of it; a store does not look inside.
+    /// The content, which is opaque to a store.
     public let bytes: [UInt8]
 
+    /// Creates an entry.
+    ///
     /// - Parameters:
-    ///   - number: of the version that it leads to.
-    ///   - base: of the version that it builds on.
+    ///   - number: the number of the resulting version.
+    ///   - base: the number of the version before the change.
     ///   - bytes: the change.
     public init(number: UInt64, base: UInt64, bytes: [UInt8]) {
         self.number = number
@@ -20,23 +22,25 @@ public struct LogEntry: Equatable, Sendable {
 
 /// A whole value in a log.
 ///
-/// In one write it has all its bytes. A large one is written in slices: parts first (`StateWrite.Operation.snapshotPart`),
-/// in writes of their own, and then this with what is left.
+/// In a single write it contains all bytes. A large one is written in slices: parts first
+/// (`StateWrite.Operation.snapshotPart`), in separate writes, and then this with the rest.
 public struct LogSnapshot: Equatable, Sendable {
-    /// The life of the log: numbers can be compared within one.
+    /// The epoch of the log incarnation: numbers are comparable within one epoch.
     public let epoch: String
-    /// Of the version that it is.
+    /// The number of the version.
     public let number: UInt64
-    /// Parts that were written before, from 0 on, of the same number: they come before `bytes`.
+    /// The number of parts with this version number that were written before, with indices from 0. They precede `bytes`.
     public let parts: Int
     /// The value, or its end.
     public let bytes: [UInt8]
 
+    /// Creates a snapshot.
+    ///
     /// - Parameters:
-    ///   - epoch: the life of the log.
-    ///   - number: of the version that it is.
-    ///   - parts: that were written before. When one of them is missing the write fails with `conflict`.
-    ///   - bytes: the value, or what comes behind the parts.
+    ///   - epoch: the epoch of the log incarnation.
+    ///   - number: the number of the version.
+    ///   - parts: the number of parts that were written before. If one of them is missing, the write fails with `conflict`.
+    ///   - bytes: the value, or the rest after the parts.
     public init(epoch: String, number: UInt64, parts: Int = 0, bytes: [UInt8]) {
         self.epoch = epoch
         self.number = number
@@ -45,22 +49,25 @@ public struct LogSnapshot: Equatable, Sendable {
     }
 }
 
-/// What a store has of a log: a whole value, and the changes since.
+/// The content of a log: a whole value, and the changes since then.
 public struct StoredLog: Equatable, Sendable {
-    /// Whole, with `parts` 0.
+    /// The whole value, with `parts` 0.
     public let snapshot: LogSnapshot
-    /// The changes since, in order, each with the number of the one before as its base.
+    /// The changes since then, in order; the base of each is the number of the previous one.
     public let entries: [LogEntry]
-    /// The lives before that of the snapshot's epoch, the oldest first: who has seen a version of one of them that the log has goes on from
-    /// there.
+    /// The incarnations before the snapshot's epoch, the oldest first. A subscriber with a version of one of them that the log
+    /// contains resumes from there.
     public let earlier: [StreamLife]
-    /// Changes before the snapshot that a store still has, in order, the last of which leads to it.
+    /// The retained changes before the snapshot, in order; the last one leads to it.
     package let passed: [LogEntry]
 
+    /// Creates a stored log.
+    ///
     /// - Parameters:
-    ///   - snapshot: whole, with `parts` 0.
-    ///   - entries: the changes since.
-    ///   - earlier: lives before that of the snapshot's epoch; none where each process that goes on with a log has what the one before had.
+    ///   - snapshot: the whole value, with `parts` 0.
+    ///   - entries: the changes since then.
+    ///   - earlier: the incarnations before the snapshot's epoch; empty if each process that continues a log has the complete
+    ///     log of the previous one.
     public init(snapshot: LogSnapshot, entries: [LogEntry], earlier: [StreamLife] = []) {
         self.snapshot = snapshot
         self.entries = entries
@@ -75,7 +82,7 @@ public struct StoredLog: Equatable, Sendable {
         self.passed = passed
     }
 
-    /// Whether both say the same; what of what is over a store still has is no part of that.
+    /// Returns whether two logs are equal. Equality ignores compacted entries (`passed`).
     public static func == (one: StoredLog, other: StoredLog) -> Bool {
         one.snapshot == other.snapshot && one.entries == other.entries && one.earlier == other.earlier
     }

@@ -1,28 +1,29 @@
 internal import TrebuchetWire
 
-/// Makes a value of what is stored of it, where the type may have grown since.
+/// Decodes a stored state whose type may have changed since.
 ///
-/// What was stored by an older version is migrated. Then a member that the type asks for and what is stored lacks is taken from the
-/// value that the property has until it is loaded, one at a time: an object that has it not may be a dictionary, whose missing keys
-/// were taken out of it.
+/// A value stored by an older version is migrated. Then each member that the type requires and the stored value lacks is taken
+/// from the property's initial value, one at a time. They are not added in advance, because an object without a member may be a
+/// dictionary from which the key was removed.
 struct StateReader {
-    /// Members that are taken from the initial value for one state.
+    /// The maximum number of members that are taken from the initial value for one state.
     static let mostFilled = 256
 
     let version: _StateVersion
     let coder: ValueCoder
 
+    /// A decoded value.
     struct Outcome<Value> {
         let value: Value
-        /// Whether it is other than what is stored.
+        /// Set if the value differs from the stored one.
         let isNew: Bool
     }
 
     func read<Value: Codable>(_ stored: StoredState, initial: Value) throws -> Outcome<Value> {
         guard stored.version <= version.number else {
             throw UnreadableState(
-                "it has version \(stored.version), and this program reads versions up to \(version.number): run the program "
-                    + "that wrote it, or a newer one")
+                "schema version \(stored.version) is newer than this program's version \(version.number): run the program "
+                    + "that wrote it or a newer one")
         }
         return try decode(try migrated(stored), stored, initial)
     }
@@ -67,26 +68,26 @@ struct StateReader {
         let member = error.member.isEmpty ? "its value" : "its member '\(error.member)'"
         let remedy =
             error.missing == nil
-            ? "let the type read it"
-            : "make the member optional, give the property an initial value that has it there (not for elements of arrays)"
+            ? "extend the type's decoding"
+            : "make the member optional, or include it in the property's initial value (not for array elements)"
         return UnreadableState(
-            "\(member) is not what the type needs: \(remedy), or \(migration(of: stored)); \(error.description)")
+            "\(member) does not match the type: \(remedy), or \(migration(of: stored)); \(error.description)")
     }
 
-    /// What there is to write to have it migrated.
+    /// Returns the instruction for writing a migration.
     private func migration(of stored: StoredState) -> String {
         guard stored.version < version.number else {
-            return "change what is stored with '@StreamedState(persisted: true, version: \(version.number + 1), "
+            return "migrate the stored value with '@StreamedState(persisted: true, version: \(version.number + 1), "
                 + "migrate: { json, from in … })'"
         }
         return version.migrate == nil
-            ? "write 'migrate: { json, from in … }' behind 'version: \(version.number)', which changes what version "
-                + "\(stored.version) has stored"
-            : "have 'migrate' make it of what version \(stored.version) has stored"
+            ? "add 'migrate: { json, from in … }' after 'version: \(version.number)' to convert values of version "
+                + "\(stored.version)"
+            : "let 'migrate' convert values of version \(stored.version)"
     }
 }
 
-/// Why what is stored of a state is not a value of it, and what to do.
+/// The reason why a stored state does not decode, with a remedy.
 struct UnreadableState: Error, CustomStringConvertible {
     let description: String
 
@@ -94,9 +95,9 @@ struct UnreadableState: Error, CustomStringConvertible {
 }
 
 extension StateJSON {
-    /// Gives the object at `path` the member of this name from the object at the same path of another value.
+    /// Adds the member with this name to the object at `path`, from the object at the same path of another value.
     ///
-    /// - Returns: false when one of the two is not there, or not an object, the other value lacks the member, or this has it.
+    /// - Returns: false if one of the two objects does not exist, the other value lacks the member, or this one has it.
     mutating func fill(_ name: String, at path: ArraySlice<String>, from other: StateJSON) -> Bool {
         guard case .object(let members) = other else { return false }
         guard let step = path.first else {

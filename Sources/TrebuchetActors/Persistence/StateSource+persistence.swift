@@ -1,36 +1,38 @@
 internal import Bytes
 internal import TrebuchetWire
 
-/// What a store is given of a state that has changed.
+/// The content of a store write for a changed state.
 enum CapturedState {
-    /// What leads on from the version that it was given last, change by change.
+    /// The changes since the version that was captured last.
     case changes([LogEntry])
-    /// The value in JSON, of a version.
+    /// The value as JSON, with its version.
     case whole([UInt8], UInt64)
 }
 
-/// A state that is kept in a store. All in the actor's isolation, which is its reactor.
+/// The persistence of a state. In the actor's isolation, which is its reactor.
 extension StateSource {
-    /// Below this many bytes of JSON a value is written whole, where its changes would have to be searched for.
+    /// The size in bytes of JSON below which the whole value is written, if its changes would have to be computed.
     private static var smallestCompared: Int { 4 << 10 }
 
-    /// - Parameter states: who writes the state; nil for nobody.
+    /// Sets the persister of the state.
+    ///
+    /// - Parameter states: the persister; nil ends persistence.
     func persist(by states: PersistedStates?) {
         persistence = states
-        // What it has now was loaded, or is what it begins with.
+        // The current value was loaded, or is the initial value.
         captured = version
         shown = version
     }
 
-    /// Goes on where the log of an earlier process ends. Before anybody observes it.
+    /// Continues the log of an earlier process. Called before the first subscription.
     ///
-    /// - Parameter log: its changes are for clients that come back and have missed some.
+    /// - Parameter log: the stored log, whose changes serve clients that resume.
     func resume(_ log: StoredLog) {
         resume(epoch: log.snapshot.epoch, after: log.earlier)
         isInLog = true
         let byteCount = log.snapshot.bytes.count
         wholeByteCount = byteCount
-        // Nothing has changed so far: what changes from now on begins here.
+        // The state has not changed yet, so recording starts here.
         _ = takeChanges?(coder())
         let most = buffer ?? VersionLog.mostDifferences
         let earlier = log.entries.count < most ? log.passed.suffix(most - log.entries.count) : []
@@ -43,27 +45,28 @@ extension StateSource {
         recent.newest = StateUpdate(sequence: version, current: nil, patch: nil, wholeByteCount: byteCount)
     }
 
-    /// Changes that were made before there was anybody to write them are written now.
+    /// Schedules a write of changes made before persistence started.
     func keepEarlierChanges() {
         guard version > Self.firstVersion else { return }
         captured = 0
         persistence?.didChange()
     }
 
-    /// Where each version counts, the next owner of an actor that has not changed yet is to know from where its observers go on.
+    /// Schedules a write of the first version of a state without conflation. The next owner of an unchanged actor then knows
+    /// from where its subscribers continue.
     func keepFirstVersion() {
         guard buffer != nil, !isInLog, captured == version, let persistence, persistence.hasSuccessors else { return }
         captured = 0
         persistence.didChange()
     }
 
-    /// What was captured was not kept.
+    /// Captures the state again after a failed write.
     func captureAgain() { captured = 0 }
 
-    /// What a store lacks of the state, with what its observers are sent made ready behind the write; nil when it has not
-    /// changed since the last capture.
+    /// Returns the part of the state that the store lacks, and prepares the updates that follow the write; nil if the state has
+    /// not changed since the last capture.
     ///
-    /// - Parameter whole: whether the store must have the whole value, and not its changes.
+    /// - Parameter whole: whether the store needs the whole value instead of changes.
     func capture(whole: Bool) throws -> CapturedState? {
         guard captured < version, let persistence else { return nil }
         if recent.newest?.sequence != version {
@@ -95,30 +98,30 @@ extension StateSource {
         return kept
     }
 
-    /// What leads from a version to the newest, change by change; nil when that is not known.
+    /// Returns the changes from a version to the newest; nil if they are unknown.
     private func entries(since version: UInt64) -> [LogEntry]? {
         guard let updates = recent.updates(since: version), !updates.isEmpty else { return nil }
         let entries = updates.compactMap(entry)
         return entries.count == updates.count ? entries : nil
     }
 
-    /// What those who observe have not been sent: the newest at least.
+    /// The updates that subscribers have not received: at least the newest.
     private var unshown: [StateUpdate] {
         guard let newest = recent.newest else { return [] }
-        // The last one with its value, where that was encoded.
+        // The last update with its value, if that was encoded.
         return (recent.updates(since: shown)?.dropLast() ?? []) + [newest]
     }
 
-    /// Whether changes are what the store is to have, rather than the whole value. Where each version counts they are: a subscriber
-    /// that resumes after a restart, or at the next owner, gets each version that it missed.
+    /// Returns whether changes are stored instead of the whole value. Without conflation they are: a subscriber that resumes
+    /// after a restart, or at the next owner, receives each version that it missed.
     private func isWorthIt(_ entries: [LogEntry]) -> Bool {
         if takeChanges == nil, buffer == nil, wholeByteCount < Self.smallestCompared { return false }
         let least = buffer == nil ? 0 : MemoryLog.mostPassedBytes
         return entries.reduce(0) { $0 + $1.bytes.count } < max(wholeByteCount, least)
     }
 
-    /// The changes that lead to the newest version, oldest first. Written beside a whole value, they let subscribers resume at the next owner.
-    /// At most `MemoryLog.mostPassedBytes`; empty where only the newest version counts, or no other owner can follow.
+    /// The changes that lead to the newest version, oldest first. Written with a whole value, they let subscribers resume at
+    /// the next owner. At most `MemoryLog.mostPassedBytes`; empty with conflation, or if no other node can own the actor.
     var leadingEntries: [LogEntry] {
         guard buffer != nil, recent.position == version, persistence?.hasSuccessors == true else { return [] }
         var entries: [LogEntry] = []
@@ -132,7 +135,8 @@ extension StateSource {
         return entries.reversed()
     }
 
-    /// Nil for a version that is known by its whole value alone, unless each version counts: then the change is that value.
+    /// Returns the log entry of an update. With conflation it is nil for an update without a delta; without conflation the
+    /// change then is the whole value.
     private func entry(_ update: StateUpdate) -> LogEntry? {
         if let patch = update.patch {
             let text = StreamDataParts.patch(
@@ -144,7 +148,7 @@ extension StateSource {
         return LogEntry(number: update.sequence, base: update.sequence - 1, bytes: bytes)
     }
 
-    /// The text of the newest version stays where the next one is compared with it, or somebody observes.
+    /// Releases the text of the newest version, unless the next version is compared with it or there are subscribers.
     private func forgetWhatIsNotUsed(isObserved: Bool) {
         guard !isObserved else { return }
         if takeChanges != nil {
@@ -154,7 +158,7 @@ extension StateSource {
         }
     }
 
-    /// The value of the newest version, in JSON.
+    /// Returns the value of the newest version as JSON.
     private func text() throws -> [UInt8] {
         if let newest = recent.newest, newest.sequence == version, let data = newest.data { return Array(data) }
         var data = ByteBuffer()
@@ -166,7 +170,7 @@ extension StateSource {
         throw TrebuchetError(.actorNotFound, "the actor is gone")
     }
 
-    /// What writes the value of the newest version, which was captured, from anywhere; nil when the actor is gone.
+    /// Returns a copy of the captured newest version, which can be encoded on any thread; nil if the actor is gone.
     func copy() -> StateCopy? {
         if let newest = recent.newest, newest.sequence == version, let current = newest.current {
             let sequence = version

@@ -1,44 +1,44 @@
-/// Where state lives that outlasts its process: bytes by keys, and logs of changes by keys.
+/// A store for state that survives its process: bytes by keys, and logs of changes by keys.
 ///
-/// `put`, `delete` and `write` return when what they were given is kept as the store promises; until then nobody may be told
-/// of it. A `get` or `list` that begins after that sees it. Functions must suspend rather than block: they are called from
-/// reactors. All of them throw a `StateStoreError`, never an empty answer in place of one.
+/// `put`, `delete` and `write` return after the data is durable as the store promises; until then it must not be visible to
+/// clients. A `get` or `list` that starts afterwards sees it. Implementations must suspend instead of blocking, because they
+/// are called on reactors. All of them throw a `StateStoreError`, and never return an empty result instead of one.
 public protocol StateStore: Sendable {
-    /// The values of those keys that have one.
+    /// Returns the values of the keys that have one.
     func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]]
 
-    /// The entries of a namespace whose names begin with `prefix`, in the order of their names' bytes.
+    /// Returns the entries of a namespace whose names begin with `prefix`, in the order of their names' bytes.
     ///
     /// - Parameters:
-    ///   - after: only names behind this one: the last of the page before.
-    ///   - limit: at most so many; fewer come only when there are no more.
+    ///   - after: returns only names after this one: the last one of the previous page.
+    ///   - limit: the maximum number of entries; fewer are returned only if there are no more.
     func list(
         _ namespace: String, prefix: String, after: String?, limit: Int
     ) async throws(StateStoreError) -> [StateEntry]
 
-    /// The log of a key: its newest whole value and all changes since; nil when there is none.
+    /// Returns the log of a key: its newest whole value and all changes since then; nil if there is none.
     ///
-    /// Throws `damaged` when something of it is missing or changed.
+    /// Throws `damaged` if a part of it is missing or changed.
     func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog?
 
-    /// Does all of the writes in their order, or throws and does none. Of several values for one key the last counts.
+    /// Applies all writes in their order, or throws and applies none. The last of several values for one key counts.
     func write(_ writes: [StateWrite]) async throws(StateStoreError)
 }
 
-/// A store that can tell whether what it writes is still where who opens it next will look.
+/// A store that can check whether its file is still at the place where the next process opens it.
 package protocol PlacedStore: StateStore {
-    /// Throws when it is not: for the question whether a server is ready, and not for each write.
+    /// Throws if the file is elsewhere. Called for readiness checks, not for each write.
     func checkPlace() async throws(StateStoreError)
 }
 
-/// A key with its value, as `StateStore.list` gives it.
+/// A key with its value, as `StateStore.list` returns it.
 public struct StateEntry: Equatable, Sendable {
-    /// The name of the value.
+    /// The key.
     public let key: StateKey
-    /// What was written last.
+    /// The value that was written last.
     public let value: [UInt8]
 
-    /// For a store of your own.
+    /// Creates an entry. For custom stores.
     public init(_ key: StateKey, _ value: [UInt8]) {
         self.key = key
         self.value = value
@@ -46,18 +46,18 @@ public struct StateEntry: Equatable, Sendable {
 }
 
 extension StateStore {
-    /// The value of a key; nil when it has none.
+    /// Returns the value of a key; nil if it has none.
     public func get(_ key: StateKey) async throws(StateStoreError) -> [UInt8]? { try await get([key])[key] }
 
-    /// Writes one value; returns when it is kept as the store promises.
+    /// Writes one value. Returns after it is durable as the store promises.
     public func put(_ value: [UInt8], _ key: StateKey) async throws(StateStoreError) {
         try await write([.put(value, key)])
     }
 
-    /// Deletes one value, if it is there; returns when that is kept.
+    /// Deletes one value, if it exists. Returns after the deletion is durable.
     public func delete(_ key: StateKey) async throws(StateStoreError) { try await write([.delete(key)]) }
 
-    /// The first 1,000 entries of a namespace whose names begin with `prefix`.
+    /// Returns the first 1,000 entries of a namespace whose names begin with `prefix`.
     public func list(_ namespace: String, prefix: String = "") async throws(StateStoreError) -> [StateEntry] {
         try await list(namespace, prefix: prefix, after: nil, limit: 1_000)
     }

@@ -1,35 +1,36 @@
-/// What a `StateStore` could not do.
+/// The error of a `StateStore` operation.
 public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What kind of failure it is; new kinds may come.
+    /// The kind of a failure. Later versions may add codes.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The codes by name.
         private enum Kind: String {
             case damaged, notAStore, newerSchema, inUse, full, unwritable, exposed, tooLarge, conflict, closed,
                 unavailable, failed
         }
         private let kind: Kind
 
-        /// What was kept is not what is there now: bytes are missing or changed. Nothing is taken from it.
+        /// The stored data is damaged: bytes are missing or changed. No part of it is used.
         public static let damaged = Code(kind: .damaged)
-        /// The file is something else: no database, or another program's.
+        /// The file is no database, or belongs to another program.
         public static let notAStore = Code(kind: .notAStore)
-        /// A newer version of this program has written it.
+        /// A newer version of this program has written the file.
         public static let newerSchema = Code(kind: .newerSchema)
-        /// Another process, or another store of this one, has it open for writing.
+        /// Another process, or another store of this process, has the file open for writing.
         public static let inUse = Code(kind: .inUse)
-        /// The disk is full, or the store's own limit is reached.
+        /// The disk is full, or the store's limit is reached.
         public static let full = Code(kind: .full)
         /// The file or its folder cannot be written.
         public static let unwritable = Code(kind: .unwritable)
-        /// Others on the machine can read or write the file, which holds secrets.
+        /// Other users of the machine can read or write the file, which contains secrets.
         public static let exposed = Code(kind: .exposed)
-        /// One value is larger than the store takes.
+        /// One value exceeds the maximum size of the store.
         public static let tooLarge = Code(kind: .tooLarge)
-        /// A log is not where its writer believes it to be: somebody else has written it, or it is gone.
+        /// A log is not at the expected position: another writer has changed it, or it no longer exists.
         public static let conflict = Code(kind: .conflict)
         /// The store was closed.
         public static let closed = Code(kind: .closed)
-        /// The store is out of reach, or has not said what became of a write, which may be kept. Later it may answer: answers of
-        /// calls wait while the write is tried again.
+        /// The store is unavailable, or the outcome of a write is unknown. A later attempt may succeed: responses of calls wait
+        /// while the write is retried.
         public static let unavailable = Code(kind: .unavailable)
         /// Any other error of the store or the operating system.
         public static let failed = Code(kind: .failed)
@@ -40,14 +41,14 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
         package var leavesDoubt: Bool { [.unavailable, .failed, .damaged].contains(self) }
     }
 
-    /// What kind of failure it is.
+    /// The kind of the failure.
     public let code: Code
-    /// What happened, to which file, and what can be done.
+    /// The failure, the affected file, and a remedy.
     public let message: String
 
-    /// For a store of your own.
+    /// Creates an error. For custom stores.
     ///
-    /// - Parameter message: what happened, to which file, and what can be done.
+    /// - Parameter message: the failure, the affected file, and a remedy.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message

@@ -1,49 +1,50 @@
-/// One of the writes that a store does together.
+/// One of the writes that a store applies together.
 public struct StateWrite: Equatable, Sendable {
-    /// What is done to the key. A key can have a value, a log, or both; neither knows of the other.
+    /// The operation on the key. A key can have a value, a log, or both; they are independent.
     public enum Operation: Equatable, Sendable {
-        /// The value, in the place of one that was there.
+        /// Sets the value, and replaces an existing one.
         case put([UInt8])
-        /// A key without a value stays as it is.
+        /// Deletes the value; no effect without one.
         case delete
-        /// Behind the log's last entry, or the whole write fails with `conflict`.
+        /// Appends after the log's last entry. If it does not follow that entry, the whole write fails with `conflict`.
         case append(LogEntry)
-        /// A piece of a snapshot to come, which nobody sees until that comes. One of the same index takes its place; those
-        /// of another number are let go of.
+        /// Stores a part of a later snapshot, which is not visible before that snapshot. It replaces a part with the same index
+        /// and removes parts with other numbers.
         case snapshotPart([UInt8], index: Int, number: UInt64)
-        /// The whole value that the log begins with from now on. Earlier entries go, and those of another epoch.
+        /// Replaces the start of the log with this whole value. Earlier entries, and those of another epoch, are removed.
         case snapshot(LogSnapshot)
-        /// Lets go of the log; a key without one stays as it is.
+        /// Deletes the log; no effect without one.
         case deleteLog
     }
 
-    /// What is written or deleted.
+    /// The key to write or delete.
     public let key: StateKey
-    /// What is done to it.
+    /// The operation on the key.
     public let operation: Operation
-    /// What its partition was owned under when the actor that writes was loaded; nil where nobody else may own it. It is written while the
-    /// partition is owned under the same alone: an actor that was loaded before another node had it knows nothing of what came since.
+    /// The ownership number of the partition when the writing actor was loaded; nil if no other node can own it. The write is
+    /// applied only while the number is current, because an actor loaded before another node's ownership lacks the writes since
+    /// then.
     package var ownership: UInt64?
-    /// Changes that lead to a snapshot and may not be in the log, in order: for subscribers that are behind it. A store that nodes share
-    /// keeps them, others ignore them.
+    /// The changes that lead to a snapshot and may not be in the log, in order: for subscribers behind the snapshot. A store
+    /// that nodes share keeps them, others ignore them.
     package var leading: [LogEntry] = []
 
-    /// For those that have no function of their own below.
+    /// Creates a write. For operations without a function below.
     public init(_ key: StateKey, _ operation: Operation) {
         self.key = key
         self.operation = operation
     }
 
-    /// Writes the value, in the place of one that was there.
+    /// Writes the value, and replaces an existing one.
     public static func put(_ value: [UInt8], _ key: StateKey) -> Self { Self(key, .put(value)) }
-    /// A key without a value stays as it is.
+    /// Deletes the value; no effect without one.
     public static func delete(_ key: StateKey) -> Self { Self(key, .delete) }
     /// Appends a change to the log of the key.
     public static func append(_ entry: LogEntry, _ key: StateKey) -> Self { Self(key, .append(entry)) }
-    /// Begins the log of the key anew with a whole value, or lets its entries up to there go.
+    /// Starts a new log of the key with a whole value, or removes its entries up to that version.
     public static func snapshot(_ snapshot: LogSnapshot, _ key: StateKey) -> Self { Self(key, .snapshot(snapshot)) }
 
-    /// Bytes that it brings to the store, beside its key.
+    /// The number of bytes that it adds to the store, without its key.
     public var byteCount: Int {
         switch operation {
         case .put(let value): value.count

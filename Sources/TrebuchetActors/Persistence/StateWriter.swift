@@ -1,63 +1,65 @@
 internal import Platform
 internal import Transports
 
-/// Writes the persisted states of a reactor's actors: all that changed in a turn, or while the write before was under way,
-/// goes to the store in one batch.
+/// Writes the persisted states of a reactor's actors. All changes of a turn, or those during the previous write, are written as
+/// one batch.
 ///
-/// `@unchecked Sendable`: touched on its reactor alone, but for what is constant.
+/// `@unchecked Sendable`: accessed only on its reactor, except for constants.
 package final class StateWriter: EndOfTurn, @unchecked Sendable {
-    /// How long after a failed write it is tried again when no call does so earlier.
+    /// The time after which a failed write is retried, unless a call triggers a retry earlier.
     static let retryInterval = Duration.seconds(1)
-    /// Bytes of snapshots that are written beside what has changed.
+    /// The size of snapshot slices in one write with other changes, in bytes.
     private static let slicesPerWrite = 1 << 20
-    /// Answers that go with one write.
+    /// The maximum number of recorded responses that one write deletes.
     private static let forgottenAtOnce = 1_000
-    /// Answers whose time is over that may wait to be let go of apart: more than that stay where they are kept, until that is folded.
+    /// The maximum number of expired responses that wait for separate deletion. Further ones remain in the store until their
+    /// log is compacted.
     package static let mostOverdue = 65_536
-    /// Answers of an earlier process that are in memory at once.
+    /// The number of recorded responses of an earlier process that are listed at a time.
     private static let listedAtOnce = 100
 
     package let store: any StateStore
     let claim: StoreClaim
     let disclosure: ErrorDisclosure
-    /// Bytes that one state may have.
+    /// The maximum size of one state in bytes.
     let stateSize: Int
-    /// Bytes that the events may have that are kept of one property.
+    /// The maximum size of the retained events of one property in bytes.
     let eventBytes: Int
-    /// How long answers of calls are kept, as in memory.
+    /// The time for which responses are recorded, the same as in memory.
     private let answerTime: Duration
     private unowned let reactor: any EventLoop
-    /// Set where what each actor writes is a write of its own.
+    /// Set if the writes of each actor are separate.
     let partitions: (any PartitionedStore)?
     private var changed: [PersistedStates] = []
     private var failed: [PersistedStates] = []
-    /// Those whose changes are being written.
+    /// The states whose changes are being written.
     private var writing: [PersistedStates] = []
     private var isWriting = false
     private var isAtEndOfTurn = false
     private var isAbandoned = false
-    /// Whether a snapshot is being encoded.
+    /// Set while a snapshot is encoded.
     private var isCopying = false
-    /// Answers of calls, in the order of their times; those before `firstExpiry` are gone.
+    /// The recorded responses in the order of their expiry; those before `firstExpiry` are deleted.
     private var expiries: [(key: StateKey, call: KeptCall?, time: UInt64)] = []
     private var firstExpiry = 0
     private var willForget = false
-    /// Whether some are just being let go of, apart from other writes.
+    /// Set while separate deletions run.
     private var isForgetting = false
-    /// Told of actors whose changes the store takes no more since another node may own them. On the reactor.
+    /// Called for an actor whose changes the store rejects because another node may own it. On the reactor.
     package var didGiveUp: ((_ actor: String) -> Void)?
     private var idle: [() -> Void] = []
-    /// Of its reactor. Set before actors are exposed.
+    /// The shard of its reactor. Set before actors are exposed.
     weak var shard: SystemShard?
     private var began: UInt64 = 0
-    /// Why the last write has failed; nil when it has not.
+    /// The error of the last write; nil if it succeeded.
     package private(set) var failure: String?
-    /// For the next calls that wait.
+    /// Unused commit gates for further calls.
     private var spare: [HeldAnswers] = []
     private static let mostSpare = 4
-    /// Fires when the time of the first call that waits is over.
+    /// The timer for the earliest deadline of waiting calls.
     private var deadline: (timer: LoopTimer, time: UInt64)?
-    /// All that wait are looked at each time: no client is to have that done as often as it likes.
+    /// The minimum interval between timeouts. Each timeout visits all waiting calls, and clients must not be able to trigger it
+    /// at any rate.
     private static let leastBetweenDeadlines = Duration.milliseconds(5)
     private var nextDeadline: UInt64 = 0
 
@@ -77,7 +79,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         self.reactor = reactor
     }
 
-    /// Writes these states at the end of the turn, or after the write that is under way.
+    /// Schedules a write of these states at the end of the turn, or after the running write.
     func add(_ states: PersistedStates) {
         guard !isAbandoned else { return states.giveUp() }
         changed.append(states)
@@ -110,7 +112,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         writing = batch
         let (store, reactor, owners, values) = (store, reactor, batch, writes)
         if partitions != nil { return write(batch, parts) }
-        // On the reactor, so that a store which only hands the work on costs no other thread.
+        // On the reactor, so that a store that only passes the work on uses no other thread.
         Task.immediate(executorPreference: reactor.taskExecutor) {
             var failure: StateStoreError?
             do throws(StateStoreError) {
@@ -123,7 +125,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         }
     }
 
-    /// The same with a write for each actor.
+    /// Writes the changes of each actor separately.
     private func write(_ batch: [PersistedStates], _ parts: [[StateWrite]]) {
         let (store, reactor) = (store, reactor)
         Task.immediate(executorPreference: reactor.taskExecutor) {
@@ -159,7 +161,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         if changed.isEmpty { tellIdle() } else { schedule() }
     }
 
-    /// Counts a write, and tells who listens.
+    /// Counts a write and reports it to the event handlers.
     private func note(_ actors: Int, _ error: StateStoreError?) {
         failure = error.map { "\($0)" }
         guard let shard else { return }
@@ -173,7 +175,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
 
     // MARK: Calls that wait
 
-    /// Holds the answer of a call until a write has ended, or its time is over.
+    /// Holds the response of a call until a write has ended or the call's deadline has passed.
     func hold(
         _ call: HeldCall, _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>,
         in held: inout HeldAnswers?
@@ -181,12 +183,12 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         let answers = held ?? spare.popLast() ?? HeldAnswers()
         held = answers
         answers.append(call, callID, outcome)
-        // As good as never: most calls have the same time, so that a later one ends later.
+        // Rarely true: most calls have the same time limit, so later calls have later deadlines.
         let time = max(call.deadline, nextDeadline)
         if time < deadline?.time ?? .max { watch(time) }
     }
 
-    /// Takes back what has nothing in it any more.
+    /// Keeps an empty commit gate for reuse.
     func reuse(_ answers: HeldAnswers) {
         if spare.count < Self.mostSpare { spare.append(answers) }
     }
@@ -221,7 +223,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
 
     // MARK: Snapshots
 
-    /// Begins a new snapshot of a log, encoded elsewhere, when its changes outweigh the last one. One at a time: what it takes in
+    /// Starts a snapshot of a log, encoded on another thread, if its changes outweigh the last one. One at a time, because its
     /// memory is not counted.
     func copyIfOutweighed(_ log: PersistedLog, of states: PersistedStates) {
         guard !isCopying, !isAbandoned, let (copy, slices) = log.copyIfOutweighed() else { return }
@@ -238,14 +240,15 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
 
     // MARK: Answers that were kept long enough
 
-    /// Lets go of the answer of a call when its time is over.
+    /// Schedules the deletion of a recorded response.
     ///
-    /// - Parameter call: whose answer counts until then; nil for one of an earlier process.
+    /// - Parameter call: the record whose response counts until then; nil for one of an earlier process.
     func forget(_ key: StateKey, _ call: KeptCall?) {
         let now = reactor.now
         expiries.append((key, call, now &+ answerTime.nanoseconds))
         if partitions != nil {
-            // A store that takes them slower than they come has more to do, not this server more to keep.
+            // If the store deletes more slowly than responses expire, they remain in the store rather than in this server's
+            // memory.
             for _ in 0..<Self.forgottenAtOnce {
                 guard expiryCount > Self.mostOverdue, expiries[firstExpiry + Self.mostOverdue].time <= now else {
                     break
@@ -256,12 +259,12 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         forgetLater()
     }
 
-    /// The first one is not kept any more.
+    /// Removes the first entry and returns its key.
     private func takeExpired() -> StateKey {
         let key = expiries[firstExpiry].key
         expiries[firstExpiry].call = nil
         firstExpiry += 1
-        // Half of it at a time, so that each is moved once on average.
+        // Removes half of the array at a time, so that each element is moved once on average.
         if firstExpiry * 2 > expiries.count {
             expiries.removeFirst(firstExpiry)
             firstExpiry = 0
@@ -269,7 +272,8 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         return key
     }
 
-    /// Lets go of the answers that an earlier process has left, when a client that comes back has had time to ask.
+    /// Schedules the deletion of responses recorded by an earlier process, after reconnecting clients have had time to repeat
+    /// their calls.
     package func forgetEarlierCalls() async { await forgetEarlierCalls(after: nil) }
 
     private func forgetEarlierCalls(after last: String?) async {
@@ -294,14 +298,14 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         }
     }
 
-    /// What an actor is owned under now; nil where nobody else may own it.
+    /// Returns the current ownership number of an actor; nil if no other node can own it.
     func ownership(of actor: String) -> UInt64? { partitions?.ownership(of: actor) }
 
-    /// How many answers are kept until their time is over, or are just being let go of. On the reactor.
+    /// The number of recorded responses that wait for expiry or deletion. On the reactor.
     package var expiryCount: Int { expiries.count - firstExpiry }
 
-    /// Where each actor has a write of its own, nobody waits for what is let go of: a failure leaves an answer that is not asked for. What
-    /// goes of one actor is one write.
+    /// Deletes expired responses with separate writes, one for each actor. No call waits for them: a failure only leaves an
+    /// unused response in the store.
     private func forgetApart() {
         guard !isForgetting else { return }
         let writes = forgotten()
@@ -360,7 +364,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
 
     // MARK: The end
 
-    /// Writes nothing more than what is being written: the store may be another server's from then on.
+    /// Stops after the running write, because the store may belong to another server from now on.
     package func abandon() {
         isAbandoned = true
         let waiting = changed + failed
@@ -369,7 +373,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         for states in waiting { states.giveUp() }
     }
 
-    /// Returns when nothing waits to be written, but for what could not be.
+    /// Returns after all pending changes are written, except those that have failed.
     package func flush() async {
         await withCheckedContinuation { continuation in
             reactor.execute {

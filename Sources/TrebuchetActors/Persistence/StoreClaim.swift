@@ -1,18 +1,20 @@
 internal import Synchronization
 
-/// A server's hold on its store for one use, which it alone has among the servers of its process.
+/// The exclusive use of a store by one server among the servers of its process.
 ///
-/// States live in a server's memory and are written over what the store has: two servers on one store would each undo what the
-/// other has written, and nobody would be told.
+/// A server keeps states in memory and overwrites the store's content. Two servers with one store would overwrite each other's
+/// writes without an error.
 package final class StoreClaim: Sendable {
+    /// The state of a claim; `over` is permanent.
     private enum State { case free, held, over }
 
-    /// Whose the stores are that are in use. A claim holds its store, so none of them can be another one by now.
+    /// The stores in use. Each claim retains its store, so that no identifier is reused.
     private static let holders = Mutex<Set<Use>>([])
 
+    /// One use of one store.
     private struct Use: Hashable {
         let store: ObjectIdentifier
-        /// Each use has namespaces of its own.
+        /// The name of the use; each use has separate namespaces.
         let name: String
     }
 
@@ -20,7 +22,9 @@ package final class StoreClaim: Sendable {
     private let use: Use?
     private let state = Mutex(State.free)
 
-    /// - Parameter name: what it keeps there, `states`.
+    /// Creates a claim.
+    ///
+    /// - Parameter name: the kind of stored data, such as `states`.
     package init(_ store: any StateStore, for name: String) {
         self.store = store
         use = Self.object(store).map { Use(store: $0, name: name) }
@@ -32,7 +36,7 @@ package final class StoreClaim: Sendable {
         use.map { $0.name == name && $0.store == Self.object(store) } ?? false
     }
 
-    /// The object that a claim is about; nil for a store that is a value, which nobody can tell from its copies.
+    /// Returns the object of a store; nil for a store that is a value type, whose copies cannot be distinguished.
     private static func object(_ store: any StateStore) -> ObjectIdentifier? {
         var store = store
         while let wrapping = store as? any WrappingStore { store = wrapping.wrapped }
@@ -40,31 +44,31 @@ package final class StoreClaim: Sendable {
         return ObjectIdentifier(store as AnyObject)
     }
 
-    /// Takes the store, unless it is taken by this claim already.
+    /// Acquires the store, unless this claim has it already.
     ///
     /// - Returns: whether it was free.
-    /// - Throws: `inUse` while another server has it, `closed` when it was given back.
+    /// - Throws: `inUse` while another server uses it, `closed` after it was released permanently.
     @discardableResult
     package func take() throws(StateStoreError) -> Bool {
         try state.withLock { state throws(StateStoreError) in
             switch state {
             case .held: return false
-            case .over: throw StateStoreError(.closed, "the server was shut down, and has no store any more")
+            case .over: throw StateStoreError(.closed, "the server has shut down and released its store")
             case .free: break
             }
             let isFree = use.map { use in Self.holders.withLock { $0.insert(use).inserted } }
             guard isFree != false else {
                 throw StateStoreError(
                     .inUse,
-                    "the store is in use by another server of this process, and two would undo each other's writes: shut that "
-                        + "one down first, or give each a store of its own")
+                    "the store is in use by another server of this process, and their writes would conflict: shut down that "
+                        + "server first, or give each server its own store")
             }
             state = .held
             return true
         }
     }
 
-    /// Lets go of it; it can be taken again unless `forGood`.
+    /// Releases the store; it can be acquired again unless `forGood` is set.
     package func giveBack(forGood: Bool = true) {
         state.withLock { state in
             if case .held = state, let use { _ = Self.holders.withLock { $0.remove(use) } }
@@ -74,38 +78,42 @@ package final class StoreClaim: Sendable {
     }
 }
 
-/// A store to which what each actor writes is a write of its own, which may fail by itself. Actors are owned by one node of several at a time.
+/// A store in which the writes of each actor are separate and may fail independently. One node of a cluster owns an actor at a
+/// time.
 package protocol PartitionedStore: StateStore {
-    /// What an actor is owned under now, another number each time that it comes to this node; 0 when it is not this node's.
+    /// Returns the current ownership number of an actor, which changes each time this node becomes its owner; 0 if this node
+    /// does not own it.
     func ownership(of actor: String) -> UInt64
 
-    /// What a key of an actor has that another node may own, as of now.
+    /// Reads the log of an actor that another node may own.
     ///
-    /// - Parameter seen: what was found before, so that only what has changed since comes.
+    /// - Parameter seen: the position of an earlier read, so that only later changes are returned.
     func look(at key: StateKey, after seen: PartitionSeen?) async throws(StateStoreError) -> PartitionLook
 
-    /// Lets go of the log of an actor of which nothing is kept, if it is owned under that number.
+    /// Deletes the log of an actor without handoff state, if it is owned under that number.
     func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError)
 
-    /// The `@Idempotent` calls that its log has.
+    /// Returns the `@Idempotent` calls in the actor's log.
     func calls(of actor: String) async throws(StateStoreError) -> EarlierCalls
 
-    /// The values that an actor has in a namespace, by their names.
+    /// Returns the values of an actor in a namespace, by their names.
     func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]]
 }
 
-/// How far somebody has seen what an actor keeps.
+/// The position up to which a reader has read an actor's log.
 package struct PartitionSeen: Sendable {
     package let fence: UInt64
     package let offset: UInt64
-    /// The entry there; nil where a snapshot ends there. An engine that has lost entries gives their places to others.
+    /// The entry at the position; nil after a snapshot. Identifies the entry, because a coordination store that has lost
+    /// entries reuses their positions.
     package let entry: Entry?
 
+    /// The identity of an entry.
     package struct Entry: Sendable, Equatable {
-        /// The place of the entry before, which it is read behind.
+        /// The position of the previous entry, after which it is read.
         package let fence: UInt64
         package let offset: UInt64
-        /// Of its bytes.
+        /// The digest of its bytes.
         package let digest: UInt64
 
         package init(behind fence: UInt64, _ offset: UInt64, digest: UInt64) {
@@ -118,12 +126,13 @@ package struct PartitionSeen: Sendable {
     }
 }
 
-/// What is seen of a log of an actor.
+/// The result of a read of an actor's log.
 package struct PartitionLook: Sendable {
+    /// The content that was read.
     package enum Found: Sendable {
-        /// All of it; nil when there is none.
+        /// The whole log; nil if there is none.
         case whole(StoredLog?)
-        /// What came behind what had been seen.
+        /// The entries after the position of the earlier read.
         case entries([LogEntry])
     }
 
@@ -133,7 +142,7 @@ package struct PartitionLook: Sendable {
     package init(_ found: Found, _ seen: PartitionSeen) { (self.found, self.seen) = (found, seen) }
 }
 
-/// A store in front of another one, which is what servers share.
+/// A store that wraps another one; servers share the wrapped store.
 package protocol WrappingStore: StateStore {
     var wrapped: any StateStore { get }
 }

@@ -1,12 +1,12 @@
 internal import Bytes
 internal import TrebuchetWire
 
-/// A call as it lies in the store: who made it, what it asked for, and what it was answered.
+/// The stored form of an idempotency record: caller, digest of the request, and response.
 package struct StoredCall {
-    /// Tells it from another call under the same name.
+    /// Distinguishes the call from another one with the same name.
     package let digest: UInt64
     package let principal: String?
-    /// Nil for a call that has begun and was not answered.
+    /// Nil for a call that has started and was not answered.
     package let answer: KeptAnswer?
 
     package init(digest: UInt64, principal: String?, answer: KeptAnswer?) {
@@ -15,7 +15,7 @@ package struct StoredCall {
         self.answer = answer
     }
 
-    /// In JSON, of texts alone, so that no number is too large for it.
+    /// The JSON form. All members are texts, so that no number exceeds its range.
     private struct Form: Codable {
         var digest: String
         var principal: String?
@@ -23,6 +23,7 @@ package struct StoredCall {
         var error: Failure?
     }
 
+    /// The JSON form of an error.
     private struct Failure: Codable {
         var code: String
         var message: String
@@ -44,13 +45,13 @@ package struct StoredCall {
         do {
             try ValueCoder().encode(form, into: &buffer)
         } catch {
-            // Texts always have a form.
-            preconditionFailure("a call cannot be noted: \(error)")
+            // Texts can always be encoded.
+            preconditionFailure("the idempotency record of a call cannot be encoded: \(error)")
         }
         return Array(buffer.bytes)
     }
 
-    /// Throws for what is no call.
+    /// Decodes a record. Throws if the bytes are invalid.
     package init(_ bytes: [UInt8]) throws {
         let form = try bytes.withUnsafeBytes { try ValueCoder().decode(Form.self, from: $0) }
         digest = UInt64(form.digest, radix: 16) ?? 0

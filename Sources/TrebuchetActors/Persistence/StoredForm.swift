@@ -1,11 +1,11 @@
 internal import TrebuchetWire
 
-/// What a store has of a state: a value, as earlier versions of the program wrote it, or a log.
+/// The stored form of a state: a value, as earlier versions of the program wrote it, or a log.
 enum StoredForm: Sendable {
     case value([UInt8])
     case log(StoredLog)
 
-    /// The value with all changes.
+    /// Returns the value with all changes applied.
     func state() throws -> StoredState {
         switch self {
         case .value(let bytes): StoredState(bytes)
@@ -15,7 +15,7 @@ enum StoredForm: Sendable {
 
     private static func state(of log: StoredLog) throws -> StoredState {
         let whole = StoredState(log.snapshot.bytes)
-        // As one patch: a large value is taken apart and put together once.
+        // One combined patch, so that a large value is parsed and rebuilt only once.
         var patch: [UInt8] = []
         for entry in log.entries where entry.bytes.count > 2 {
             patch.append(UInt8(ascii: patch.isEmpty ? "[" : ","))
@@ -25,14 +25,14 @@ enum StoredForm: Sendable {
         patch.append(UInt8(ascii: "]"))
         let json = try patch.withUnsafeBytes { patch in
             try whole.json.withUnsafeBytes { value in
-                // Written by this program, so its work has no limit but its length.
+                // Written by this program, so only its length limits the work.
                 try JSONPatch.apply(patch, to: value, maximumBytes: .max / 2, workLimit: .max)
             }
         }
         return StoredState(version: whole.version, json: json)
     }
 
-    /// Bytes of the value and of its changes.
+    /// The size of the value and its changes in bytes.
     var byteCount: Int {
         switch self {
         case .value(let bytes): bytes.count
@@ -40,7 +40,7 @@ enum StoredForm: Sendable {
         }
     }
 
-    /// Whether decoding it takes a while.
+    /// Whether decoding takes a considerable time.
     var isLarge: Bool { byteCount > 64 << 10 || log?.entries.count ?? 0 > 1_000 }
 
     var log: StoredLog? { if case .log(let log) = self { log } else { nil } }

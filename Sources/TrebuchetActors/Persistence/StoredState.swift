@@ -1,17 +1,17 @@
-/// What a store has of one persisted state: its JSON, with the version of its form before it where that is not the first.
+/// The stored bytes of one persisted state: its JSON, with the schema version as a prefix unless it is 1.
 ///
-/// `{"todos":[]}` is of version 1, `v2:{"todos":[]}` of version 2. No JSON begins with `v`.
+/// `{"todos":[]}` has version 1, `v2:{"todos":[]}` has version 2. No JSON begins with `v`.
 package struct StoredState: Sendable {
-    /// As they are in the store.
+    /// The bytes in the store.
     package let bytes: [UInt8]
-    /// From 1.
+    /// The schema version, from 1.
     package let version: Int
     private let start: Int
 
     /// The value without its version.
     package var json: ArraySlice<UInt8> { bytes[start...] }
 
-    /// Reads what a store has. What begins with `v` and names no version is taken for JSON, which it is not.
+    /// Parses stored bytes. Bytes that begin with `v` but contain no version are treated as JSON, which then fails to decode.
     package init(_ bytes: [UInt8]) {
         self.bytes = bytes
         guard bytes.first == UInt8(ascii: "v"), let colon = bytes.prefix(20).firstIndex(of: UInt8(ascii: ":")),
@@ -26,9 +26,9 @@ package struct StoredState: Sendable {
         start = colon + 1
     }
 
-    /// What is to be stored of a value.
+    /// Creates the stored bytes of a value.
     ///
-    /// - Parameter version: from 1.
+    /// - Parameter version: the schema version, from 1.
     package init(version: Int, json: [UInt8]) {
         self.version = version
         let prefix = version > 1 ? Array("v\(version):".utf8) : []

@@ -2,7 +2,7 @@ package import Bytes
 internal import TrebuchetWire
 
 extension Broadcaster {
-    /// Brings one subscriber up to date, if it can be written to.
+    /// Brings one subscriber up to date, if it is writable.
     package func catchUp(_ subscription: StreamSubscription) {
         if hub.buffer != nil { return catchUpWithEach(subscription) }
         guard let latest = recent.newest, latest.sequence > subscription.sent else {
@@ -20,18 +20,18 @@ extension Broadcaster {
         didCatchUp()
     }
 
-    /// The same where nothing may be left out.
+    /// Brings one subscriber up to date in a stream without conflation.
     private func catchUpWithEach(_ subscription: StreamSubscription) {
         let isEvents = hub.kind == .events
         guard recent.keepsEach, isEvents || recent.newest != nil else { return }
-        // Events begin with the next one; a state begins with its value.
+        // Events start with the next one; a state starts with its value.
         if subscription.sent == 0, !isEvents, let latest = recent.newest {
             guard subscription.subscriber.isWritable else { return subscription.subscriber.fellBehind(subscription) }
             return sendWhole(latest, to: subscription)
         }
         guard let missed = recent.updates(since: subscription.sent) else {
             let text =
-                "more than \(recent.count) updates were missed: the connection is too slow, or was away too long"
+                "more than \(recent.count) updates were missed: the connection is too slow or was interrupted too long"
             return subscription.subscriber.endStream(
                 subscription, reason: .error, error: TrebuchetError(.overflow, text))
         }
@@ -42,7 +42,7 @@ extension Broadcaster {
         askAgain(for: subscription)
     }
 
-    /// Sends a version whole to somebody who may not have had those before it.
+    /// Counts the versions that a subscriber skips because it receives a later one whole.
     private func skipTo(_ update: StateUpdate, for subscription: StreamSubscription) {
         let behind = subscription.sent
         guard behind > 0, update.sequence > behind + 1, update.patch?.base != behind else { return }
@@ -54,9 +54,10 @@ extension Broadcaster {
                 label, connection: subscription.subscriber.connectionNumber, from: behind, to: update.sequence))
     }
 
-    /// Sends the newest version whole; one that was not encoded so far comes from the source, at home at once.
+    /// Sends the newest version whole. If it is not encoded yet, it comes from the source; on the home reactor this happens
+    /// immediately.
     private func sendWhole(_ update: StateUpdate, to subscription: StreamSubscription) {
-        // A difference that is longer than the value is not kept, and fits those who were one behind all the same.
+        // The log drops a delta that is longer than the value, but the delta still fits subscribers that are one version behind.
         if suffix(of: update, for: subscription) != nil { return send(update, to: subscription) }
         if let whole, whole.sequence > subscription.sent, let rest = recent.updates(since: whole.sequence) {
             send(whole, to: subscription)
@@ -70,7 +71,8 @@ extension Broadcaster {
         if end == nil, let newest = recent.newest { send(newest, to: subscription) }
     }
 
-    /// Whether somebody needs the value of a version that came without, and that has to come from the source.
+    /// Returns whether a subscriber needs the whole value of a version that came without it, and the value has to be requested
+    /// from the source.
     func lacksWhole(_ newest: StateUpdate) -> Bool {
         let comesAtOnce = shard.isHome(of: hub) && hub.showsAtOnce
         guard newest.current == nil, !hub.asksForFirst, !comesAtOnce else { return false }
@@ -81,9 +83,9 @@ extension Broadcaster {
         }
     }
 
-    /// Sends what is here and was not written yet, for the last time: the source is not asked any more.
+    /// Sends the updates that are here and not sent yet, for the last time: the source is no longer queried.
     func sendRest() {
-        // One that is written to may end its connection, and leave.
+        // A write may close the subscriber's connection and so remove the subscription.
         for subscription in subscriptions where subscription.place >= 0 && subscription.subscriber.isWritable {
             guard let newest = recent.newest, newest.sequence > subscription.sent else { continue }
             subscription.subscriber.inOneWrite {
@@ -103,7 +105,7 @@ extension Broadcaster {
         subscription.subscriber.sendStreamData(subscription, suffix: suffix)
     }
 
-    /// Counts what is sent, and tells who listens.
+    /// Counts an update and reports it to the event handlers.
     @inline(__always)
     func count(_ number: UInt64, isPatch: Bool, _ bytes: Int, to subscription: StreamSubscription) {
         let isEvent = hub.kind == .events
@@ -127,7 +129,7 @@ extension Broadcaster {
                     bytes: bytes)))
     }
 
-    /// The whole value of the version that a subscriber has been sent last, where that is the newest and its value is here.
+    /// Returns the whole value of the version that a subscriber was last sent, if that is the newest one and its value is here.
     package func whole(behind subscription: StreamSubscription) -> SharedBytes? {
         guard let newest = recent.newest, newest.sequence == subscription.sent else { return nil }
         return newest.current

@@ -5,80 +5,82 @@ internal import TrebuchetWire
 
 /// The subscribers of one stream on one reactor.
 ///
-/// It keeps the newest update, and those of this turn until all have been written to: a subscriber that cannot be written
-/// to then is left behind and gets the newest update when it can.
+/// It keeps the newest update, and the updates of this turn until all subscribers have been served. A subscriber that is not
+/// writable is left behind and receives the newest update when it becomes writable.
 ///
-/// `@unchecked Sendable`: everything but `send` and `isDetached` belongs to the shard's reactor.
+/// `@unchecked Sendable`: everything except `send` and `isDetached` belongs to the shard's reactor.
 package final class Broadcaster: @unchecked Sendable {
-    /// What a pass over the subscribers has come to.
+    /// The result of a pass over the subscribers.
     enum Pass {
         case done
-        /// There is something new for those who were written to.
+        /// A subscriber served in this pass needs a newer update.
         case changedMeanwhile
         case underWay
     }
 
     package let hub: StreamHub
     let shard: SystemShard
-    /// What it carries, for those who listen; nil where who subscribed first did not say.
+    /// The stream's names for event handlers; nil if the first subscriber did not give them.
     package let label: ServerEvent.Stream?
-    /// Of the updates that came.
+    /// The log of the received updates.
     var recent: VersionLog
-    /// The last whole value that the source has sent for those who asked, until all have been written to.
+    /// The last whole value that the source has sent on request, until all subscribers have been served.
     var whole: StateUpdate?
-    /// What came since all were written to.
+    /// The updates since all subscribers were last served.
     private(set) var fresh = FreshUpdates()
     private(set) var subscriptions: [StreamSubscription] = []
-    /// Those who are to get what the source says of now, where that may be nothing, with what had been sent before.
+    /// The subscribers that wait for the current value of a filter, which may be absent, with their sequence numbers at the
+    /// request.
     private var newcomers: [ObjectIdentifier: (subscription: StreamSubscription, sent: UInt64)] = [:]
-    /// Whether all are to be written to.
+    /// Set while the subscribers are to be served.
     private(set) var isMarked = false
-    /// In a pass: those from this place on were written to. A subscriber that leaves has the last one take its place, so
-    /// nobody is passed over.
+    /// The state of a pass: subscribers from this index on were served. When a subscriber leaves, the last one replaces it, so
+    /// none is skipped.
     private var written: Int?
     private var changedMeanwhile = false
-    /// The newest when the pass began: at its end all have that, but for those who could not be written to.
+    /// The newest version at the start of the pass. At its end every writable subscriber has this version.
     private var passBegan: UInt64 = 0
-    /// Whether somebody could not be written to in the last pass.
+    /// Set if a subscriber was not writable in the last pass.
     private var leftBehind = false
     private var lookers = 0
     private var users = 0
-    /// What its subscribers were sent so far.
+    /// The counts of what its subscribers were sent so far.
     var sends = CommonFrames.Sends()
-    /// Whether the source was asked for a whole value that has not come yet.
+    /// Set until a requested whole value has arrived.
     var awaitsWhole = false
-    /// Whether the source has sent anything so far.
+    /// Set with the first event of the source.
     private var isFed = false
-    /// Set once the source is not to send to it any more; guarded by the hub's lock, because hub and broadcaster live on
+    /// Set when the source must not send any more. Guarded by the producer's lock, because producer and broadcaster live on
     /// different reactors.
     var isDetached = false
-    /// Whether somebody's connection has broken: they may come back.
+    /// Set after a subscriber's connection has broken, so that its client may resume.
     private(set) var wasLost = false
-    /// Set when the source has nothing more to say.
+    /// Set after the source has sent its last event.
     private(set) var end: (reason: StreamEndReason, error: TrebuchetError?)?
 
     init(_ hub: StreamHub, as label: ServerEvent.Stream? = nil, shard: SystemShard) {
         self.hub = hub
         self.label = label
-        // Of a filter, which does not keep what it has shown; else the log comes with what the source sends first.
+        // A filter does not keep earlier versions; otherwise the log comes with the first event of the source.
         recent = VersionLog(keepingEach: hub.asksForFirst ? hub.buffer : nil)
         self.shard = shard
     }
 
-    /// The number of the newest that has come.
+    /// The number of the newest received version.
     package var newestSequence: UInt64 { recent.newest?.sequence ?? 0 }
 
-    /// Whether nothing is on its way that the source was asked for.
+    /// Whether no request to the source is pending.
     package var isUpToDate: Bool { end != nil || isFed && !awaitsWhole }
 
-    /// Whether some were written to and others wait for later turns.
+    /// Whether a pass has served a part of the subscribers and continues in later turns.
     var isUnderWay: Bool { written != nil }
 
     // MARK: From the source
 
-    /// Takes an event from the source, from any thread.
+    /// Receives an event from the source, on any thread.
     ///
-    /// In place at home alone: what comes from elsewhere comes in its order, on whichever thread its actor runs, or comes to its end.
+    /// It is handled in place only on the home reactor. Events from elsewhere arrive in their order, on the thread where the
+    /// actor runs or is freed.
     package func send(_ event: StateEvent) {
         if shard.isHome(of: hub), shard.reactor.isCurrent { return receive(event) }
         shard.reactor.execute { self.receive(event) }
@@ -86,7 +88,7 @@ package final class Broadcaster: @unchecked Sendable {
 
     func receive(_ event: StateEvent) {
         guard !isUpToDate else { return handle(event) }
-        // All connections are of one server.
+        // All connections belong to the same server.
         let connection = subscriptions.first { !$0.subscriber.isLocal }?.subscriber
         let readers = connection?.isAwaited == true ? subscriptions.map(\.subscriber) : []
         isFed = true
@@ -105,23 +107,24 @@ package final class Broadcaster: @unchecked Sendable {
             guard recent.newest.map({ $0.sequence > newestSequence }) ?? true else { return }
             self.recent = recent
             guard let newest = recent.newest else { return mark() }
-            // At once: until it is there, answers wait behind it.
+            // Requested immediately, because responses wait for the value.
             if lacksWhole(newest) { requestWhole() }
             take(newest)
         case .whole(let update):
             let wasAwaited = awaitsWhole
             awaitsWhole = false
-            // What a filter shows now is for those who asked: others have got it, or get it when it is time.
+            // The current value of a filter is for the subscribers that have requested it. Others have received it, or receive
+            // it when it is due.
             guard !hub.asksForFirst else { return serveNewcomers(update) }
             if update.sequence >= newestSequence {
                 recent.newest = update
             } else if recent.updates(since: update.sequence) == nil {
-                // Versions have come meanwhile that do not lead on from it.
+                // Newer versions have arrived that do not continue from this one.
                 if wasAwaited, let newest = recent.newest, lacksWhole(newest) { requestWhole() }
                 return
             }
             if wasAwaited || isMarked { whole = update }
-            // At home it comes at once, to the one that needs it.
+            // On the home reactor, the value comes immediately, for the subscriber that needs it.
             if wasAwaited { mark() }
         case .nothing:
             awaitsWhole = false
@@ -148,7 +151,7 @@ package final class Broadcaster: @unchecked Sendable {
 
     // MARK: To the subscribers
 
-    /// Brings the subscribers that can be written to up to date, for as long as the slice lasts. At the end of a turn.
+    /// Brings the writable subscribers up to date within the time slice. At the end of a turn.
     func flush(_ slice: inout FlushSlice) -> Pass {
         var place = min(written ?? subscriptions.count, subscriptions.count)
         if written == nil {
@@ -167,7 +170,7 @@ package final class Broadcaster: @unchecked Sendable {
             let before = sends.messages
             write(to: subscription)
             slice.didSend(Int(truncatingIfNeeded: sends.messages &- before))
-            // It may have gone, and others with it.
+            // This and other subscribers may have been removed.
             place = min(place, subscriptions.count)
         }
         written = nil
@@ -182,12 +185,12 @@ package final class Broadcaster: @unchecked Sendable {
         isMarked = false
         fresh.removeAll()
         whole = nil
-        // Who is new is not sent it, and nobody else needs it any more.
+        // New subscribers do not receive this text, and no other subscriber needs it.
         if hub.asksForFirst, !leftBehind { recent.newest = recent.newest?.withoutText }
         return .done
     }
 
-    /// Most are where the one before them was, and get the very bytes that this one got.
+    /// Serves one subscriber. Most subscribers are at the same version as the previous one and receive the same frame bytes.
     private func write(to subscription: StreamSubscription) {
         let (common, subscriber) = (shard.commonFrames, subscription.subscriber)
         let framing = subscriber.framing
@@ -219,7 +222,7 @@ package final class Broadcaster: @unchecked Sendable {
         }
     }
 
-    /// A subscriber cannot be written to: what it is to get is kept until it can.
+    /// Handles a subscriber that is not writable: its updates are kept until it is writable again.
     func leaveBehind(_ subscription: StreamSubscription) {
         leftBehind = true
         shard.counts.count(.subscribersBehind)
@@ -229,31 +232,31 @@ package final class Broadcaster: @unchecked Sendable {
             .behind(label, connection: subscription.subscriber.connectionNumber, at: subscription.sent))
     }
 
-    /// A subscriber was written to: what was kept for it may go.
+    /// Handles a subscriber that has caught up: updates kept for it may be released.
     func didCatchUp() {
         if leftBehind, hub.asksForFirst, written == nil { mark() }
     }
 
-    // MARK: Who observes
+    // MARK: Subscriptions
 
     func add(_ subscription: StreamSubscription) {
         if let end { return subscription.subscriber.endStream(subscription, reason: end.reason, error: end.error) }
         subscriptions.append(subscription)
         subscription.place = subscriptions.count - 1
         count(subscription, 1)
-        // What was sent last may hold no longer.
+        // The version sent last may no longer satisfy the filter.
         if subscription.sent == 0, hub.asksForFirst, recent.newest != nil { return ask(for: subscription) }
         catchUp(subscription)
     }
 
-    /// Asks a source that may have nothing to show for what one subscriber is to get.
+    /// Requests the first value for one subscriber from a source that may have no current value.
     func ask(for subscription: StreamSubscription) {
         subscription.begin(behind: newestSequence)
         newcomers[ObjectIdentifier(subscription)] = (subscription, subscription.sent)
         requestWhole()
     }
 
-    /// The same for one that could not be written to when the answer came.
+    /// Repeats the request for a subscriber that was not writable when the value arrived.
     func askAgain(for subscription: StreamSubscription) {
         guard !newcomers.isEmpty, subscription.subscriber.isWritable,
             newcomers[ObjectIdentifier(subscription)] != nil
@@ -265,7 +268,7 @@ package final class Broadcaster: @unchecked Sendable {
         let served = newcomers
         newcomers = [:]
         for (subscription, sent) in served.values {
-            // Those who have got something newer need nothing more.
+            // A subscriber with a newer version needs nothing.
             guard subscription.sent == sent, sent <= update.sequence else { continue }
             guard subscription.subscriber.isWritable else {
                 subscription.subscriber.fellBehind(subscription)
@@ -279,16 +282,17 @@ package final class Broadcaster: @unchecked Sendable {
         }
     }
 
-    /// Asks the source for the whole value of the newest version: at home that is here then, unless it may not be shown yet.
+    /// Requests the whole value of the newest version from the source. On the home reactor it is available on return, unless it
+    /// may not be shown yet.
     package func requestWhole() {
         guard !awaitsWhole, end == nil else { return }
         awaitsWhole = true
         hub.enter { self.hub.whole(for: self) }
     }
 
-    /// Forgets a subscriber; the last one in the list takes its place.
+    /// Removes a subscriber; the last one in the list takes its index.
     ///
-    /// - Parameter isLost: whether its connection has broken, and it may come back.
+    /// - Parameter isLost: whether its connection has broken, so that its client may resume.
     package func remove(_ subscription: StreamSubscription, isLost: Bool = false) {
         if isLost { wasLost = true }
         let place = subscription.place
@@ -311,11 +315,11 @@ package final class Broadcaster: @unchecked Sendable {
         if isLookedAtAlone != before { hub.countLookedAtAlone(before ? -1 : 1) }
     }
 
-    /// Whether it has subscribers, and none for whom the actor is to stay.
+    /// Whether all its subscribers are inspectors, for which the actor is not kept.
     private var isLookedAtAlone: Bool { lookers > 0 && users == 0 }
 
     private func finish(_ reason: StreamEndReason, _ error: TrebuchetError?) {
-        // What is to be written to them at the end of the turn they would never get.
+        // Updates marked for the end of the turn would otherwise be lost.
         if isMarked { sendRest() }
         end = (reason, error)
         let ended = subscriptions

@@ -1,22 +1,22 @@
 internal import Bytes
 internal import TrebuchetWire
 
-/// What one subscriber was sent in a pass over all, framed as it went to its socket: whoever is where it was, knows the stream by the same
-/// identifier and takes messages in the same frames gets the same bytes from here, at the price of a `send`.
+/// The frames that one subscriber was sent in a pass. Another subscriber receives the same bytes with one `send` if its
+/// version, stream identifier and framing are the same.
 ///
-/// On its loop.
+/// Accessed on its loop.
 package final class CommonFrames {
-    /// More is not kept: then what is copied costs more than how often.
+    /// The maximum size of kept frames. For larger frames the copied bytes dominate the cost, so nothing is saved.
     package static let mostBytes = 32 << 10
 
-    /// How much was sent.
+    /// The counts of sent messages and bytes.
     struct Sends {
         private(set) var messages: UInt64 = 0
         private(set) var patches: UInt64 = 0
         private(set) var events: UInt64 = 0
-        /// Of what subscribers have in common.
+        /// The size of the parts that subscribers share.
         private(set) var bytes: UInt64 = 0
-        /// Versions that were left out.
+        /// The number of skipped versions.
         var skipped: UInt64 = 0
 
         var wholes: UInt64 { messages &- patches &- events }
@@ -47,26 +47,27 @@ package final class CommonFrames {
         }
     }
 
+    /// The result of a lookup.
     enum Look {
         case fits
-        /// The one before was alike, so others may be.
+        /// The previous subscriber was in the same state, so the next ones may be too.
         case isToBeKept
         case other
     }
 
     private(set) var sends = Sends()
     @exclusivity(unchecked) var frames = ByteBuffer()
-    /// Of who was looked at last.
+    /// The properties of the last subscriber.
     private var broadcaster: ObjectIdentifier?
     private var streamID: [UInt8] = []
     private var framing: UInt8 = 0
     private var countsDeliveries = true
-    /// Where it was before.
+    /// The version of the last subscriber before its updates.
     private var from: UInt64 = 0
-    /// Where it was then; 0 when nothing is kept of it.
+    /// Its version afterwards; 0 if its frames are not kept.
     private var to: UInt64 = 0
 
-    /// Whether a subscriber is to get what is here.
+    /// Returns whether a subscriber can receive the kept frames.
     func look(at subscription: StreamSubscription, _ framing: UInt8, newest: UInt64) -> Look {
         let isAlike =
             self.framing == framing && from == subscription.sent && countsDeliveries == subscription.countsDeliveries
@@ -78,7 +79,7 @@ package final class CommonFrames {
         return .other
     }
 
-    /// What is in `frames` are those that a subscriber was sent, unless they are not all.
+    /// Keeps `frames` as the frames of a subscriber, unless they are incomplete.
     func keep(_ sends: Sends, for subscription: StreamSubscription, newest: UInt64) {
         let head = UInt64(StreamDataParts.prefixCount + streamID.count)
         let least = sends.bytes &+ sends.messages &* head
@@ -89,7 +90,7 @@ package final class CommonFrames {
         to = newest
     }
 
-    /// Forgets the frames, and not whom they were for.
+    /// Discards the frames, but not the properties of their subscriber.
     func clear() {
         to = 0
         frames.reset(keepingAtMost: Self.mostBytes)

@@ -1,6 +1,6 @@
 internal import Transports
 
-/// The isolation of a loop, for what belongs to no actor of the app: what it awaits on actors of the loop changes no
+/// The isolation of a loop for code that belongs to no actor of the app. Awaiting actors of the loop from here switches no
 /// executor.
 actor LoopIsolation {
     private nonisolated let loop: any EventLoop

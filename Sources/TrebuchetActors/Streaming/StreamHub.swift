@@ -3,63 +3,64 @@ internal import Synchronization
 package import Transports
 package import TrebuchetWire
 
-/// What every stream has once, whatever comes out of it: its place in time, those who carry it on, and what is kept for who
-/// is behind or comes back. What comes out of a state, of events and of a filter is its subclasses' part, so that a stream is one
-/// object with one life.
+/// The part that every stream has once, regardless of its kind: epoch, broadcasters, and the updates retained for slow and
+/// resuming subscribers. Subclasses implement states, events and filters, so that a stream is one object with one lifetime.
 ///
-/// Each belongs to one actor's property; a filter's stands on that of the state it looks at, and counts there.
+/// Each belongs to one actor's property. A filter uses the producer of its state and is counted there.
 ///
-/// `@unchecked Sendable`: `broadcasters`, the counts and `memory` may be used from anywhere, what is constant too; all else
-/// is touched in the isolation of the stream's actor alone.
+/// `@unchecked Sendable`: `broadcasters`, the counts, `memory` and constants may be used on any thread; all else is accessed
+/// only in the isolation of the stream's actor.
 package class StreamHub: @unchecked Sendable {
-    /// What comes out of a stream.
+    /// The content of a stream.
     package enum Kind: Sendable {
         /// Versions of a value, of which there is always one.
         case state
-        /// Events, of which there may be none: who is new begins at a position.
+        /// Events, of which there may be none: a new subscriber starts at a position.
         case events
-        /// What a filter lets through of a state, which may be nothing.
+        /// The versions of a state that a filter accepts; there may be none.
         case filter
     }
 
     typealias Entry = @Sendable (@escaping @Sendable () -> Void) -> Void
 
     package let kind: Kind
-    /// Changes whenever the stream may have been built anew.
+    /// The epoch; changes whenever the stream may have been recreated.
     package private(set) final var epoch: String
-    /// The lives that it had at other nodes before, as far as it goes on from them.
+    /// The earlier incarnations of the stream at other nodes that it continues.
     private final var earlier: [StreamLife] = []
-    /// How many updates are kept for those who are behind, where nothing may be left out; else nil.
+    /// The number of updates that are retained in a stream without conflation; nil for other streams.
     package final let buffer: Int?
-    /// The reactor that the stream's actor lives on; nil when it runs on the global pool.
+    /// The shard of the reactor that the stream's actor lives on; nil if it runs on the global pool.
     package let home: SystemShard?
-    /// That of the state, of a filter.
+    /// The producer of the state, for a filter.
     private let origin: StreamHub?
     final let entry: Entry
     private let broadcasters = Mutex<[Broadcaster]>([])
-    /// How many these are. Written under their lock, read without.
+    /// The number of broadcasters. Written under their lock, read without it.
     private let carriers = Atomic<Int>(0)
     private let subscribers = Atomic<Int>(0)
-    /// Broadcasters all of whose subscribers look from inside alone.
+    /// The number of broadcasters with only inspector subscribers.
     private let lookedAt = Atomic<Int>(0)
     private let encodes = Atomic<Int>(0)
-    /// Of a filter that of the state, and not its own to prolong.
+    /// The resume retention. A filter shares that of its state and does not extend it.
     private let memory: StreamMemory
-    /// Those who are about to observe events.
+    /// The reserved positions of clients that are about to observe events.
     private let expected = StreamPosition.Expected()
 
-    /// Of a stream of another node's: whether its subscribers are to ask for it anew when it has ended. Nil of one whose actor lives here.
+    /// Whether subscribers have to request an ended stream of another node again. Nil for a stream of a local actor.
     package var goesOnElsewhere: Bool? { nil }
 
-    /// The newest versions; of a filter none.
+    /// The newest versions; empty for a filter.
     final var recent: VersionLog
-    /// Where large updates are counted: at the server whose clients observe.
+    /// The budget in which large updates are counted: the one of the subscribers' server.
     final var memoryBudget: MemoryBudget?
 
+    /// Creates a producer.
+    ///
     /// - Parameters:
-    ///   - position: the number of the last version, or event, before those that come.
-    ///   - entry: runs work in the actor's isolation, soon. Not used for an actor with a home.
-    ///   - origin: the state, of a filter.
+    ///   - position: the number of the last version or event before the first that is produced.
+    ///   - entry: runs work in the actor's isolation, soon. Not used for an actor with a home reactor.
+    ///   - origin: the producer of the state, for a filter.
     init(
         _ kind: Kind, home: SystemShard?, buffer: Int?, position: UInt64, entry: @escaping Entry,
         origin: StreamHub? = nil
@@ -75,104 +76,104 @@ package class StreamHub: @unchecked Sendable {
         self.entry = entry
     }
 
-    // MARK: What each kind does in its way; in the actor's isolation
+    // MARK: Overridden by each kind; in the actor's isolation
 
-    /// Sends what a broadcaster begins with that has just joined: now, or when it may be shown. By itself what is kept, of which the
-    /// newest may not be what holds now.
+    /// Sends the first event to a broadcaster that has just joined: immediately, or when it may be shown. The default is the
+    /// retained log, whose newest version may not be the current one.
     func first(for broadcaster: Broadcaster) { broadcaster.send(.attached(recent)) }
 
-    /// Sends what a broadcaster lacks that has none of the versions: now, or when it may be shown.
+    /// Sends the whole value to a broadcaster without usable versions: immediately, or when it may be shown.
     func whole(for broadcaster: Broadcaster) { first(for: broadcaster) }
 
-    /// The number of the last version, or event, that those who observe may know of.
+    /// The number of the last version or event that subscribers may know.
     var shownPosition: UInt64 { recent.position }
 
-    /// Whether `first(for:)` and `whole(for:)` send at once, and not when a store has what they send.
+    /// Whether `first(for:)` and `whole(for:)` send immediately, instead of after a store write.
     var showsAtOnce: Bool { true }
 
-    /// Sends the newest version, if it was not sent yet. Returns what it counts in the turn's budget: nothing where there is none,
-    /// as of events, which leave as they are sent.
+    /// Publishes the newest version, if it was not published yet. Returns its share of the turn's budget: 0 if there is none,
+    /// or for events, which are sent immediately.
     @discardableResult
     package func publish() -> Int { 0 }
 
-    /// Sees the stream through a filter, which is the same for all who ask for the same.
+    /// Returns the stream through a filter; equal filters share one object.
     ///
     /// - Parameters:
-    ///   - dates: how they are written in what it gives.
-    ///   - clock: keeps the time of intervals.
+    ///   - dates: the form of dates in its values.
+    ///   - clock: the loop with the timers for intervals.
     package func filtered(
         _ filter: StreamFilter, _ dates: DateForm = .milliseconds, clock: any EventLoop,
         terms: FilterTerms = FilterTerms()
     ) throws -> StreamHub {
-        throw TrebuchetError(.invalidArguments, "this stream takes no filter")
+        throw TrebuchetError(.invalidArguments, "this stream does not support filters")
     }
 
-    /// How many filters look at it.
+    /// The number of filters of the stream.
     package var filterCount: Int { 0 }
 
-    /// Goes on with the life that the stream had in an earlier process. Before anybody observes it.
+    /// Continues the stream incarnation of an earlier process. Called before the first subscription.
     ///
-    /// - Parameter earlier: the lives before that one.
+    /// - Parameter earlier: the incarnations before that one.
     final func resume(epoch: String, after earlier: [StreamLife] = []) {
         self.epoch = epoch
         self.earlier = earlier
     }
 
-    /// The lives that it goes on from. In the actor's isolation.
+    /// The incarnations that the stream continues. In the actor's isolation.
     package final var lives: [StreamLife] { (origin ?? self).earlier }
 
-    /// Whether who has seen the version of this number, in the life of this epoch, goes on from there, and needs nothing anew.
+    /// Returns whether a subscriber with this version of this epoch can continue from there.
     package final func goesOn(from number: UInt64, in epoch: String) -> Bool {
         if self.epoch.utf8.elementsEqual(epoch.utf8) { return true }
         return (origin ?? self).earlier.contains { $0.epoch.utf8.elementsEqual(epoch.utf8) && number <= $0.last }
     }
 
-    /// Adds a broadcaster, and sends it what it begins with.
+    /// Adds a broadcaster and sends it the first event.
     package func attach(_ broadcaster: Broadcaster) {
         memoryBudget = broadcaster.shard.memory
         if join(broadcaster) { first(for: broadcaster) } else { endIfUnused() }
     }
 
-    /// Gives up what it costs where nobody wants it any more. From anywhere.
+    /// Releases resources if there are no subscribers. Called on any thread.
     package func endIfUnused() {}
 
-    /// The actor is gone; called from whatever thread let go of it last.
+    /// Ends the stream after the actor is gone. Called on the thread that released the actor last.
     func end() { tell(last: .ended) }
 
-    // MARK: What they share
+    // MARK: Shared by all kinds
 
-    /// The identity of the hub that the changes come from.
+    /// The identity of the producer in which the changes originate.
     package final var root: ObjectIdentifier { ObjectIdentifier(origin ?? self) }
-    /// Whether somebody new is to get what holds now, and not what was sent last.
+    /// Whether a new subscriber receives the current value, and not the one sent last.
     final var asksForFirst: Bool { kind == .filter }
-    /// How many streams carry it over the network now; of a filter, how many carry the state.
+    /// The number of current network subscribers; for a filter, those of the state.
     package final var subscriberCount: Int { (origin ?? self).subscribers.load(ordering: .relaxed) }
     final func countSubscriber(_ change: Int) { (origin ?? self).subscribers.add(change, ordering: .relaxed) }
-    /// How many versions were encoded so far.
+    /// The number of versions encoded so far.
     package final var encodeCount: Int { (origin ?? self).encodes.load(ordering: .relaxed) }
 
     final func countLookedAtAlone(_ change: Int) { lookedAt.add(change, ordering: .relaxed) }
 
-    /// Whether somebody observes it, or did over the network and may come back. Who looks from inside does not count.
+    /// Whether the stream has a subscriber, or had a network subscriber that may resume. Inspectors do not count.
     final var isObserved: Bool {
         subscriberCount > 0 || broadcasterCount > lookedAt.load(ordering: .relaxed) || memory.isKept(on: home)
     }
-    /// Whether it goes on as if somebody observed: for who is about to, and, while the server has memory for that, for who lost a
-    /// connection.
+    /// Whether the stream runs as if it had a subscriber: for one that is about to subscribe, and, while the server has memory
+    /// for it, for one that has lost its connection.
     final var isKept: Bool { expected.isAny || memory.isKept(on: home) && memoryBudget?.isExhausted != true }
 
-    /// Runs work in the actor's isolation: now, where that is the caller's, or soon.
+    /// Runs work in the actor's isolation: immediately, if the caller is in it, or soon.
     final func enter(_ work: @escaping @Sendable () -> Void) {
         // The executor of an actor with a home is its reactor.
         if let home { home.reactor.run(work) } else { entry(work) }
     }
 
-    /// What the actor's values are encoded with.
+    /// Returns the coder for the actor's values.
     final func coder(writing dates: DateForm = .milliseconds) -> ValueCoder {
         home?.coder(writing: dates) ?? ValueCoder(dates: dates)
     }
 
-    /// Tells who listens that there is a new version, where somebody observes it under a name that is known.
+    /// Reports a new version to the event handlers, if a subscriber has given the stream's names.
     final func tell(_ update: StateUpdate, by causes: VersionCauses, at home: SystemShard) {
         guard let label = current.lazy.compactMap(\.label).first else { return }
         home.events.tell(
@@ -186,36 +187,36 @@ package class StreamHub: @unchecked Sendable {
 
     final func countEncoding() { encodes.add(1, ordering: .relaxed) }
 
-    /// What follows the streamID in a message with a value.
+    /// Returns the part after the streamID of a message with a value.
     final func suffix(_ data: borrowing ByteBuffer, sequence: UInt64) -> SharedBytes {
         var message = ByteBuffer(capacity: data.count + 128)
         StreamDataParts.appendSuffix(sequence: sequence, data: data.bytes, into: &message)
         return SharedBytes(message.bytes, countedIn: memoryBudget)
     }
 
-    /// The number of the last event that may be known, for somebody who is about to observe: what comes from now on is kept for a while, and for as long
-    /// as the position is. Nil of what has a value to begin with. In the actor's isolation.
+    /// Returns the number of the last visible event for a client that is about to observe. Later events are retained for
+    /// `time`, and as long as the returned position exists. Nil for streams with an initial value. In the actor's isolation.
     package final func position(keptFor time: Duration) -> StreamPosition? {
         guard kind == .events else { return nil }
         memory.keep(for: time, on: home)
         return StreamPosition(shownPosition, expected)
     }
 
-    /// Whether who has lost a connection may come back.
+    /// Whether a subscriber that has lost its connection may resume.
     package final var expectsReturns: Bool { memory.isKept(on: home) }
 
-    // MARK: Who carries it on
+    // MARK: Broadcasters
 
     package final var broadcasterCount: Int { carriers.load(ordering: .relaxed) }
     final var current: [Broadcaster] { broadcasters.withLock { $0 } }
     final func has(_ broadcaster: Broadcaster) -> Bool { current.contains { $0 === broadcaster } }
 
-    /// Whether subscribers on its own reactor wait for a version that others have.
+    /// Whether subscribers on the home reactor wait for a version that others have received.
     final var isBeingSent: Bool {
         broadcasters.withLock { $0.contains { $0.shard === home && $0.isUnderWay } }
     }
 
-    /// Adds a broadcaster; false when its last subscriber has gone before this reached the actor's reactor.
+    /// Adds a broadcaster. Returns false if its last subscriber has left before the request reached the actor's reactor.
     private func join(_ broadcaster: Broadcaster) -> Bool {
         broadcasters.withLock { all in
             guard !broadcaster.isDetached else { return false }
@@ -237,7 +238,7 @@ package class StreamHub: @unchecked Sendable {
 
     final func tell(_ event: StateEvent) { for broadcaster in current { broadcaster.send(event) } }
 
-    /// Says the last thing that there is to say.
+    /// Sends the last event to all broadcasters and removes them.
     final func tell(last event: StateEvent) {
         let told = broadcasters.withLock { all in
             defer { all = [] }
@@ -247,6 +248,6 @@ package class StreamHub: @unchecked Sendable {
         for broadcaster in told { broadcaster.send(event) }
     }
 
-    /// Runs a body while nobody carries it on, and nobody can begin to.
+    /// Runs a body while there are no broadcasters and none can join.
     final func whileAlone(_ body: () -> Void) { broadcasters.withLock { if $0.isEmpty { body() } } }
 }

@@ -1,23 +1,26 @@
-/// A life of a stream that has ended, since another node goes on with it.
+/// A stream incarnation that has ended, because another node continues the stream.
 public struct StreamLife: Equatable, Sendable {
-    /// Numbers of versions can be compared within one.
+    /// The epoch. Version numbers are comparable within one epoch.
     public let epoch: String
-    /// Of the last version of that life which the next one went on from.
+    /// The number of the last version, from which the next incarnation continues.
     public let last: UInt64
 
+    /// Creates an incarnation.
+    ///
     /// - Parameters:
-    ///   - epoch: its own.
-    ///   - last: the number of the version that the next life went on from.
+    ///   - epoch: its epoch.
+    ///   - last: the number of the version from which the next incarnation continues.
     public init(epoch: String, last: UInt64) {
         self.epoch = epoch
         self.last = last
     }
 }
 
+/// Generates epochs.
 package enum StreamEpoch {
-    /// Random hexadecimal digits.
+    /// Returns random hexadecimal digits.
     ///
-    /// - Parameter digits: 1 to 15; with up to 15 the text needs no memory of its own. Default 8.
+    /// - Parameter digits: 1 to 15; up to 15 digits need no allocation. Default 8.
     package static func make(digits: Int = 8) -> String {
         let first = UInt64(1) << (4 * UInt64(digits))
         return String(UInt64.random(in: first..<2 * first), radix: 16).suffix(digits).description

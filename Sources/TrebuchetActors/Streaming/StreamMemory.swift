@@ -2,20 +2,20 @@ internal import Platform
 internal import Transports
 internal import Synchronization
 
-/// How long a source that nobody observes goes on as if somebody did: so that who lost a connection finds, when it is back,
-/// what it missed.
+/// The resume retention of a stream: the time for which a source without subscribers continues, so that a client that has lost
+/// its connection can resume without loss.
 final class StreamMemory: Sendable {
-    /// By the clock of the reactor that its actor lives on.
+    /// The end of the retention, by the clock of the reactor that the actor lives on.
     private let until = Atomic<UInt64>(0)
 
-    /// From now on, for so long at least. From anywhere.
+    /// Extends the retention to at least `time` from now. Called on any thread.
     ///
-    /// - Parameter home: of the actor; nil for one that lives on no reactor.
+    /// - Parameter home: the shard of the actor; nil for an actor without a reactor.
     func keep(for time: Duration, on home: SystemShard?) { keep(for: time, at: Self.now(on: home)) }
 
     func keep(for time: Duration, at now: UInt64) { until.max(now &+ time.nanoseconds, ordering: .relaxed) }
 
-    /// Most sources never had such a subscriber, and ask for no time.
+    /// Reads the clock only after a first retention, because most sources never have one.
     func isKept(on home: SystemShard?) -> Bool {
         until.load(ordering: .relaxed) > 0 && isKept(at: Self.now(on: home))
     }

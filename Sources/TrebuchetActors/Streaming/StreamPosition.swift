@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// From where on somebody is about to observe a stream's events: those that come are kept for as long as this is there, so that there is no
-/// gap between being told the number and being sent to.
+/// The position at which a client is about to observe a stream's events. Later events are retained while this object exists, so
+/// that none is lost between the response with the number and the subscription.
 package final class StreamPosition: Sendable {
-    /// Of the last event before those that are kept.
+    /// The number of the last event before those that are retained.
     package let number: UInt64
     private let expected: Expected
 
@@ -15,7 +15,7 @@ package final class StreamPosition: Sendable {
 
     deinit { expected.count.subtract(1, ordering: .relaxed) }
 
-    /// How many there are of one stream. From anywhere.
+    /// The number of positions of one stream. Accessed on any thread.
     final class Expected: Sendable {
         fileprivate let count = Atomic<Int>(0)
 

@@ -1,35 +1,37 @@
 package import Bytes
 package import TrebuchetWire
 
-/// Who streams go to: a connection, or a reader in this process. On its loop.
+/// A receiver of streams: a connection, or a reader in this process. Accessed on its loop.
 package protocol StreamSubscriber: AnyObject {
-    /// Whether it is in this process: it does not keep an actor that nobody else observes.
+    /// Whether it is in this process. Such a subscriber does not keep an actor active.
     var isLocal: Bool { get }
-    /// Of a connection, for those who listen; 0 for others.
+    /// The number of the connection, for event handlers; 0 for other subscribers.
     var connectionNumber: UInt64 { get }
-    /// Whether it takes anything now.
+    /// Whether it accepts data now.
     var isWritable: Bool { get }
-    /// Whether what it is sent counts as sent to somebody: not what another node hands on, which counts it there.
+    /// Whether updates to it are counted as deliveries. Updates that another node forwards are counted there.
     var countsDeliveries: Bool { get }
-    /// Whether it looks at the stream from inside and is nobody that the actor is there for.
+    /// Whether it is an inspector, for which the actor is not kept active.
     var isLooking: Bool { get }
-    /// Whether answers wait for what streams show, here or for others of the same loop.
+    /// Whether responses wait for stream updates, of this or other subscribers of the same loop.
     var isAwaited: Bool { get }
 
-    /// Sends all that `body` sends in one write.
+    /// Combines everything that `body` sends into one write.
     func inOneWrite(_ body: () -> Void)
-    /// The same, and shows `look` the bytes that are sent; not always, and never where `framing` is 0.
+    /// Combines everything that `body` sends into one write, and passes the bytes to `look`; not always, and never if `framing`
+    /// is 0.
     func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void)
-    /// Those who have the same are sent the same bytes for the same values of a stream of the same identifier.
+    /// The framing. Subscribers with equal framing and stream identifier receive the same bytes for the same values.
     var framing: UInt8 { get }
-    /// Sends what was shown of one of the same framing, at most `CommonFrames.mostBytes`; false when it takes nothing now.
+    /// Sends bytes that a subscriber with the same framing was sent, at most `CommonFrames.mostBytes`. Returns false if it
+    /// accepts no data now.
     func sendAgain(_ frames: UnsafeRawBufferPointer) -> Bool
-    /// It could not be written to, and is told of what it has missed when it can.
+    /// Records that it was not writable. It catches up when it becomes writable.
     func fellBehind(_ subscription: StreamSubscription)
-    /// Sends what follows the stream's identifier in a message with a value or a difference.
+    /// Sends the part after the stream's identifier of a message with a value or a delta.
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes)
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?)
-    /// A stream that it observes is up to date: answers that waited for it may leave.
+    /// Reports that a stream it observes is up to date, so responses that waited for it may be sent.
     func streamsMayShow()
 }
 

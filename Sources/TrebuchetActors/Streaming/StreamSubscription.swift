@@ -1,18 +1,18 @@
-/// One stream to one subscriber. On its loop.
+/// One stream to one subscriber. Accessed on its loop.
 package final class StreamSubscription {
     package let streamID: [UInt8]
     package let broadcaster: Broadcaster
-    /// It removes the subscription before it goes.
+    /// Unowned, because the subscriber removes the subscription before it is freed.
     unowned let subscriber: any StreamSubscriber
-    /// The sequence number up to which the subscriber has what it needs; 0 when it has nothing.
+    /// The sequence number up to which the subscriber is up to date; 0 if it has nothing.
     package private(set) var sent: UInt64 = 0
     private var shortPlace: Int32 = -1
-    /// Whether it counts as one with a filter too, in its subscriber's shares.
+    /// Set if it also counts as a filtered one in its subscriber's quotas.
     package let isFiltered: Bool
-    /// Its subscriber's, which never changes.
+    /// The subscriber's value, which never changes.
     let countsDeliveries: Bool
 
-    /// Where the broadcaster keeps it; -1 when it does not.
+    /// The index in the broadcaster's list; -1 if it is not in the list.
     package var place: Int {
         get { Int(shortPlace) }
         set { shortPlace = Int32(newValue) }
@@ -26,9 +26,9 @@ package final class StreamSubscription {
         countsDeliveries = subscriber.countsDeliveries
     }
 
-    /// An update with this number has been handed to the subscriber.
+    /// Records that an update with this number was passed to the subscriber.
     func didSend(_ sequence: UInt64) { sent = sequence }
 
-    /// The subscriber needs nothing up to this number: it has it, or is to get the whole of what comes then.
+    /// Marks the subscriber as up to date to this number: it has the version, or receives the next one whole.
     package func begin(behind sequence: UInt64) { sent = max(sent, sequence) }
 }

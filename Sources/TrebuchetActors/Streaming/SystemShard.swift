@@ -3,50 +3,49 @@ package import Synchronization
 internal import Transports
 internal import TrebuchetWire
 
-/// What an actor system keeps for one reactor: coders, and the states that changed in this turn.
+/// The part of an actor system for one reactor: coders, and the states that changed in this turn.
 ///
-/// `@unchecked Sendable`: touched on its reactor alone.
+/// `@unchecked Sendable`: accessed only on its reactor.
 package final class SystemShard: EndOfTurn, @unchecked Sendable {
     package let reactor: any EventLoop
-    /// For the tasks of calls.
+    /// The isolation for the tasks of calls.
     let isolation: LoopIsolation
-    /// What a server has on this reactor, until it has shut down. Set before it listens.
-    /// It is read and written in one step, so access to it needs no check.
+    /// The server's shard on this reactor, until it has shut down. Set before the server listens. Read and written in one step,
+    /// so access needs no exclusivity check.
     @exclusivity(unchecked) package var server: AnyObject?
-    /// Where large versions of states are counted as long as somebody needs them. Set before actors are exposed.
+    /// The budget in which large versions of states are counted while they are needed. Set before actors are exposed.
     package var memory: MemoryBudget?
     /// `ServerLimits.resumeTime`. Set before actors are exposed.
     package var resumeTime = Duration.seconds(30)
-    /// What is counted here.
+    /// The metrics of this reactor.
     package let counts = ShardCounts()
-    /// Who is told what happens. Set before actors are exposed.
-    /// It is read and written in one step, so access to it needs no check.
+    /// The event bus. Set before actors are exposed. Read and written in one step, so access needs no exclusivity check.
     @exclusivity(unchecked) package var events = ServerEvents()
     private var userInfo: [CodingUserInfoKey: any Sendable]
     package private(set) var coder: ValueCoder
-    /// For clients of versions 1 and 2.
+    /// The coder for clients with protocol versions 1 and 2.
     package private(set) var wholeSecondsCoder: ValueCoder
     private var markedSources: [StreamHub] = []
-    /// Empty, with the room of those of before: most calls change a state, and none is to ask for memory for that.
+    /// Empty, with the capacity of an earlier turn: most calls change a state, and this avoids an allocation for each.
     private var spareSources: [StreamHub] = []
-    /// Broadcasters whose subscribers are to be written to; those before `flushed` have been.
+    /// Broadcasters whose subscribers are to be served; those before `flushed` are done.
     private var markedBroadcasters: [Broadcaster] = []
     private var flushed = 0
     let commonFrames = CommonFrames()
     private var broadcasters: [ObjectIdentifier: Broadcaster] = [:]
     private var isQueued = false
     private var isGoingOn = false
-    /// Whether subscribers wait for what others of theirs were sent in an earlier turn.
+    /// Set while subscribers wait for a version that others received in an earlier turn.
     private var isSending = false
-    /// Whether a state has changed and not everybody has been told.
-    /// Atomic as what each call looks at in an `ActorLife`.
+    /// Whether a state has changed and a subscriber has not received it. Atomic for the reason given for the atomics of
+    /// `ActorLife`.
     package let hasMarked = Atomic<Bool>(false)
-    /// What that is.
+    /// The changed states.
     package var changes = ChangeLog()
-    /// How much may still be encoded without waiting for the end of the turn, or until subscribers have what they wait for.
+    /// The bytes that may still be encoded before the end of the turn, or until waiting subscribers are up to date.
     private var eagerBytes = EagerBytes.perTurn
 
-    /// What that is at the beginning.
+    /// The initial value of `eagerBytes`.
     private var budget = EagerBytes.perTurn
     private var turnsOfSending = 0
     private static let mostTurnsOfSending = 16
@@ -59,7 +58,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
         wholeSecondsCoder = ValueCoder(dates: .wholeSeconds, userInfo: userInfo)
     }
 
-    /// The server or client is gone: its actor system, to which the coders refer, can be freed.
+    /// Releases the coders after the server or client is gone, so that the actor system they refer to can be freed.
     package func takeApart() {
         userInfo = [:]
         coder = ValueCoder()
@@ -74,10 +73,10 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
         }
     }
 
-    /// A coder for a task that leaves the reactor.
+    /// Returns a coder for a task that leaves the reactor.
     func newCoder(writing dates: DateForm) -> ValueCoder { ValueCoder(dates: dates, userInfo: userInfo) }
 
-    /// Whether a state's actor lives on this reactor.
+    /// Returns whether a state's actor lives on this reactor.
     package func isHome(of source: StreamHub) -> Bool { source.home === self }
 
     func mark(_ source: StreamHub) {
@@ -86,13 +85,13 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
         queue()
     }
 
-    /// Its subscribers are written to at the end of the turn, or of later ones when they are many.
+    /// Schedules a broadcaster: its subscribers are served at the end of the turn, or of later turns if there are many.
     func mark(_ broadcaster: Broadcaster) {
         markedBroadcasters.append(broadcaster)
         queue()
     }
 
-    /// A broadcaster has something new for its subscribers.
+    /// Records that a broadcaster has an update for its subscribers.
     func didChange(_ broadcaster: Broadcaster) { changes.note(broadcaster.hub.root) }
 
     private func queue() {
@@ -102,7 +101,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
         reactor.atEndOfTurn(self)
     }
 
-    /// Hands the states that changed to their broadcasters on all reactors.
+    /// Passes the changed states to their broadcasters on all reactors.
     package func publishMarked() {
         guard !markedSources.isEmpty else { return }
         var sources: [StreamHub] = []
@@ -113,7 +112,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
         swap(&sources, &spareSources)
     }
 
-    /// At the end of a call: what it changed becomes a version of its own, while the turn has room for it.
+    /// Publishes the changes of a call at its end as a separate version, within the turn's budget.
     package func callDidEnd() {
         if eagerBytes > 0 { publishMarked() }
     }
@@ -128,8 +127,8 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
         if isSending || !markedSources.isEmpty { goOnInNextTurn() }
     }
 
-    /// Not before all were written to: who waits for so many versions already is not to wait for more of them, and gets the
-    /// rest as one. When that takes long it is too much, and the next budget is half of it.
+    /// Called after all subscribers were served. Subscribers that already wait for this many versions receive the rest as one.
+    /// If that takes long, the budget was too large and is halved.
     private func refillBudget() {
         budget =
             turnsOfSending > Self.mostTurnsOfSending
@@ -138,7 +137,8 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
         turnsOfSending = 0
     }
 
-    /// Of what has changed, all but what is still on its way to subscribers: that becomes one version when they have it.
+    /// Publishes the changed states, except those whose versions are still being sent: their changes become one version
+    /// afterwards.
     private func publishWhatRests() {
         var sources: [StreamHub] = []
         swap(&sources, &markedSources)
@@ -150,15 +150,14 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     private func goOnInNextTurn() {
         guard !isGoingOn else { return }
         isGoingOn = true
-        // So that what else came in has its share.
+        // In a later task, so that other input gets its share.
         reactor.execute {
             self.isGoingOn = false
             self.queue()
         }
     }
 
-    /// Writes to subscribers for as long as others may be kept waiting. Returns whether those who waited for
-    /// some state have it.
+    /// Serves subscribers within the time slice. Returns whether the waiting subscribers of some state are up to date.
     private func flush() -> Bool {
         var slice = FlushSlice()
         var hasReachedAll = false
@@ -166,7 +165,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
             let broadcaster = markedBroadcasters[flushed]
             let wasUnderWay = broadcaster.isUnderWay
             let pass = broadcaster.flush(&slice)
-            // One that is not done goes behind the others, which may have few subscribers.
+            // An incomplete broadcaster is queued behind the others, which may have few subscribers.
             if pass != .done { markedBroadcasters.append(broadcaster) }
             if wasUnderWay, pass != .underWay { hasReachedAll = true }
             flushed += 1
@@ -185,10 +184,10 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// Adds a subscriber to the broadcaster of a source on this reactor.
     ///
     /// - Parameters:
-    ///   - label: what it is, for those who listen.
-    ///   - make: makes the subscription.
-    ///   - attach: has the source attach a broadcaster that was made for it. It is called for each such broadcaster, whatever has become
-    ///     of the subscriber: one that nobody needs any more is not attached.
+    ///   - label: the stream's names for event handlers.
+    ///   - make: creates the subscription.
+    ///   - attach: attaches a broadcaster that was created for the subscriber to its source. It is called for each such
+    ///     broadcaster, even if the subscriber has left: a broadcaster that is no longer needed is not attached.
     package func subscribe(
         to source: StreamHub, as label: @autoclosure () -> ServerEvent.Stream? = nil,
         _ make: (Broadcaster) -> StreamSubscription, attach: (Broadcaster) -> Void
@@ -201,7 +200,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
         attach(broadcaster)
     }
 
-    /// A broadcaster that nobody needs any more.
+    /// Removes a broadcaster without subscribers.
     func release(_ broadcaster: Broadcaster) {
         let key = ObjectIdentifier(broadcaster.hub)
         if broadcasters[key] === broadcaster { broadcasters[key] = nil }

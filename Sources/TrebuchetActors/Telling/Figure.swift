@@ -1,31 +1,31 @@
-/// What is counted as it happens, on each reactor for itself.
+/// A counter. Each reactor counts separately.
 ///
-/// What has one name with several labels stands together: `MetricList` says which names these have for who scrapes them.
+/// Counters of one metric that differ only in a label are adjacent: `MetricList` defines the labels for scrapers.
 package enum Figure: Int, CaseIterable, Sendable {
     case connectionsOpened, connectionsClosed
-    // Why connections have ended.
+    // Reasons for closed connections.
     case closedByClient, closedLost, closedSilent, closedViolation, closedLimit, closedByServer
-    /// Calls that were not answered where they came in: those that have begun, and those that are answered.
+    /// Calls that were not answered in place: started and answered ones.
     case callsBegun, callsEnded
     case callsForwarded
 
-    // Errors that clients were told, by their codes.
+    // Errors sent to clients, by code.
     case actorNotFound, methodNotFound, invalidArguments, unauthenticated, unauthorized, rateLimited, timeout
     case cancelled, unavailable, unknownOutcome, overflow, application, `internal`, malformedEnvelope
-    /// Codes of an app's own.
+    /// Codes that an app defines.
     case otherError
 
     case versionsMade
     case patchesDelivered, wholesDelivered, eventsDelivered
     case versionsSkipped
-    /// Subscribers that could not be written to when there was something new.
+    /// Subscribers that could not accept data when a new version was available.
     case subscribersBehind
     case streamsBegun, streamsEnded
 
-    // How streams went on that clients took up again.
+    // Outcomes of stream resumption.
     case resumedInPlace, resumedAnew, resumedTooLate
 
-    // What became of calls that clients sent again.
+    // Outcomes of calls that clients sent again.
     case repeatsRun, repeatsJoined, repeatsAnswered, repeatsForgotten, repeatsRefused
 
     case storeWritesFailed
@@ -42,28 +42,28 @@ package enum Figure: Int, CaseIterable, Sendable {
 
     private static let byCode = Dictionary(uniqueKeysWithValues: codes.map { ($0.code, $0.figure) })
 
-    /// That of an error, by its code on the wire.
+    /// Returns the counter of an error, by its code on the wire.
     package static func error(_ code: String) -> Figure { byCode[code] ?? .otherError }
 }
 
-/// Work whose time is measured, beside calls.
+/// An operation whose duration is measured, other than calls of known methods.
 package enum TimedWork: Int, CaseIterable, Sendable {
-    /// Calls of methods that no dispatch table has.
+    /// Calls of methods without an entry in a dispatch table.
     case otherCalls
     case storeWrites
-    /// From when a version was made to when all who can be written to on a reactor had it.
+    /// The time from the creation of a version until every writable subscriber of a reactor has received it.
     case deliveries
 }
 
-/// The buckets in which times are counted.
+/// The buckets of duration histograms.
 package enum TimeBuckets {
-    /// Upper bounds in nanoseconds; what takes longer than the last is in a bucket of its own.
+    /// The upper bounds in nanoseconds. Longer times are counted in an additional bucket.
     package static let bounds: [UInt64] = [
         50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 25_000_000, 50_000_000,
         100_000_000, 250_000_000, 500_000_000, 1_000_000_000, 2_500_000_000, 5_000_000_000, 10_000_000_000,
     ]
 
-    /// Numbers that one kind of work takes: its buckets, then the sum of all times.
+    /// The number of values for one operation: its buckets, then the sum of all times.
     package static let width = 19
 
     @inline(__always)

@@ -1,29 +1,29 @@
 internal import Bytes
 
 extension ServerEvent {
-    /// Why a connection has ended.
+    /// The reason why a connection has closed.
     public struct Closing: Sendable, Equatable {
-        /// Who has ended it, or what.
+        /// The party or condition that has closed a connection.
         public enum Cause: String, Sendable, CaseIterable {
-            /// The client has closed it.
+            /// The client has closed the connection.
             case client
-            /// It broke, or the client went away without a word.
+            /// The connection broke, or the client disconnected without a close frame.
             case lost
-            /// The client gave no sign of life, or took nothing of what it was sent, for too long.
+            /// The client sent no data, or read none, for too long.
             case silent
-            /// What the client sent was no WebSocket.
+            /// The client violated the WebSocket protocol.
             case violation
-            /// The client has passed a limit, or an operator has cut it.
+            /// The client exceeded a limit, or an operator closed the connection.
             case limit
-            /// The server has closed it: as it ends, or as no message came for too long.
+            /// The server closed the connection: because it shuts down, or because no message arrived for too long.
             case server
         }
 
-        /// Who has ended it, or what.
+        /// The party or condition that has closed the connection.
         public let cause: Cause
-        /// The code of the close frame (RFC 6455 §7.4), 1006 where there was none; nil for a client in this process.
+        /// The code of the close frame (RFC 6455 §7.4), 1006 without one; nil for a client in this process.
         public let code: UInt16?
-        /// The words of whoever has closed it, which may be the client's: at most 512 bytes.
+        /// The reason given by the closing side, which may be the client: at most 512 bytes.
         public let reason: String
 
         package init(_ cause: Cause, code: UInt16? = nil, reason: String = "") {

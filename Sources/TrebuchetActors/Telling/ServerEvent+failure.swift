@@ -1,15 +1,16 @@
 internal import Bytes
 
 extension ServerEvent {
-    /// What a call has failed with, beside the code of its error.
+    /// The details of a failed call, in addition to the error code.
     public struct Failure: Sendable, Equatable {
         /// The number of the call.
         public let call: UInt64
-        /// What its method threw, as the program calls it: `Demo.Shop.Problem.soldOut`. Nothing of what is in it. Nil of an error of the framework's.
+        /// The name of the error that the method threw: `Demo.Shop.Problem.soldOut`, without associated values. Nil for an
+        /// error of the framework.
         public let thrown: String?
-        /// The number under which the log has its text; nil where that went to the caller.
+        /// The number of the error in the server log; nil if its text was sent to the caller.
         public let number: String?
-        /// Why its arguments do not fit. It may have of them in it, so it is for the inspector alone.
+        /// The reason why the arguments do not match the method. It may contain arguments, so only the inspector shows it.
         package let reason: String?
 
         package init(call: UInt64, thrown: String?, number: String?, reason: String? = nil) {

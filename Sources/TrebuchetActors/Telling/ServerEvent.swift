@@ -1,118 +1,119 @@
 public import Transports
 
-/// Something that happened at a server, as its listeners are told it.
+/// An event at a server, as event handlers receive it.
 ///
-/// It says who and where, never what: neither arguments and results of calls nor credentials are in it.
+/// It contains names and identities, but neither arguments and results of calls nor credentials.
 public enum ServerEvent: Sendable {
-    /// A connection was let in.
+    /// A connection was accepted.
     case connectionOpened(Peer)
-    /// A connection has ended, after `lasted`.
+    /// A connection has closed, after `lasted`.
     case connectionClosed(Peer, lasted: Duration, why: Closing)
-    /// Somebody was not let in, or what he asked for by HTTP was refused: the status and the words that he was answered with. The address is nil
-    /// where it is not known.
+    /// A connection or HTTP request was rejected; carries the status and reason that were sent. The address is nil if it is
+    /// unknown.
     case connectionRefused(address: SocketAddress?, status: Int, reason: String)
-    /// Somebody else is at the other end of a connection from now on: who has signed in, or nobody (`principal` is nil).
+    /// The principal of a connection has changed; its `principal` is nil after a sign-out.
     case authenticated(Peer)
-    /// A call has begun.
+    /// A call has started.
     case callBegan(Call)
-    /// A call was answered, with an error of this code or none, after `took`; or nobody is there any more to be answered.
+    /// A call has ended after `took`: it was answered, with an error of this code or none, or its client is no longer
+    /// connected.
     case callEnded(Call, took: Duration, error: TrebuchetError.Code?)
-    /// A call is answered with an error that its method threw, or that says why its arguments do not fit.
+    /// A call fails with an error that its method threw, or because its arguments do not match the method.
     case callFailed(Failure)
-    /// The method of a call, by its number, has named another actor of the server, or called it.
+    /// The method of the call with this number has referred to another actor of the server, or called it.
     case callReached(call: UInt64, actor: String)
-    /// A call, or a stream that was to begin, was refused before anything was done for it: with an error of this code, and these words. `target`
-    /// is the method or the stream that was asked for, `actor` the name; both are as the client has sent them, cut after 128 bytes.
+    /// A call or stream was rejected before execution, with this error code and reason. `target` is the requested method or
+    /// stream, `actor` the name; both are as the client has sent them, truncated to 128 bytes.
     case callRefused(Peer, actor: String, target: String, error: TrebuchetError.Code, reason: String)
-    /// A state has a new version that somebody is sent, or an event was sent.
+    /// A state has a new version with a subscriber, or an event was sent.
     case versionMade(Version)
-    /// A version was handed to a connection.
+    /// A version was passed to a connection.
     case delivered(Delivery)
-    /// A connection was sent a version without some of those before it: it is behind `from`, and gets `to`.
+    /// A connection was sent a version without some of those before it: it was at `from` and receives `to`.
     case skipped(Stream, connection: UInt64, from: UInt64, to: UInt64)
-    /// A connection takes nothing now: it is behind the newest version, and was sent that of this number last.
+    /// A connection does not accept data: it is behind the newest version, and `at` is the last version that it was sent.
     case behind(Stream, connection: UInt64, at: UInt64)
-    /// A stream begins, or goes on over another connection.
+    /// A stream has started, or has resumed over another connection.
     case streamBegan(Stream, Peer, StreamBeginning)
     /// A stream has ended for a connection, for this reason (`clientUnsubscribed`, `actorTerminated`, `error`, …).
     case streamEnded(Stream, connection: UInt64, reason: String)
-    /// An actor stands ready that was made or loaded when it was called.
+    /// A virtual actor was activated.
     case actorMade(name: String, type: String)
-    /// An actor that nobody uses was let go, or goes to another node.
+    /// An idle actor was deactivated, or moves to another node.
     case actorLetGo(name: String, type: String)
-    /// What has changed was written to the store, or was not: `error` says why.
+    /// Changes were written to the store; `error` is the reason if the write failed.
     case stored(actors: Int, took: Duration, error: String?)
-    /// Something was refused as a limit was reached: `setting` is its name in `ServerLimits`.
+    /// A request was rejected because a limit is reached: `setting` is its name in `ServerLimits`.
     case limitReached(setting: String, Peer?)
-    /// A method, or something else, holds up all others of its reactor: `milliseconds` so far, or in the end when it `isOver`.
+    /// A method or other work blocks its reactor: `milliseconds` so far, or in total if `isOver`.
     case reactorHeld(reactor: String, by: String, milliseconds: Int, isOver: Bool)
-    /// The server is to end: it says that it is not ready, and clients are sent away later.
+    /// The server has started to drain: it reports that it is not ready, and disconnects clients later.
     case draining
-    /// The server has ended.
+    /// The server has stopped.
     case ended
-    /// This node owns a slot of the cluster from now on, under a lease with that fence.
+    /// This node now owns a slot of the cluster, under a lease with that fence.
     case slotTaken(Int, fence: UInt64)
-    /// This node does not own a slot any more.
+    /// This node no longer owns a slot.
     case slotLost(Int)
-    /// A line that is for people.
+    /// A log line for operators.
     case line(Level, String)
-    /// A part of a trace that is kept has ended.
+    /// A span of a sampled trace has ended.
     case spanEnded(TraceSpan)
 
-    /// Kinds of events. Each listener names those that it wants; of others nothing is made.
+    /// The kinds of events. Each event handler declares the kinds that it receives; events of other kinds are not created.
     public struct Kinds: OptionSet, Sendable {
         /// A bit for each kind.
         public let rawValue: UInt32
-        /// Kinds by their bits.
+        /// Creates a set of kinds from their bits.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// Connections that come and go, and who is behind them.
+        /// Opened and closed connections, and changes of their principals.
         public static let connections = Kinds(rawValue: 1 << 0)
-        /// Calls that begin and end.
+        /// Started and ended calls.
         public static let calls = Kinds(rawValue: 1 << 1)
-        /// Versions of states, with the calls that made them.
+        /// Versions of states, with the calls that changed them.
         public static let versions = Kinds(rawValue: 1 << 2)
-        /// What each connection is sent of them, and what it is not.
+        /// Deliveries of versions to connections, and versions that a connection does not receive.
         public static let deliveries = Kinds(rawValue: 1 << 3)
-        /// Streams that begin, go on and end.
+        /// Started, resumed and ended streams.
         public static let streams = Kinds(rawValue: 1 << 4)
-        /// Actors that are made and let go.
+        /// Activations and deactivations of actors.
         public static let actors = Kinds(rawValue: 1 << 5)
         /// Writes to the store.
         public static let store = Kinds(rawValue: 1 << 6)
-        /// Limits that are reached.
+        /// Reached limits.
         public static let limits = Kinds(rawValue: 1 << 7)
-        /// What becomes of the server itself: reactors that are held up, its end, slots, lines for people.
+        /// Events of the server itself: blocked reactors, shutdown, slots, log lines.
         public static let server = Kinds(rawValue: 1 << 8)
-        /// Connections and requests that are refused.
+        /// Rejected connections and requests.
         public static let refusals = Kinds(rawValue: 1 << 9)
-        /// Parts of traces. Only who listens for these has the server trace anything.
+        /// Spans. The server traces only while an event handler receives these.
         public static let spans = Kinds(rawValue: 1 << 10)
-        /// Those for which calls have numbers. Asked for with each call, so none is made of others there.
+        /// The kinds for which calls have numbers. A constant, because it is read with each call.
         package static var callsOrVersions: Kinds { Kinds(rawValue: 1 << 1 | 1 << 2) }
-        /// Those for which it is looked at a call more closely.
+        /// The kinds for which a call is observed.
         package static var callsVersionsOrSpans: Kinds { Kinds(rawValue: 1 << 1 | 1 << 2 | 1 << 10) }
-        /// The arguments of calls, beside these: for the inspector alone.
+        /// The arguments of calls, in addition to these kinds; only for the inspector.
         package static var arguments: Kinds { Kinds(rawValue: 1 << 11) }
-        /// All of them.
+        /// All kinds.
         public static let all = Kinds(rawValue: .max)
     }
 
-    /// How much a line matters, by the names of swift-log.
+    /// The severity of a log line, by the names of swift-log.
     public enum Level: String, Sendable, CaseIterable, Comparable {
-        /// Each version and each delivery.
+        /// Versions and deliveries.
         case trace
         /// Calls, streams and actors.
         case debug
-        /// Connections, and who signs in.
+        /// Connections and sign-ins.
         case info
-        /// Refusals, and what becomes of the server.
+        /// Rejections, and events of the server.
         case notice
-        /// Limits that are reached, reactors that are held up.
+        /// Reached limits and blocked reactors.
         case warning
-        /// What has failed, and somebody should look at.
+        /// Failures that an operator should investigate.
         case error
-        /// What ends the server.
+        /// Errors that stop the server.
         case critical
 
         public static func < (one: Level, other: Level) -> Bool { one.place < other.place }
@@ -120,13 +121,13 @@ public enum ServerEvent: Sendable {
         private var place: Int { Self.allCases.firstIndex(of: self) ?? 0 }
     }
 
-    /// A connection, and who is behind it.
+    /// A connection and its principal.
     public struct Peer: Sendable, Equatable {
-        /// No other connection of the server has it, or ever had it.
+        /// The number of the connection, unique for the lifetime of the server.
         public let connection: UInt64
-        /// The address of the other end; nil for a client in this process, and where it is not known.
+        /// The address of the other end; nil for a client in this process, and if it is unknown.
         public let address: SocketAddress?
-        /// Who is signed in; nil for nobody.
+        /// The id of the principal; nil without one.
         public let principal: String?
 
         package init(connection: UInt64, address: SocketAddress?, principal: String?) {
@@ -138,24 +139,24 @@ public enum ServerEvent: Sendable {
 
     /// A call of a client.
     public struct Call: Sendable, Equatable {
-        /// No other call that this server tells of has it. Versions name the calls by it that made them.
+        /// The number of the call, unique among the observed calls of this server. Versions refer to it.
         public let number: UInt64
-        /// Whose call it is.
+        /// The connection of the caller.
         public let peer: Peer
         /// The name of the actor.
         public let actor: String
-        /// The type of the actor, as `Demo.TodoList`.
+        /// The type of the actor, such as `Demo.TodoList`.
         public let type: String
-        /// The method, as `addTodo(title:)`.
+        /// The method, such as `addTodo(title:)`.
         public let method: String
-        /// Which trace it is part of; nil for none.
+        /// The trace of the call; nil for none.
         public let trace: TraceContext?
-        /// Nil where nobody has asked for them.
+        /// The arguments; nil if no event handler receives them.
         package let arguments: Arguments?
 
-        /// What a method was called with, as far as it may be known.
+        /// The arguments of a call, as far as they may be shown.
         package enum Arguments: Sendable, Equatable {
-            /// A list, in JSON.
+            /// A JSON array.
             case json([UInt8])
             case tooLong(bytes: Int)
             case redacted
@@ -174,13 +175,13 @@ public enum ServerEvent: Sendable {
         }
     }
 
-    /// What is observed of an actor.
+    /// A stream of an actor.
     public struct Stream: Sendable, Equatable {
         /// The name of the actor.
         public let actor: String
         /// The type of the actor.
         public let type: String
-        /// The stream, as `observeState`.
+        /// The stream, such as `observeState`.
         public let target: String
 
         package init(actor: String, type: String, target: String) {
@@ -190,37 +191,38 @@ public enum ServerEvent: Sendable {
         }
     }
 
-    /// How a stream begins.
+    /// The way in which a stream starts.
     public enum StreamBeginning: String, Sendable {
-        /// For the first time.
+        /// The stream starts for the first time.
         case first
-        /// A client goes on behind the version that it has.
+        /// A client resumes after the version that it has.
         case inPlace
-        /// A client that is back gets the whole value, as what it had leads nowhere.
+        /// A reconnected client receives the whole value, because its version cannot be continued.
         case anew
-        /// A client that is back is told that it has missed events.
+        /// A reconnected client is notified that it has missed events.
         case tooLate
     }
 
     /// A version of a state, or an event.
     public struct Version: Sendable, Equatable {
-        /// What it is a version of.
+        /// The stream of the version.
         public let stream: Stream
-        /// The number of the version, which goes up, and may leave numbers out: each change has one, and changes that are sent together are one
-        /// version with the number of the last.
+        /// The number of the version. It increases and may skip numbers: each change has a number, and changes that are sent
+        /// together form one version with the last number.
         public let number: UInt64
-        /// The calls whose changes it has, by their numbers, each once, in their order: several when they were merged. Empty when no call of a client
-        /// made it, or none that was told of. At most 1,000: `moreCalls` are not named.
+        /// The numbers of the calls whose changes the version contains, each once, in their order; several if changes were
+        /// merged. Empty if no observed client call changed the state. At most 1,000; `moreCalls` counts the others.
         public let calls: [UInt64]
-        /// So many calls have a part in it beside those that are named: beyond 10,000 some may be counted more than once.
+        /// The number of further calls with changes in the version; beyond 10,000 a call may be counted twice.
         public let moreCalls: Int
-        /// Whether something else has a part in it than calls that were told of, as code of the server, or a task that goes on behind its call.
+        /// A Boolean value that indicates whether the version contains changes with other causes than observed calls. Examples
+        /// are server code and a task that outlives its call.
         public let hasOtherCauses: Bool
-        /// Of what is sent of it, in bytes.
+        /// The size of the update in bytes.
         public let bytes: Int
-        /// Whether that is the difference from the one before.
+        /// A Boolean value that indicates whether the update is a delta.
         public let isPatch: Bool
-        /// Bytes that were encoded for readers in this process alone; 0 where somebody observes it over the network.
+        /// The bytes that were encoded only for readers in this process; 0 if the stream has a network subscriber.
         package let bytesForReaders: Int
 
         package init(
@@ -238,11 +240,11 @@ public enum ServerEvent: Sendable {
         }
     }
 
-    /// What a connection is sent of a stream.
+    /// The delivery of a version to a connection.
     public struct Delivery: Sendable, Equatable {
-        /// In which form.
+        /// The form of an update.
         public enum Form: String, Sendable {
-            /// The difference from the version before.
+            /// A delta to the version before.
             case patch
             /// The whole value.
             case whole
@@ -250,15 +252,15 @@ public enum ServerEvent: Sendable {
             case event
         }
 
-        /// Of what.
+        /// The stream.
         public let stream: Stream
-        /// Whereto; 0 for a reader in this process.
+        /// The number of the connection; 0 for a reader in this process.
         public let connection: UInt64
         /// The number of the version.
         public let number: UInt64
-        /// In which form it goes there.
+        /// The form of the update.
         public let form: Form
-        /// How many bytes that are.
+        /// The size of the update in bytes.
         public let bytes: Int
 
         package init(stream: Stream, connection: UInt64, number: UInt64, form: Form, bytes: Int) {
@@ -270,7 +272,7 @@ public enum ServerEvent: Sendable {
         }
     }
 
-    /// The kind that a listener has to want to be told of it.
+    /// The kind that an event handler must declare to receive this event.
     public var kind: Kinds {
         switch self {
         case .connectionOpened, .connectionClosed, .authenticated: .connections
@@ -288,7 +290,7 @@ public enum ServerEvent: Sendable {
     }
 }
 
-/// Somebody who is told what happens at a server: a log, numbers, traces, whoever looks inside.
+/// A receiver of server events: a log, metrics, traces, the inspector.
 ///
 ///     final class Refusals: ServerListener {
 ///         let kinds: ServerEvent.Kinds = [.connections, .limits]
@@ -296,10 +298,10 @@ public enum ServerEvent: Sendable {
 ///     }
 ///     server.addListener(Refusals())
 public protocol ServerListener: AnyObject, Sendable {
-    /// What it is told of. It is asked once, when it is added: the rest costs nothing.
+    /// The kinds of events that it receives. Read once, when it is added; events of other kinds cost nothing.
     var kinds: ServerEvent.Kinds { get }
 
-    /// Something has happened. Called from any thread, often that of a reactor, where all others wait meanwhile: it must not block, and must not
-    /// call the server.
+    /// Receives an event. Called on any thread, often on that of a reactor, which is blocked meanwhile: it must not block, and
+    /// must not call the server.
     func hear(_ event: ServerEvent)
 }

@@ -1,24 +1,24 @@
 internal import Synchronization
 
-/// Where a server says what happens, and who is told. Free when nobody listens: each place that has something to say asks first
-/// whether somebody wants it, which reads one number.
+/// The event bus of a server, which delivers events to its handlers. Without handlers it costs one read: a producer first
+/// checks whether a handler receives the kind.
 package final class ServerEvents: Sendable {
     private let wanted = Atomic<UInt32>(0)
     private let listeners = Mutex<[(listener: any ServerListener, kinds: ServerEvent.Kinds)]>([])
     private let calls = Atomic<UInt64>(0)
-    /// Which calls begin a trace that belong to none.
+    /// The sampling of calls without a trace.
     package let sampling = TraceSampling()
-    /// What is counted on other threads than those of reactors, and seldom.
+    /// Counters of rare events on threads other than those of reactors.
     private let rare = Mutex<(refusals: [Int: UInt64], limits: [String: UInt64])>(([:], [:]))
 
-    /// The call whose method runs now. Set only while somebody listens.
+    /// The call whose method runs now. Set only while an event handler exists.
     @TaskLocal static var running: ToldCall?
-    /// The call that runs now, by its number; 0 for none, and for tasks that it has begun once it is answered.
+    /// The number of the running call; 0 without one, and in tasks that outlive their call.
     package static var currentCall: UInt64 { running.map { $0.isOver ? 0 : $0.mark } ?? 0 }
 
     package init() {}
 
-    /// Whether somebody wants to be told of one of these.
+    /// Returns whether an event handler receives one of these kinds.
     @inline(__always)
     package func wants(_ kinds: ServerEvent.Kinds) -> Bool {
         wanted.load(ordering: .relaxed) & kinds.rawValue != 0
@@ -27,7 +27,7 @@ package final class ServerEvents: Sendable {
     package func tell(_ event: ServerEvent) {
         let kind = event.kind
         guard wants(kind) else { return }
-        // Told without the lock: who hears of one thing may add or remove a listener.
+        // Called without the lock, because a handler may add or remove handlers.
         for entry in listeners.withLock({ $0 }) where entry.kinds.contains(kind) { entry.listener.hear(event) }
     }
 
@@ -64,39 +64,41 @@ package final class ServerEvents: Sendable {
         listeners.reduce(0) { $0 | $1.kinds.rawValue }
     }
 
-    /// For a call that is told of.
+    /// Returns the number of the next observed call.
     package func nextCall() -> UInt64 { calls.wrappingAdd(1, ordering: .relaxed).newValue }
 
     // MARK: Counting off the reactors
 
-    /// Somebody was refused with a status of HTTP.
+    /// Counts a rejection with an HTTP status.
     package func countRefusal(status: Int) { rare.withLock { $0.refusals[status, default: 0] += 1 } }
 
-    /// As `ShardCounts.countRefusal(by:)`, from anywhere.
+    /// Counts a rejection by a limit, like `ShardCounts.countRefusal(by:)`, on any thread.
     package func countRefusal(by limit: String) { rare.withLock { $0.limits[limit, default: 0] += 1 } }
 
     package var rareCounts: (refusals: [Int: UInt64], limits: [String: UInt64]) { rare.withLock { $0 } }
 }
 
-/// The calls that have a part in the next version of a state: each once, in the order in which they began to.
+/// The calls that have changed the next version of a state: each once, in the order of their first change.
 struct VersionCauses {
     private static let most = 1_000
-    /// Calls that are told apart; of a version that still more have a part in, `more` may count some of them again.
+    /// The number of calls that are distinguished. If still more calls change a version, `more` may count some of them twice.
     private static let mostKnown = 10_000
-    /// So few are looked through one by one.
+    /// The number of calls up to which the array is searched.
     private static let few = 16
 
     private(set) var calls: [UInt64] = []
     private(set) var more = 0
-    /// Whether something else has a part in it than calls that were told of.
+    /// Set if the version contains changes with other causes than observed calls.
     private(set) var hasOthers = false
     private var hasChanged = false
-    /// The one that came last, named or not.
+    /// The last call, named or not.
     private var last: UInt64 = 0
-    /// All of them, once there are more than a few.
+    /// All calls, once there are more than `few`.
     private var known: Set<UInt64> = []
 
-    /// - Parameter call: 0 for none.
+    /// Records a change.
+    ///
+    /// - Parameter call: the number of the call, 0 for none.
     mutating func note(_ call: UInt64) {
         hasChanged = true
         guard call != 0 else { return hasOthers = true }
@@ -115,7 +117,7 @@ struct VersionCauses {
         return true
     }
 
-    /// What was noted since; nil when that is nothing.
+    /// Returns the causes recorded since the last call of this method; nil if nothing has changed.
     mutating func take() -> VersionCauses? {
         guard hasChanged else { return nil }
         defer { self = VersionCauses() }

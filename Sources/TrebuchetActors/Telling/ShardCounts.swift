@@ -1,14 +1,15 @@
 internal import Synchronization
 
-/// What is counted on one reactor: plain numbers that nobody else writes. Who wants the sum of all reactors asks each of them in turn.
+/// The metrics of one reactor: plain integers that only this reactor writes. To add up all reactors, each one is queried in
+/// turn.
 ///
-/// Touched on its reactor alone.
+/// Accessed only on its reactor.
 package final class ShardCounts {
-    /// Rows beyond these are counted as `otherCalls`.
+    /// The maximum number of rows. Calls of further methods are counted as `otherCalls`.
     package static let mostRows = 4_096
 
-    // Both are allocated here and freed in `deinit`. The first has a place for each `Figure`; the second `rows` times the width of
-    // `TimeBuckets`, and no row is used before it is looked whether it is there.
+    // Both are allocated here and freed in `deinit`. The first has an element for each `Figure`. The second has `rows` times
+    // the width of `TimeBuckets`, and every access checks first that the row exists.
     private let figures: UnsafeMutablePointer<UInt64>
     @exclusivity(unchecked) private var times: UnsafeMutablePointer<UInt64>
     @exclusivity(unchecked) private var rows: Int
@@ -33,15 +34,19 @@ package final class ShardCounts {
     @inline(__always)
     package func count(_ figure: Figure, _ more: UInt64) { figures[figure.rawValue] &+= more }
 
-    /// Something was refused because of a limit.
+    /// Counts a rejection by a limit.
     ///
-    /// - Parameter name: that of a setting, and never what a client has sent: each has a place of its own.
+    /// - Parameter name: the name of a setting, never text from a client, because each name gets an entry.
     package func countRefusal(by name: String) { limits[name, default: 0] += 1 }
 
     @inline(__always)
     package func count(_ work: TimedWork, took time: UInt64) { count(row: work.rawValue, took: time) }
 
-    /// - Parameter row: the number of a method, in nanoseconds what its call took.
+    /// Counts a call.
+    ///
+    /// - Parameters:
+    ///   - row: the row of the method.
+    ///   - time: the duration in nanoseconds.
     @inline(__always)
     package func count(row: Int, took time: UInt64) {
         let row = row < rows ? row : self.row(row)
@@ -50,8 +55,8 @@ package final class ShardCounts {
         place[TimeBuckets.width &- 1] &+= time
     }
 
-    /// Several calls that have taken so long together. Where one of them may have taken longer than the first bucket has room for, one counts
-    /// with the time of all, which is a little too much, and the others as quick.
+    /// Counts several calls with their total duration. If one of them may have exceeded the first bucket, one call is counted
+    /// with the total, which is slightly too much. The others are counted as fast.
     @inline(__always)
     package func count(row: Int, _ calls: UInt64, took time: UInt64) {
         guard calls > 1 else { return count(row: row, took: time) }
@@ -62,7 +67,7 @@ package final class ShardCounts {
         place[TimeBuckets.width &- 1] &+= time
     }
 
-    /// A row that was not used before.
+    /// Allocates a row that was not used before.
     @inline(never)
     private func row(_ row: Int) -> Int {
         guard row < Self.mostRows else { return TimedWork.otherCalls.rawValue }
@@ -75,7 +80,7 @@ package final class ShardCounts {
         return row
     }
 
-    /// What was counted so far.
+    /// A copy of the counters.
     package var sum: CountSum {
         CountSum(
             figures: Array(UnsafeBufferPointer(start: figures, count: Figure.allCases.count)),
@@ -83,11 +88,11 @@ package final class ShardCounts {
     }
 }
 
-/// What several reactors have counted.
+/// The sum of the metrics of several reactors.
 package struct CountSum: Sendable {
     private var figures: [UInt64]
     private var times: [UInt64]
-    /// Refusals, by the limit that was reached.
+    /// The number of rejections by the limit that was reached.
     package private(set) var limits: [String: UInt64]
 
     fileprivate init(figures: [UInt64], times: [UInt64], limits: [String: UInt64]) {
@@ -100,7 +105,7 @@ package struct CountSum: Sendable {
 
     package subscript(_ figure: Figure) -> UInt64 { figures[figure.rawValue] }
 
-    /// The numbers of a row; nil when nothing was counted there.
+    /// Returns the histogram of a row; nil if the row has no counts.
     package func times(row: Int) -> TimeCount? {
         let start = row * TimeBuckets.width
         guard start + TimeBuckets.width <= times.count else { return nil }
@@ -110,7 +115,7 @@ package struct CountSum: Sendable {
 
     package func times(of work: TimedWork) -> TimeCount { times(row: work.rawValue) ?? TimeCount() }
 
-    /// Refusals that were counted elsewhere.
+    /// Adds rejections that were counted elsewhere.
     package mutating func add(refusals: [String: UInt64]) { limits.merge(refusals) { $0 &+ $1 } }
 
     package mutating func add(_ other: CountSum) {
@@ -123,11 +128,11 @@ package struct CountSum: Sendable {
     }
 }
 
-/// How often something took how long.
+/// A histogram of durations.
 package struct TimeCount: Sendable, Equatable {
-    /// By `TimeBuckets.bounds`, each for itself; the last for what took longer.
+    /// The counts by `TimeBuckets.bounds`, not cumulative; the last is for longer durations.
     package private(set) var buckets: [UInt64]
-    /// Nanoseconds.
+    /// The sum of the durations in nanoseconds.
     package private(set) var sum: UInt64
 
     fileprivate init(_ row: ArraySlice<UInt64>) {
@@ -145,8 +150,9 @@ package struct TimeCount: Sendable, Equatable {
     }
 }
 
-/// Gives methods their rows: each method of a type that the program uses has one, and no client can make more.
+/// The rows of methods. Each method of a type that the program uses has one; clients cannot add rows.
 package enum MethodRows {
+    /// The row of one method.
     package struct Row: Sendable {
         package let number: Int
         package let type: String

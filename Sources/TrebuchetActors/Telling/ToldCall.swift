@@ -2,30 +2,32 @@ internal import Platform
 internal import Synchronization
 internal import Transports
 
-/// A call that somebody is told of, or that is part of a trace.
+/// A call with an event or a span.
 package final class ToldCall: Sendable {
-    /// Nil of one that nobody is told of, as its trace is not kept: nothing is made of it but what `trace` says.
+    /// The event data; nil for a call that only passes on a trace that is not sampled, of which `trace` is the only content.
     package let call: ServerEvent.Call?
-    /// What its method is part of.
+    /// The trace context of the method.
     package let trace: TraceContext?
-    /// The span that it is a child of, of whoever made the call.
+    /// The caller's span, of which the call is a child.
     private let parent: UInt64?
-    /// By the monotonic clock; 0 of one that nobody is told of.
+    /// The start time on the monotonic clock; 0 for a call without events.
     private let began: UInt64
-    /// The time of day then, for its span.
+    /// The wall-clock time of the start, for its span.
     private let beganAt: UInt64
-    /// When its method had run and its answer began to wait for the store; 0 when it does not.
+    /// The time at which the method had returned and its response started to wait for the store; 0 if it does not wait.
     private let ran = Atomic<UInt64>(0)
 
-    /// Whether it is answered, or given up.
+    /// Set after the call was answered or abandoned.
     private let over = Atomic<Bool>(false)
 
-    /// What marks its changes as its own; 0 where nobody is told of calls, nor of what they change.
+    /// The number that marks changes of the call; 0 if no event handler receives calls or changes.
     package let mark: UInt64
 
+    /// Creates the record of a call.
+    ///
     /// - Parameters:
-    ///   - parent: the span that the call is a child of; nil where its trace begins.
-    ///   - isMarking: whether somebody is told of calls, or of what they change.
+    ///   - parent: the span that the call is a child of; nil if its trace starts here.
+    ///   - isMarking: whether an event handler receives calls or their changes.
     package init(_ call: ServerEvent.Call, parent: UInt64? = nil, isMarking: Bool = true) {
         self.call = call
         mark = isMarking ? call.number : 0
@@ -35,36 +37,39 @@ package final class ToldCall: Sendable {
         beganAt = call.trace?.isSampled == true ? WallClock.now : 0
     }
 
-    /// Of a trace that is not kept, and which nobody else is told of: its method is part of it, so that what it calls is.
+    /// Creates the record of a call in a trace that is not sampled, without events. Its method inherits the trace and passes it
+    /// on to the calls that it makes.
     package init(passing trace: TraceContext) {
         (call, self.trace, parent, began, beganAt, mark) = (nil, trace, nil, 0, 0, 0)
     }
 
-    /// What its answer says of the trace: only who has sent one that is kept is told.
+    /// The trace context in the response: only for a caller that has sent a sampled trace.
     package var traceparent: String? {
         guard let trace, trace.isSampled, let parent, parent != trace.span else { return nil }
         return trace.traceparent
     }
 
-    /// Its method has run; what it changed is to be written before its answer leaves.
+    /// Records that the method has returned and its response waits for a store write.
     func waitsForStore() {
         if trace?.isSampled == true { ran.store(MonotonicClock.now, ordering: .relaxed) }
     }
 
-    /// Whether it has ended: what tasks do then that it has begun is no part of it, nor of its trace.
+    /// Whether the call has ended. Later work of tasks that it started belongs neither to the call nor to its trace.
     package var isOver: Bool { over.load(ordering: .relaxed) }
 
-    /// What goes on in tasks that it has begun is no part of it any more.
+    /// Ends the call; later work of its tasks no longer belongs to it.
     package func end() { over.store(true, ordering: .relaxed) }
 
-    /// Runs the method of the call: what it changes is its doing.
+    /// Runs the method of the call; its changes are attributed to the call.
     package func during<Result>(_ body: () throws -> Result) rethrows -> Result {
         guard mark != 0 else { return try TraceContext.with(trace, until: self, body) }
         guard trace != nil else { return try ServerEvents.$running.withValue(self, operation: body) }
         return try TraceContext.with(trace, until: self) { try ServerEvents.$running.withValue(self, operation: body) }
     }
 
-    /// - Parameter goesOn: whether its method runs all the same, for who asks again.
+    /// Reports the end of the call.
+    ///
+    /// - Parameter goesOn: whether the method still runs, for a client that sends the call again.
     package func tell(endAt events: ServerEvents, _ error: TrebuchetError.Code?, goesOn: Bool = false) {
         if !goesOn { end() }
         guard let call else { return }

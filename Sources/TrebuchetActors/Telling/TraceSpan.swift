@@ -1,27 +1,29 @@
 internal import Platform
 internal import Transports
 
-/// A part of a trace that has ended: a call, as its caller or as the server saw it, or what was done for it.
+/// A span that has ended: a call, as its caller or as the server recorded it, or work for the call.
 public struct TraceSpan: Sendable {
-    /// Whose view it is.
+    /// The role of the recording side.
     public enum Kind: String, Sendable {
-        /// Something within a server.
+        /// Work inside a server.
         case `internal`
-        /// A call, as the server saw it.
+        /// A call, recorded by the server.
         case server
-        /// A call, as its caller saw it.
+        /// A call, recorded by its caller.
         case client
     }
 
-    /// What it is about. Its texts are made of that when somebody wants them, and not where the call runs.
+    /// The operation of a span. Its texts are created when a consumer needs them, and not where the call runs.
     package enum Subject: Sendable {
         case served(Served)
         case storeWrite(actor: String)
+        /// A call by a client.
+        ///
         /// - Parameter target: the method: `add(_:)`, or its mangled name.
         case asked(target: String, actor: String)
     }
 
-    /// A call of a client. Neither its arguments nor its principal.
+    /// A call of a client, without its arguments and principal.
     package struct Served: Sendable {
         let type: String
         let method: String
@@ -36,15 +38,15 @@ public struct TraceSpan: Sendable {
     }
 
     package let subject: Subject
-    /// The trace, and the span itself.
+    /// The trace and the ID of this span.
     public let context: TraceContext
-    /// The span that it is a part of; nil where the trace begins.
+    /// The parent span; nil if the trace starts here.
     package let parent: UInt64?
-    /// When it began, in nanoseconds since 1970.
+    /// The start time in nanoseconds since 1970.
     public let began: UInt64
-    /// In nanoseconds.
+    /// The duration in nanoseconds.
     package let time: UInt64
-    /// The code of the error that it ended with, which is its `error.type`; nil for none.
+    /// The code of the error, which is the `error.type` of the span; nil for none.
     public let error: String?
 
     package init(
@@ -59,7 +61,7 @@ public struct TraceSpan: Sendable {
         self.error = error
     }
 
-    /// `Demo.List/add(_:)` for a call.
+    /// The name of the span: `Demo.List/add(_:)` for a call.
     public var name: String {
         switch subject {
         case .served(let call): "\(call.type)/\(call.method)"
@@ -68,7 +70,7 @@ public struct TraceSpan: Sendable {
         }
     }
 
-    /// Whose view it is.
+    /// The role of the recording side.
     public var kind: Kind {
         switch subject {
         case .served: .server
@@ -77,13 +79,13 @@ public struct TraceSpan: Sendable {
         }
     }
 
-    /// The ID of the span that it is a part of, in 16 hexadecimal digits; nil where the trace begins.
+    /// The ID of the parent span in 16 hexadecimal digits; nil if the trace starts here.
     public var parentID: String? { parent.map { TraceContext.digits($0) } }
 
-    /// How long it took.
+    /// The duration.
     public var took: Duration { .nanoseconds(Int64(clamping: time)) }
 
-    /// More about it, by the names of OpenTelemetry: `rpc.system`, `rpc.service`, `rpc.method`.
+    /// Further attributes, by the names of OpenTelemetry: `rpc.system`, `rpc.service`, `rpc.method`.
     public var attributes: [(name: String, value: String)] {
         var all: [(name: String, value: String)] = []
         eachAttribute { all.append(("\($0)", $1)) }
@@ -109,23 +111,26 @@ public struct TraceSpan: Sendable {
     }
 }
 
-/// A call that somebody makes as part of a trace, until it has its answer.
+/// A call in a trace, from its start to its response.
 package struct TracedCall {
-    /// Of the span of the call.
+    /// The context of the call's span.
     package let context: TraceContext
     private let parent: UInt64?
     private let began = MonotonicClock.now
     private let beganAt = WallClock.now
 
+    /// Starts the measurement of a call.
+    ///
     /// - Parameters:
-    ///   - parent: what the caller is part of; nil where the call begins a trace.
-    ///   - isTold: whether somebody hears of the span. Else there is none, and those at the server are children of the caller's.
+    ///   - parent: the caller's context; nil if the call starts a trace.
+    ///   - isTold: whether an event handler receives the span. Otherwise no span is created, and the server's spans are
+    ///     children of the caller's.
     package init(of parent: TraceContext?, isTold: Bool) {
         context = parent.map { isTold ? $0.child : $0 } ?? TraceContext()
         self.parent = parent?.span
     }
 
-    /// Its span, when the answer is there.
+    /// Returns the span after the response has arrived.
     ///
     /// - Parameter target: the method: `add(_:)`, or its mangled name.
     package func span(_ target: String, of actor: String, _ error: (any Error)?) -> TraceSpan? {

@@ -4,7 +4,7 @@ import Trebuchet
 import TrebuchetServices
 import TrebuchetWire
 
-/// Accounts, their sessions and roles.
+/// The `admin` commands for accounts, their sessions and roles.
 extension AdminCommand {
     private static func date(_ milliseconds: Int64) -> String {
         var text = ByteBuffer()
@@ -31,7 +31,7 @@ extension AdminCommand {
         })
 
     static let sessions = CommandSpec(
-        name: "admin sessions", summary: "list sessions, of an account or of all", operands: "[account]",
+        name: "admin sessions", summary: "list the sessions of one account or all", operands: "[account]",
         operandCount: 0...1, options: AdminListing<SessionSummary>.options,
         discussion: "  trebuchet admin sessions ada@example.org --data chat.db",
         run: { arguments in
@@ -53,8 +53,8 @@ extension AdminCommand {
         name: "admin grant", summary: "grant a role to an account", operands: "<account> <role>", operandCount: 2...2,
         options: AdminClient.options,
         discussion: """
-            An account is named by its id or its mail address. The role counts at once, also for connections that there are. One
-            that the rules in force do not name is granted with a warning: your own actors may ask for it.
+            Identify the account by its id or mail address. The role takes effect immediately, also for open connections.
+            A role that the current rules do not name is granted with a warning, because custom actors may use it.
               trebuchet admin grant ada@example.org editor --data chat.db
             """,
         run: { arguments in
@@ -62,42 +62,42 @@ extension AdminCommand {
             let answer = try await AdminClient(arguments).ask(.setRole(role: role, account: account, isGranted: true))
             guard case .granted(let isNew, let warning) = answer else { throw AdminClient.unexpected(answer) }
             if let warning { Console.error("trebuchet admin grant: warning: \(LogLine.of(warning))") }
-            try done(.done(isNew), else: "'\(account)' has role '\(role)' already")
-            Console.print("granted role '\(role)' to '\(account)'")
+            try done(.done(isNew), else: "account '\(account)' already has role '\(role)'")
+            Console.print("granted role '\(role)' to account '\(account)'")
         })
 
     static let take = CommandSpec(
-        name: "admin take", summary: "take a role from an account", operands: "<account> <role>", operandCount: 2...2,
+        name: "admin take", summary: "revoke a role of an account", operands: "<account> <role>", operandCount: 2...2,
         options: AdminClient.options,
         discussion: "  trebuchet admin take ada@example.org editor --data chat.db",
         run: { arguments in
             let (account, role) = (arguments.operands[0], arguments.operands[1])
             let answer = try await AdminClient(arguments).ask(.setRole(role: role, account: account, isGranted: false))
-            try done(answer, else: "'\(account)' has no role '\(role)'")
-            Console.print("took role '\(role)' from '\(account)'")
+            try done(answer, else: "account '\(account)' does not have role '\(role)'")
+            Console.print("revoked role '\(role)' of account '\(account)'")
         })
 
     static let removeAccount = CommandSpec(
-        name: "admin remove-account", summary: "remove an account and end its sessions; its documents stay",
+        name: "admin remove-account", summary: "remove an account and end its sessions; its documents are retained",
         operands: "<account>", operandCount: 1...1, options: AdminClient.options + [Confirmation.option],
         discussion: "  trebuchet admin remove-account ada@example.org --data chat.db",
         run: { arguments in
             let account = arguments.operands[0]
             try Confirmation.ask("remove account '\(account)' and end its sessions?", arguments)
             let answer = try await AdminClient(arguments).ask(.removeAccount(name: account))
-            try done(answer, else: "there is no account '\(account)'")
+            try done(answer, else: "account '\(account)' does not exist")
             Console.print("removed account '\(account)'")
         })
 
     static let endSession = CommandSpec(
-        name: "admin end-session", summary: "end a session: its connections are signed out", operands: "<session>",
+        name: "admin end-session", summary: "end a session and sign out its connections", operands: "<session>",
         operandCount: 1...1, options: AdminClient.options + [Confirmation.option],
         discussion: "  trebuchet admin end-session 3vQ0b2cX --data chat.db --yes",
         run: { arguments in
             let session = arguments.operands[0]
             try Confirmation.ask("end session '\(session)'?", arguments)
             let answer = try await AdminClient(arguments).ask(.endSession(name: session))
-            try done(answer, else: "there is no session '\(session)'")
+            try done(answer, else: "session '\(session)' does not exist")
             Console.print("ended session '\(session)'")
         })
 }

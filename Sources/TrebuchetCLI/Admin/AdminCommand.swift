@@ -1,23 +1,23 @@
 import Commands
 import TrebuchetServices
 
-/// `trebuchet admin`: looks after a running server, over a Unix socket beside its data.
+/// `trebuchet admin`: administers a running server, over a Unix socket beside its data.
 enum AdminCommand {
     static let spec = CommandSpec(
         name: "admin",
-        summary: "look after a running server on this machine: documents, rooms, accounts, roles",
+        summary: "manage documents, rooms, accounts and roles of a running server on this machine",
         subcommands: [
             collections, documents, removeDocument, removeCollection, export, importing, rooms, members, kick, accounts,
             sessions, grant, take, removeAccount, endSession,
         ],
         discussion: """
-            It speaks to a Unix socket that the server's own user and root can open, never over the network. Rules do not hold for it.
-            The server is named by the file of its --data, or by its --admin-socket:
+            Connects to a Unix socket that only root and the server's user can open, never over the network. Rules do not apply.
+            Select the server by the file of its --data or by its --admin-socket:
               trebuchet serve --data chat.db
               trebuchet admin collections --data chat.db
-            Operands that begin with a dash stand behind --:
+            Put operands that begin with a dash after --:
               trebuchet admin end-session --data chat.db --yes -- -Xa3
-            See Docs/Admin.md.
+            See Docs/Guides/Admin.md.
             """,
         run: { _ in })
 
@@ -26,7 +26,7 @@ enum AdminCommand {
     // MARK: Collections
 
     private static let collections = CommandSpec(
-        name: "admin collections", summary: "list the collections that have documents",
+        name: "admin collections", summary: "list collections with documents",
         options: AdminListing<CollectionSummary>.options, discussion: example("collections --data chat.db"),
         run: { arguments in
             try await AdminListing(
@@ -53,7 +53,7 @@ enum AdminCommand {
     private static func shortened(_ text: String) -> String { text.count > 100 ? text.prefix(99) + "…" : text }
 
     private static let removeDocument = CommandSpec(
-        name: "admin remove-document", summary: "remove a document, whoever created it", operands: "<collection> <id>",
+        name: "admin remove-document", summary: "remove a document of any creator", operands: "<collection> <id>",
         operandCount: 2...2, options: AdminClient.options + [Confirmation.option],
         discussion: example("remove-document messages 17 --data chat.db"),
         run: { arguments in
@@ -61,7 +61,9 @@ enum AdminCommand {
             try Confirmation.ask("remove document '\(id)' of collection '\(name)'?", arguments)
             let answer = try await AdminClient(arguments).ask(.removeDocuments(collection: name, ids: [DocumentID(id)]))
             guard case .removed(let count) = answer else { throw AdminClient.unexpected(answer) }
-            guard count > 0 else { throw AdminClient.Refused(description: "there is no document '\(id)' in '\(name)'") }
+            guard count > 0 else {
+                throw AdminClient.Refused(description: "document '\(id)' does not exist in collection '\(name)'")
+            }
             Console.print("removed document '\(id)' of collection '\(name)'")
         })
 
@@ -69,7 +71,7 @@ enum AdminCommand {
         name: "admin remove-collection", summary: "remove all documents of a collection", operands: "<collection>",
         operandCount: 1...1, options: AdminClient.options + [Confirmation.option],
         discussion: """
-            A part after the other; standard error says how far it is. Ended in between, it has removed what was created first:
+            Removes the oldest documents first, in batches, and reports progress on standard error:
               trebuchet admin remove-collection drafts --data chat.db --yes
             """,
         run: { arguments in
@@ -84,31 +86,31 @@ enum AdminCommand {
                 guard removed == part else { break }
                 Console.error("trebuchet admin remove-collection: \(count) documents so far")
             }
-            guard count > 0 else { throw AdminClient.Refused(description: "there is nothing in collection '\(name)'") }
+            guard count > 0 else { throw AdminClient.Refused(description: "collection '\(name)' has no documents") }
             Console.print("removed collection '\(name)' with \(count) documents")
         })
 
     private static let export = CommandSpec(
-        name: "admin export", summary: "print the documents of a collection, or of all, as JSON lines",
+        name: "admin export", summary: "print the documents of one collection or all as JSON lines",
         operands: "[collection]", operandCount: 0...1, options: AdminClient.options,
         discussion: """
-            Each collection as it is at one moment, with the ids of the creators:
+            Each collection is exported as of one point in time, with the ids of the creators:
               trebuchet admin export --data chat.db > chat.jsonl
               trebuchet admin export messages --data chat.db
-            Standard error says how far it is. Control-C ends it, with exit code 130.
+            Reports progress on standard error. Control-C stops the export with exit code 130.
             """,
         run: { try await DocumentExport.run($0) })
 
     private static let importing = CommandSpec(
-        name: "admin import", summary: "put documents back that were exported", operands: "[file]", operandCount: 0...1,
+        name: "admin import", summary: "import exported documents", operands: "[file]", operandCount: 0...1,
         options: AdminClient.options + [
-            OptionSpec("--replace", nil, "documents that are there are replaced"),
-            OptionSpec("--skip", nil, "documents that are there stay as they are (the default)"),
-            OptionSpec("--into", "COLLECTION", "put all into this collection; lines may be plain documents then"),
+            OptionSpec("--replace", nil, "replace existing documents"),
+            OptionSpec("--skip", nil, "keep existing documents (the default)"),
+            OptionSpec("--into", "COLLECTION", "import into this collection; lines may be plain documents"),
         ],
         discussion: """
-            Without a file, or from -, it reads standard input. It ends at the first line that is no good, and says which; what stands
-            before it is there, and doing all of it again changes nothing of that:
+            Reads standard input without a file or with -. Stops at the first invalid line and reports its number. The documents
+            before that line are imported, and a repeated import does not change them:
               trebuchet admin import chat.jsonl --data chat.db --replace
               echo '{"id":"1","title":"Milk"}' | trebuchet admin import --into todos --data chat.db
             """,
@@ -117,7 +119,7 @@ enum AdminCommand {
     // MARK: Rooms
 
     private static let rooms = CommandSpec(
-        name: "admin rooms", summary: "list the rooms that somebody is in", options: AdminListing<RoomSummary>.options,
+        name: "admin rooms", summary: "list rooms with members", options: AdminListing<RoomSummary>.options,
         discussion: example("rooms --data chat.db"),
         run: { arguments in
             try await AdminListing(
@@ -128,7 +130,7 @@ enum AdminCommand {
         })
 
     private static let members = CommandSpec(
-        name: "admin members", summary: "list who is in a room", operands: "<room>", operandCount: 1...1,
+        name: "admin members", summary: "list the members of a room", operands: "<room>", operandCount: 1...1,
         options: AdminListing<RoomMemberSummary>.options, discussion: example("members chat-lobby --data chat.db"),
         run: { arguments in
             let room = arguments.operands[0]
@@ -146,17 +148,17 @@ enum AdminCommand {
         })
 
     private static let kick = CommandSpec(
-        name: "admin kick", summary: "send a member out of a room", operands: "<room> <member>", operandCount: 2...2,
+        name: "admin kick", summary: "remove a member from a room", operands: "<room> <member>", operandCount: 2...2,
         options: AdminClient.options + [
-            OptionSpec("--for", "SECONDS", "how long the account, or the connection, may not come back (60)")
+            OptionSpec("--for", "SECONDS", "time for which the account or connection may not rejoin (60)")
         ],
         discussion: example("kick chat-lobby 37h8lw93jjfyf17uk188zo04as --for 3600 --data chat.db"),
         run: { arguments in
             let (room, member) = (arguments.operands[0], arguments.operands[1])
             let seconds = try arguments.int("--for", in: 0...86_400) ?? 60
             let answer = try await AdminClient(arguments).ask(.kick(stay: member, room: room, seconds: seconds))
-            try done(answer, else: "there is no member '\(member)' in room '\(room)'")
-            Console.print("kicked '\(member)' out of room '\(room)' for \(seconds) s")
+            try done(answer, else: "member '\(member)' does not exist in room '\(room)'")
+            Console.print("removed member '\(member)' from room '\(room)' for \(seconds) s")
         })
 
     static func done(_ answer: AdminAnswer, else problem: String) throws {

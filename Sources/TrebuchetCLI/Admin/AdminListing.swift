@@ -3,20 +3,20 @@ import Glibc
 import Trebuchet
 import TrebuchetServices
 
-/// One list of an administrator's: asked for in pages, printed as a table or as a line of JSON for each entry.
+/// A list for an administrator: requested in pages, printed as a table or as one line of JSON per entry.
 struct AdminListing<Entry: Encodable> {
     static var options: [OptionSpec] {
         AdminClient.options + [
             OptionSpec("--limit", "N", "at most N entries (1000)"),
-            OptionSpec("--after", "NAME", "those behind this one: the last of the list before"),
-            OptionSpec("--json", nil, "print one JSON line for each instead of a table"),
+            OptionSpec("--after", "NAME", "entries after this one: the last of the previous list"),
+            OptionSpec("--json", nil, "print JSON lines instead of a table"),
         ]
     }
 
     let columns: [String]
     let page: (_ after: String?, _ limit: Int) -> AdminRequest
     let entries: (AdminAnswer) -> [Entry]?
-    /// What the list is ordered by.
+    /// The value that the list is ordered by.
     let name: (Entry) -> String
     let cells: (Entry) -> [String]
 
@@ -28,7 +28,8 @@ struct AdminListing<Entry: Encodable> {
         var last = arguments.string("--after")
         var hasMore = false
         while true {
-            // A page may have fewer than are there: an empty one is the end. One more tells whether there are more.
+            // A page may have fewer entries than requested; an empty page is the end. Requests one entry more to learn whether
+            // there are more.
             let answer = try await client.ask(page(last, min(500, max(1, limit - count))))
             guard let found = entries(answer) else { throw AdminClient.unexpected(answer) }
             hasMore = count == limit && !found.isEmpty
@@ -44,6 +45,6 @@ struct AdminListing<Entry: Encodable> {
             }
         }
         if !arguments.has("--json"), count > 0 { for line in table.lines { Console.print(line) } }
-        if hasMore, let last { Console.error("there are more: --after '\(last)'") }
+        if hasMore, let last { Console.error("more entries: --after '\(last)'") }
     }
 }

@@ -2,12 +2,13 @@ import Commands
 import Glibc
 import Trebuchet
 
-/// Asks before something is done that cannot be undone.
+/// Asks for confirmation before an irreversible action.
 enum Confirmation {
-    static let option = OptionSpec("--yes", nil, "do not ask; needed where nobody can be asked")
+    static let option = OptionSpec("--yes", nil, "skip the confirmation; required without a terminal")
 
+    /// The error after a missing confirmation.
     struct Denied: Error, CustomStringConvertible {
-        let description = "nothing was done"
+        let description = "cancelled; nothing was changed"
     }
 
     static func ask(_ question: String, _ arguments: ParsedArguments) throws {
@@ -19,7 +20,9 @@ enum Confirmation {
 
     static func decide(isSure: Bool, isTerminal: Bool, _ answer: () -> String?) throws {
         if isSure { return }
-        guard isTerminal else { throw UsageError("this cannot be undone and nobody can be asked: say --yes") }
+        guard isTerminal else {
+            throw UsageError("this cannot be undone and standard input is not a terminal; confirm with --yes")
+        }
         guard ["y", "yes"].contains(answer()?.lowercased()) else { throw Denied() }
     }
 }

@@ -4,13 +4,13 @@ import Synchronization
 import Trebuchet
 import TrebuchetServices
 
-/// One line of what is exported.
+/// One line of an export.
 struct ExportedDocument: Codable {
     let collection: String
     let document: Document
 }
 
-/// Ends long work at SIGINT and SIGTERM: the connection is cut, and what waits for it goes on with that.
+/// Ends long work at SIGINT and SIGTERM: closes the connection, so that pending requests fail.
 final class Interruption: Sendable {
     private let isSet = Atomic<Bool>(false)
     private let signals = ShutdownSignals()
@@ -24,11 +24,11 @@ final class Interruption: Sendable {
 
     var hasCome: Bool { isSet.load(ordering: .sequentiallyConsistent) }
 
-    /// As a shell tells of a program that was interrupted.
+    /// The status that a shell uses for a program ended by SIGINT.
     static let status: Int32 = 130
 }
 
-/// `trebuchet admin export`
+/// `trebuchet admin export`: writes documents as lines of JSON.
 enum DocumentExport {
     private static let step = 10_000
 
@@ -51,7 +51,7 @@ enum DocumentExport {
             }
         } catch {
             guard interruption.hasCome else { throw error }
-            Console.error("trebuchet admin export: ended after \(count) documents; these are not all")
+            Console.error("trebuchet admin export: stopped after \(count) documents; the export is incomplete")
             exit(Interruption.status)
         }
     }

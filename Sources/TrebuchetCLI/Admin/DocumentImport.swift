@@ -3,14 +3,14 @@ import Glibc
 import Trebuchet
 import TrebuchetServices
 
-/// `trebuchet admin import`
+/// `trebuchet admin import`: reads documents from lines of JSON.
 struct DocumentImport {
-    /// What is handed over at once.
+    /// The maximum number of documents per request.
     private static let documentsPerRequest = 100
     private static let bytesPerRequest = 512 << 10
     private static let step = 10_000
 
-    /// A line that is no good; what stands before it is there.
+    /// The error of an invalid line; the lines before it were imported.
     struct BadLine: Error, CustomStringConvertible {
         let description: String
     }
@@ -18,7 +18,7 @@ struct DocumentImport {
     private let client: AdminClient
     private let file: String
     private let replaces: Bool
-    /// Nil: where each line says.
+    /// The target collection; nil if each line names its collection.
     private let collection: String?
     private(set) var outcome = ImportOutcome()
     private var waiting: [(line: Int, document: Document)] = []
@@ -27,7 +27,7 @@ struct DocumentImport {
 
     static func run(_ arguments: ParsedArguments) async throws {
         guard !arguments.has("--replace") || !arguments.has("--skip") else {
-            throw UsageError("--replace and --skip: one of them")
+            throw UsageError("--replace and --skip cannot be combined")
         }
         let path = arguments.operands.first ?? "-"
         let lines = try LineReader(path, longest: AdminLink.longestLine / 2)
@@ -46,7 +46,7 @@ struct DocumentImport {
         }
         work.tell()
         guard interruption.hasCome else { return }
-        Console.error("trebuchet admin import: interrupted; doing it again goes on")
+        Console.error("trebuchet admin import: interrupted; repeat the command to continue")
         exit(Interruption.status)
     }
 
@@ -73,7 +73,7 @@ struct DocumentImport {
                 count = text.count
                 line = try text.withUnsafeBytes { try parse($0) }
             } catch {
-                // What stands before it is done first.
+                // Import the lines before it first.
                 try await flush()
                 throw BadLine(description: "\(file):\(number): \(error)")
             }
@@ -94,23 +94,23 @@ struct DocumentImport {
         do {
             value = try JSONArgument.value(bytes)
         } catch {
-            throw BadLine(description: "this is no JSON: \(error)")
+            throw BadLine(description: "invalid JSON: \(error)")
         }
         if case .object(let members) = value, members["document"] == nil, let collection {
             guard let id = members["id"].flatMap(AnyDocument.id) else {
-                throw BadLine(description: "a document needs a member id, a text or a whole number")
+                throw BadLine(description: "a document needs the member 'id', a string or an integer")
             }
             return ExportedDocument(collection: collection, document: Document(id: DocumentID(id), fields: members))
         }
         do throws(DocumentLine.Wrong) {
             return try DocumentLine(value, collection).exported()
         } catch {
-            let hint = collection == nil && !error.isOfExport ? "; plain documents need --into COLLECTION" : ""
+            let hint = collection == nil && !error.isOfExport ? "; pass --into COLLECTION for plain documents" : ""
             throw BadLine(description: "\(error.description)\(hint)")
         }
     }
 
-    /// Hands over what waits.
+    /// Sends the waiting documents.
     private mutating func flush() async throws {
         guard !waiting.isEmpty else { return }
         let batch = waiting

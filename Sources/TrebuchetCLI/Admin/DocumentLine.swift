@@ -1,11 +1,11 @@
 import TrebuchetServices
 
-/// A line of an import: what an export has written, or as much of it as somebody has who writes it by hand.
+/// One line of an import: a line of an export, or a hand-written subset of its members.
 struct DocumentLine {
-    /// Which member is wrong, and what it must be.
+    /// The error of an invalid member, with the required value.
     struct Wrong: Error, CustomStringConvertible {
         let description: String
-        /// Whether the line was meant as one of an export.
+        /// Whether the line looks like a line of an export.
         let isOfExport: Bool
     }
 
@@ -16,11 +16,11 @@ struct DocumentLine {
     private let line: JSONObject
     private let collection: String?
 
-    /// - Parameter collection: where the document goes, whatever the line says.
+    /// - Parameter collection: overrides the collection that the line names.
     init(_ value: JSONValue, _ collection: String?) throws(Wrong) {
         guard case .object(let line) = value, line["document"] != nil || line["collection"] != nil else {
             throw Wrong(
-                description: "this is no exported document, {\"collection\":…,\"document\":{…}}", isOfExport: false)
+                description: "not an exported document, {\"collection\":…,\"document\":{…}}", isOfExport: false)
         }
         self.line = line
         self.collection = collection
@@ -31,21 +31,21 @@ struct DocumentLine {
         switch (collection, line["collection"]) {
         case (let collection?, _): name = collection
         case (nil, .string(let text)?): name = text
-        default: throw wrong("collection", "must be a name; or give --into COLLECTION")
+        default: throw wrong("collection", "must be a collection name; or pass --into COLLECTION")
         }
         guard case .object(let members)? = line["document"] else { throw wrong("document", "must be an object") }
         for name in members.names.sorted() where !Self.known.contains(name) {
             let hint = NearestMatch.find(name, in: Self.known).map { "did you mean '\($0)'?" }
-            throw wrong("document.\(name)", "is no member; \(hint ?? "what the app puts into it stands in 'fields'")")
+            throw wrong("document.\(name)", "is an unknown member; \(hint ?? "put application data into 'fields'")")
         }
         guard let id = members["id"].flatMap(AnyDocument.id) else {
-            throw wrong("document.id", "must be a text or a whole number")
+            throw wrong("document.id", "must be a string or an integer")
         }
         guard case .object(var fields)? = members["fields"] else { throw wrong("document.fields", "must be an object") }
-        // An id in the fields is part of what readers see; who writes a line by hand need not say it twice.
+        // Readers see the id among the fields; a hand-written line may omit it there.
         if fields["id"] == nil { fields["id"] = members["id"] }
         guard let inFields = fields["id"].flatMap(AnyDocument.id), inFields == id else {
-            throw wrong("document.fields.id", "must be the same as document.id, or not be there")
+            throw wrong("document.fields.id", "must be equal to document.id, or absent")
         }
         return ExportedDocument(
             collection: name,
@@ -60,7 +60,7 @@ struct DocumentLine {
         switch members[name] {
         case nil, .null?: return nil
         case .string(let text)?: return text
-        default: throw wrong("document.\(name)", "must be a text: the id of an account")
+        default: throw wrong("document.\(name)", "must be a string: the id of an account")
         }
     }
 
@@ -68,7 +68,7 @@ struct DocumentLine {
         switch members[name] {
         case nil, .null?: return nil
         case .integer(let number)? where number >= 0 && number < 1 << 53: return Int(number)
-        default: throw wrong("document.\(name)", "must be a whole number from 0 on")
+        default: throw wrong("document.\(name)", "must be an integer of at least 0")
         }
     }
 

@@ -2,19 +2,21 @@ import Glibc
 import Platform
 import Synchronization
 
-/// The lines of a file or of standard input, as bytes. It does not go on waiting for them when it is told to end.
+/// Reads the lines of a file or of standard input, as bytes. It stops waiting for input when it must end.
 final class LineReader: Sendable {
+    /// The error of a file that cannot be read.
     struct Failed: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// How often it looks whether it is to end, while nothing comes.
+    /// The interval in milliseconds of checks whether to end, while no input arrives.
     private static let pauseMilliseconds: Int32 = 50
     private static let chunk = 64 << 10
 
+    /// The bytes read so far.
     private struct Contents {
         var unread: [UInt8] = []
-        /// What of it were lines that were given.
+        /// The position after the lines that were returned.
         var start = 0
         var isAtEnd = false
         var isFirst = true
@@ -44,7 +46,7 @@ final class LineReader: Sendable {
 
     /// - Parameters:
     ///   - path: `-` for standard input.
-    ///   - longest: bytes of a line.
+    ///   - longest: the maximum length of a line in bytes.
     init(_ path: String, longest: Int) throws(Failed) {
         descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         self.longest = longest
@@ -53,7 +55,7 @@ final class LineReader: Sendable {
 
     deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
 
-    /// The next line, without its end; nil behind the last one, and when it is to end.
+    /// Returns the next line without its terminator; nil after the last one, and when it must end.
     func next(unless isOver: @escaping @Sendable () -> Bool) async throws(Failed) -> [UInt8]? {
         while !isOver() {
             if let line = contents.withLock({ $0.takeLine() }) {
@@ -62,7 +64,7 @@ final class LineReader: Sendable {
             }
             if contents.withLock({ $0.isAtEnd }) { return nil }
             guard contents.withLock({ $0.unread.count }) <= longest else { throw tooLong }
-            // It may wait: not on one of the pool's few threads.
+            // Reading may block, so it must not use a thread of the cooperative pool.
             try await onThread { () throws(Failed) in try self.fill(unless: isOver) }
         }
         return nil

@@ -1,6 +1,6 @@
 import Trebuchet
 
-/// Rows for people: columns that stand below each other, without what a terminal would take for commands.
+/// A table in aligned columns, without characters that a terminal interprets.
 struct TextTable {
     private var rows: [[String]]
 
@@ -14,7 +14,7 @@ struct TextTable {
         return rows.map { Self.line($0, widths) }
     }
 
-    /// Its first row, in columns that are made as wide as it needs.
+    /// Returns its first row, and widens the columns as necessary.
     func line(widened widths: inout [Int]) -> String {
         Self.widen(&widths, for: rows[0])
         return Self.line(rows[0], widths)

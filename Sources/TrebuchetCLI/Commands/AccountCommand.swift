@@ -6,37 +6,37 @@ import Trebuchet
 import TrebuchetServices
 import TrebuchetWire
 
-/// `trebuchet sessions` and `account`: what belongs to who is signed in.
+/// `trebuchet sessions` and `account`: manage the account of the signed-in user.
 enum AccountCommand {
     static let sessions = CommandSpec(
-        name: "sessions", summary: "list your sessions at a server, or end some", operands: "[end ID | end-others]",
+        name: "sessions", summary: "list or end your sessions at a server", operands: "[end ID | end-others]",
         operandCount: 0...2, options: RemoteURL.options,
         discussion: """
-            Prints a line of JSON for each, the newest first: its id, which is no secret, when somebody signed in and when it
-            was last renewed, which one is yours, and what its client is called. What is ended loses its rights at once.
+            Prints one JSON line per session, newest first: its id (not secret), the times of sign-in and last renewal, whether
+            it is the current one, and its label. An ended session loses its authorization immediately.
             """,
         run: runSessions)
 
     static let account = CommandSpec(
-        name: "account", summary: "delete your account at a server, or give it another address",
+        name: "account", summary: "delete your account at a server or change its mail address",
         subcommands: [
             CommandSpec(
-                name: "account delete", summary: "delete the account, with all its sessions",
+                name: "account delete", summary: "delete the account and all its sessions",
                 options: RemoteURL.options + [
-                    OptionSpec("--code", "CODE", "a code that 'sign-in --email' has sent to its address"),
-                    OptionSpec("--yes", nil, "do not ask whether that is meant"),
+                    OptionSpec("--code", "CODE", "a code that 'sign-in --email' sent to its address"),
+                    OptionSpec("--yes", nil, "skip the confirmation"),
                 ],
                 discussion: """
-                    Who has not signed in within the last ten minutes gets a code by mail, and is asked for it. Its documents
-                    stay, unless the server's own code deletes them; nobody can be their creator again.
+                    Asks for a code by mail if the last sign-in is older than ten minutes. The documents are retained unless
+                    server code deletes them; no later account becomes their creator.
                     """,
                 run: runDelete),
             CommandSpec(
-                name: "account change-email", summary: "give the account another address", operands: "ADDRESS",
+                name: "account change-email", summary: "change the mail address of the account", operands: "ADDRESS",
                 operandCount: 1...1,
-                options: RemoteURL.options + [OptionSpec("--code", "CODE", "the code, if it was sent before")],
+                options: RemoteURL.options + [OptionSpec("--code", "CODE", "a code that was already sent")],
                 discussion: """
-                    Sends a code to the new address, and asks for it. The old one is told by mail.
+                    Sends a code to the new address and asks for it. The old address receives a notice.
                     """,
                 run: runChange),
         ],
@@ -69,7 +69,7 @@ enum AccountCommand {
                 let count = try await auth.endOtherSessions()
                 Console.print("ended \(count) \(count == 1 ? "session" : "sessions")")
             }
-        default: throw UsageError("this is not among what it does\nusage: trebuchet sessions [end ID | end-others]")
+        default: throw UsageError("unknown arguments\nusage: trebuchet sessions [end ID | end-others]")
         }
     }
 
@@ -82,7 +82,9 @@ enum AccountCommand {
     private static func runDelete(_ arguments: ParsedArguments) async throws {
         try await withAuth(arguments) { auth in
             guard let user = auth.wrappedValue.user else { throw AuthError.notSignedIn }
-            guard arguments.has("--yes") || isMeant(user) else { return Console.print("nothing was deleted") }
+            guard arguments.has("--yes") || isMeant(user) else {
+                return Console.print("cancelled; nothing was deleted")
+            }
             do {
                 try await auth.deleteAccount(code: arguments.string("--code"))
             } catch AuthError.notFresh where arguments.string("--code") == nil {
@@ -99,7 +101,7 @@ enum AccountCommand {
     }
 
     private static func isMeant(_ user: User) -> Bool {
-        Console.print("delete \(SignInCommand.name(of: user))? type yes: ", terminator: "")
+        Console.print("delete \(SignInCommand.name(of: user))? Type yes: ", terminator: "")
         CommandTimeout.current?.stop()
         defer { CommandTimeout.current?.restart() }
         return readLine() == "yes"

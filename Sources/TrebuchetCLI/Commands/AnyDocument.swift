@@ -8,13 +8,13 @@ struct AnyDocument: Codable, Identifiable, Equatable, Sendable {
 
     init(_ value: JSONValue) throws(UsageError) {
         guard let id = try Self.fields(value)["id"].flatMap(Self.id) else {
-            throw UsageError("a document needs a member id, a text or a whole number")
+            throw UsageError("a document needs the member 'id', a string or an integer")
         }
         self.id = id
         self.value = value
     }
 
-    /// A text, or a whole number; nil for anything else.
+    /// Returns the id of a string or an integer; nil for anything else.
     static func id(_ value: JSONValue) -> String? {
         switch value {
         case .string(let id): id
@@ -23,7 +23,7 @@ struct AnyDocument: Codable, Identifiable, Equatable, Sendable {
         }
     }
 
-    /// An id that nothing else has: 26 letters and digits by chance, which no shell takes for anything else.
+    /// Returns a random unique id of 26 letters and digits, which needs no quotes in a shell.
     static func newID() -> String {
         let alphabet = Array("0123456789abcdefghijklmnopqrstuvwxyz")
         var random = SystemRandomNumberGenerator()
@@ -31,11 +31,13 @@ struct AnyDocument: Codable, Identifiable, Equatable, Sendable {
     }
 
     static func fields(_ value: JSONValue) throws(UsageError) -> JSONObject {
-        guard case .object(let fields) = value else { throw UsageError("give a JSON object, as '{\"id\":\"1\"}'") }
+        guard case .object(let fields) = value else {
+            throw UsageError("expected a JSON object, such as '{\"id\":\"1\"}'")
+        }
         return fields
     }
 
-    /// Null takes a field away.
+    /// Sets fields; null removes a field.
     mutating func set(_ changes: JSONObject) {
         guard case .object(var fields) = value else { return }
         for (name, change) in changes { fields[name] = change == .null ? nil : change }

@@ -11,13 +11,13 @@ enum CallCommand {
         operandCount: 2...34,
         options: RemoteURL.address + [
             RemoteURL.token,
-            OptionSpec("--timeout", "SECONDS", "how long the call may take (30)"),
+            OptionSpec("--timeout", "SECONDS", "maximum time for the call (30)"),
         ],
         discussion: """
             Arguments are JSON:
               trebuchet call todos 'addTodo(title:)' '"Milk"'
               trebuchet call counter 'add(_:)' 3
-            An error goes to standard error, with exit code 1.
+            Prints an error on standard error and exits with 1.
             """,
         run: run)
 
@@ -34,10 +34,10 @@ enum CallCommand {
         await client.close()
     }
 
-    /// An argument that is JSON; text that is not would be refused by the server with less to say about quoting.
+    /// Returns an argument that is JSON. Checked here, since the server's error would not mention quoting.
     private static func json(_ text: String) throws(UsageError) -> [UInt8] {
         let bytes = Array(text.utf8)
         guard !JSONText.isValue(bytes) else { return bytes }
-        throw UsageError("argument \(text) is not JSON; a text needs its quotes: '\"\(text)\"'")
+        throw UsageError("argument \(text) is not JSON; a string needs quotes: '\"\(text)\"'")
     }
 }

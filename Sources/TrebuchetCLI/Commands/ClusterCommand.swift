@@ -3,29 +3,30 @@ import Trebuchet
 import TrebuchetCluster
 import TrebuchetRedis
 
-/// `trebuchet cluster`: what the nodes of a cluster are doing.
+/// `trebuchet cluster`: shows and stops the nodes of a cluster.
 enum ClusterCommand {
     static let spec = CommandSpec(
         name: "cluster",
-        summary: "show the nodes of a cluster and what they own, or stop one in order",
+        summary: "show the nodes of a cluster and the slots they own, or drain a node",
         subcommands: [status, owner, drain],
-        discussion: "trebuchet serve --cluster URL --node NAME makes a server one of several. See Docs/Cluster.md.",
+        discussion:
+            "Start a node with 'trebuchet serve --cluster URL --node NAME'. See Docs/Guides/Cluster.md.",
         run: { _ in })
 
-    private static let address = OptionSpec("--cluster", "URL", "where the nodes' engine is (redis://127.0.0.1:6379)")
+    private static let address = OptionSpec("--cluster", "URL", "the coordination store (redis://127.0.0.1:6379)")
 
     private static let status = CommandSpec(
         name: "cluster status",
-        summary: "list the nodes that live, with how many of the 1,024 slots each owns",
+        summary: "list live nodes and their number of slots, of 1,024",
         options: [address, CommandTimeout.option],
-        discussion: "Exits with 1 when a slot has no owner.",
+        discussion: "Exits with 1 if a slot has no owner.",
         run: { arguments in
             let engine = try engine(arguments)
             let nodes = try await engine.nodes()
             var (owned, free) = try await owners(engine)
             for node in nodes { Console.print("\(node.node.name)  \(owned.removeValue(forKey: node.node) ?? 0) slots") }
             for (node, count) in owned.sorted(by: { $0.key.name < $1.key.name }) {
-                Console.print("\(node.name)  \(count) slots, and is not heard of any more")
+                Console.print("\(node.name)  \(count) slots; no longer a live node")
             }
             await engine.close()
             guard free > 0 else { return }
@@ -34,12 +35,12 @@ enum ClusterCommand {
 
     private static let owner = CommandSpec(
         name: "cluster owner",
-        summary: "say on which node actors live, or would",
+        summary: "print the owner node of each actor",
         operands: "<actor>…",
         operandCount: 1...1_000,
         options: [address, CommandTimeout.option],
         discussion: """
-            Of actors that are exposed with placement: .cluster, by their names, as counters/a. Exits with 1 when one has no owner now.
+            For names of actors with placement: .cluster, such as counters/a. Exits with 1 if one has no owner.
             """,
         run: { arguments in
             let engine = try engine(arguments)
@@ -56,26 +57,28 @@ enum ClusterCommand {
 
     private static let drain = CommandSpec(
         name: "cluster drain",
-        summary: "stop a node in order: it gives away what it owns, sends its clients to others and ends",
+        summary: "drain a node: move its slots and clients to other nodes and end it",
         operands: "<node>",
         operandCount: 1...1,
         options: [
             address,
-            OptionSpec("--timeout", "SECONDS", "give up when it has given nothing away for so long (30)"),
+            OptionSpec("--timeout", "SECONDS", "maximum time without progress (30)"),
         ],
-        discussion: "Returns when the node is none of the cluster any more. Says on standard error how far it is.",
+        discussion: "Exits when the node has left the cluster. Reports progress on standard error.",
         run: { arguments in
             let engine = try engine(arguments)
             let name = arguments.operands[0]
             let found = try await engine.nodes().map(\.node).filter { $0.name == name }
             CommandTimeout.current?.stop()
             guard let node = found.first else {
-                throw UsageError("no node '\(LogLine.of(name))' lives; 'trebuchet cluster status' lists them")
+                throw UsageError("node '\(LogLine.of(name))' is not live; 'trebuchet cluster status' lists the nodes")
             }
-            guard found.count == 1 else { throw NodeTrouble("\(found.count) nodes are called '\(LogLine.of(name))'") }
+            guard found.count == 1 else {
+                throw NodeTrouble("\(found.count) nodes have the name '\(LogLine.of(name))'")
+            }
             CommandTimeout.current?.restart()
             guard try await TrebuchetServer.stop(node, at: engine) else {
-                throw NodeTrouble("node '\(LogLine.of(name))' does not listen")
+                throw NodeTrouble("node '\(LogLine.of(name))' does not receive messages")
             }
             let patience = Duration.seconds(try arguments.int("--timeout", in: 1...3_600) ?? 30)
             var (count, changed) = (Int.max, ContinuousClock.now)
@@ -88,16 +91,16 @@ enum ClusterCommand {
                 if owned != count { (count, changed) = (owned, .now) }
                 guard ContinuousClock.now - changed < patience else {
                     throw NodeTrouble(
-                        "\(name) has given nothing away for \(patience.components.seconds) s, and has \(owned) slots")
+                        "\(name) made no progress for \(patience.components.seconds) s and still has \(owned) slots")
                 }
                 Console.error("trebuchet cluster drain: \(name) has \(owned) slots")
                 try await Task.sleep(for: .milliseconds(500))
             }
             await engine.close()
-            Console.print("\(name) has given away what it owned, and is none of the cluster any more")
+            Console.print("\(name) has moved its slots and left the cluster")
         })
 
-    /// How many slots each node owns, and how many have no owner.
+    /// Returns the number of slots of each node, and of slots without an owner.
     private static func owners(_ engine: RedisEngine) async throws -> ([ClusterNode: Int], free: Int) {
         var (owned, free): ([ClusterNode: Int], Int) = ([:], 0)
         for slot in ClusterSlot.all {
@@ -112,7 +115,7 @@ enum ClusterCommand {
 
     static func engine(_ arguments: ParsedArguments) throws -> RedisEngine {
         let url = arguments.string("--cluster") ?? "redis://127.0.0.1:6379"
-        CommandTimeout.current?.start(awaiting: "answer of the engine")
+        CommandTimeout.current?.start(awaiting: "response of the coordination store")
         do {
             return try RedisEngine(url: url)
         } catch {
@@ -120,24 +123,24 @@ enum ClusterCommand {
         }
     }
 
-    /// What a server is to be a node of; nil for one that is none.
+    /// Returns the membership of a server in a cluster; nil without `--cluster`.
     static func membership(
         _ arguments: ParsedArguments, say: @Sendable (ServerEvent.Level, String) -> Void
     ) async throws -> (ClusterMembership, RedisEngine)? {
         guard arguments.string("--cluster") != nil else {
             let others = ["--node", "--node-address", "--after-data-loss"]
             for option in others where arguments.string(option) != nil {
-                throw UsageError("\(option) goes with --cluster")
+                throw UsageError("\(option) requires --cluster")
             }
             return nil
         }
         guard let name = arguments.string("--node") else {
-            throw UsageError("--cluster needs --node NAME, unlike that of other nodes")
+            throw UsageError("--cluster requires --node NAME, a unique name of this node")
         }
         let address = try arguments.string("--node-address").map(nodeAddress)
         let afterDataLoss = try arguments.string("--after-data-loss").map { text throws(UsageError) in
             guard let policy = DataLossPolicy(rawValue: text) else {
-                throw UsageError("--after-data-loss: '\(text)' is neither end nor continue")
+                throw UsageError("--after-data-loss: '\(text)' is not 'end' or 'continue'")
             }
             return policy
         }
@@ -154,7 +157,7 @@ enum ClusterCommand {
 
     private static func nodeAddress(_ text: String) throws(UsageError) -> NodeAddress {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        // An address of IPv6 stands in brackets, as in a URL.
+        // An IPv6 address is in brackets, as in a URL.
         let host = parts.dropLast().joined(separator: ":").trimmingPrefix("[")
         guard parts.count == 2 || text.hasPrefix("["), let port = parts.last.flatMap({ UInt16($0) }), !host.isEmpty,
             host.hasSuffix("]") == text.hasPrefix("[")
@@ -162,14 +165,16 @@ enum ClusterCommand {
         return NodeAddress(host: host.hasSuffix("]") ? String(host.dropLast()) : String(host), port: Int(port))
     }
 
+    /// The error while slots have no owner.
     private struct UnownedSlots: Error, CustomStringConvertible {
         let count: Int
 
         var description: String {
-            "\(count) slots have no owner: nodes that come, go or have died hand them over within some seconds"
+            "\(count) slots have no owner; retry in some seconds if nodes have joined or left"
         }
     }
 
+    /// An error of a command for one node.
     private struct NodeTrouble: Error, CustomStringConvertible {
         let description: String
         init(_ description: String) { self.description = description }

@@ -7,18 +7,18 @@ import TrebuchetServices
 enum CollectionCommand {
     static let spec = CommandSpec(
         name: "collection",
-        summary: "list, watch and change documents",
+        summary: "list, observe and change documents",
         subcommands: [list, get, watch, create, update, increment, link, unlink, expire, delete],
         discussion: "The server must host collections, as 'trebuchet serve' does.",
         run: { _ in })
 
     private static let list = CommandSpec(
         name: "collection list",
-        summary: "print the documents of a collection, one JSON line each",
+        summary: "print the documents of a collection as JSON lines",
         operands: "<collection>",
         operandCount: 1...1,
         options: RemoteURL.options + QueryArguments.options
-            + [OptionSpec("--count", nil, "print how many there are, and none of them")],
+            + [OptionSpec("--count", nil, "print only the number of matches")],
         discussion: QueryArguments.discussion,
         run: { arguments in
             let query = try QueryArguments.query(arguments)
@@ -29,8 +29,8 @@ enum CollectionCommand {
                     CommandTimeout.current?.stop()
                     if query.limit == nil, value.hasMore {
                         Console.error(
-                            "trebuchet collection list: there are more than one result has room for; for all of them use "
-                                + "'collection get', and again with the --after that it prints, until it prints none"
+                            "trebuchet collection list: the result is truncated; to print all documents, use "
+                                + "'collection get' repeatedly with the --after that it prints, until it prints none"
                         )
                     }
                     for document in value.items { Console.print(LogLine.ofJSON(JSONArgument.text(document.value))) }
@@ -41,13 +41,13 @@ enum CollectionCommand {
 
     private static let get = CommandSpec(
         name: "collection get",
-        summary: "print a page of the documents of a collection, one JSON line each, and where the next begins",
+        summary: "print one page of the documents of a collection as JSON lines, and the cursor of the next",
         operands: "<collection>",
         operandCount: 1...1,
         options: RemoteURL.options + QueryArguments.options
-            + [OptionSpec("--count", nil, "print how many there are, and none of them")],
+            + [OptionSpec("--count", nil, "print only the number of matches")],
         discussion: """
-            When there are more, the last line is on standard error: --after CURSOR, with which the next page is got.
+            If there are more, the last line is '--after CURSOR' on standard error: the option that prints the next page.
             \(QueryArguments.discussion)
             """,
         run: { arguments in
@@ -75,12 +75,12 @@ enum CollectionCommand {
 
     private static let watch = CommandSpec(
         name: "collection watch",
-        summary: "print the documents of a collection as a JSON array, each time they change",
+        summary: "print the documents of a collection as a JSON array at each change",
         operands: "<collection>",
         operandCount: 1...1,
-        options: RemoteURL.options + QueryArguments.options + [OptionSpec("--count", "N", "end after N lines")],
+        options: RemoteURL.options + QueryArguments.options + [OptionSpec("--count", "N", "exit after N lines")],
         discussion: """
-            When the server goes, it is tried again until it is back, and standard error says both:
+            Reconnects until the server is back, and reports both on standard error:
               trebuchet collection watch todos --where done=false
             """,
         run: { arguments in
@@ -103,9 +103,9 @@ enum CollectionCommand {
         summary: "create a document",
         operands: "<collection> <document>",
         operandCount: 2...2,
-        options: RemoteURL.options + [OptionSpec("--expires-in", "SECONDS", "delete it after this time")],
+        options: RemoteURL.options + [OptionSpec("--expires-in", "SECONDS", "delete the document after this time")],
         discussion: #"""
-            The document is a JSON object. One without a member id gets one, which is printed. It ends when the server has it:
+            The document is a JSON object. Without a member 'id' it gets a generated one, which is printed:
               trebuchet collection create todos '{"id":"1","title":"Milk"}'
             """#,
         run: { arguments in
@@ -122,12 +122,12 @@ enum CollectionCommand {
 
     private static let expire = CommandSpec(
         name: "collection expire",
-        summary: "say when a document is deleted, or that it stays",
+        summary: "set or remove the lifetime of a document",
         operands: "<collection> <id> <seconds>",
         operandCount: 3...3,
         options: RemoteURL.options,
         discussion: """
-            The seconds count from now, whatever was said before; 'never' lets the document stay:
+            The lifetime starts now and replaces the previous one; 'never' removes it:
               trebuchet collection expire todos 1 3600
             """,
         run: { arguments in
@@ -135,7 +135,7 @@ enum CollectionCommand {
             var lifetime: Duration?
             if text != "never" {
                 guard let seconds = Double(text), (0.001...3e9).contains(seconds) else {
-                    throw UsageError("'\(text)' is no time: give seconds from 0.001 on, or never")
+                    throw UsageError("'\(text)' is not a lifetime: pass seconds of at least 0.001, or 'never'")
                 }
                 lifetime = .seconds(seconds)
             }
@@ -150,10 +150,10 @@ enum CollectionCommand {
         operands: "<collection> <id> <fields>",
         operandCount: 3...3,
         options: RemoteURL.options + [
-            condition, OptionSpec("--merge", nil, "change parts of fields too: a merge patch (RFC 7396)"),
+            condition, OptionSpec("--merge", nil, "change parts of fields: a merge patch (RFC 7396)"),
         ],
         discussion: #"""
-            The fields are a JSON object; null removes one, and those that are not named stay:
+            The fields are a JSON object; null removes a field, and absent fields are unchanged:
               trebuchet collection update todos 1 '{"done":true}' --if owner='"ada"'
             """#,
         run: { arguments in
@@ -168,7 +168,7 @@ enum CollectionCommand {
             try await withCollection(arguments, .document(id)) { documents, _ in
                 for await value in documents.updates where !value.isLoading {
                     if let error = value.readError { throw error }
-                    // The query is for this one alone.
+                    // The query selects this document only.
                     guard value.items[id: id] != nil else { throw CollectionError.notFound(id: id) }
                     break
                 }
@@ -178,7 +178,7 @@ enum CollectionCommand {
 
     private static let delete = CommandSpec(
         name: "collection delete",
-        summary: "delete a document, if there is one",
+        summary: "delete a document if it exists",
         operands: "<collection> <id>",
         operandCount: 2...2,
         options: RemoteURL.options + [condition],
@@ -191,12 +191,12 @@ enum CollectionCommand {
 
     private static let increment = CommandSpec(
         name: "collection increment",
-        summary: "add to a number in a document",
+        summary: "add to a numeric field of a document",
         operands: "<collection> <id> <field> [number]",
         operandCount: 3...4,
         options: RemoteURL.options,
         discussion: """
-            What others add at the same time counts too. Without a number it adds 1:
+            Concurrent increments are all applied. The default number is 1:
               trebuchet collection increment posts 1 likes
             """,
         run: { arguments in
@@ -207,7 +207,7 @@ enum CollectionCommand {
                     try await documents.increment(id, field, by: whole)
                 }
             }
-            guard let number = Double(text), number.isFinite else { throw UsageError("'\(text)' is no number") }
+            guard let number = Double(text), number.isFinite else { throw UsageError("'\(text)' is not a number") }
             try await withCollection(arguments, .one) { documents, _ in
                 try await documents.increment(id, field, by: number)
             }
@@ -215,14 +215,14 @@ enum CollectionCommand {
 
     private static let link = CommandSpec(
         name: "collection link",
-        summary: "add something, as the id of another document, to an array in a document",
+        summary: "add a value, such as the id of another document, to an array field",
         operands: "<collection> <id> <field> <json>",
         operandCount: 4...4,
         options: RemoteURL.options + [
-            OptionSpec("--in", "COLLECTION", "the collection that must have a document with this id")
+            OptionSpec("--in", "COLLECTION", "collection that must have a document with this id")
         ],
         discussion: #"""
-            What others link at the same time stays:
+            Concurrently added values are retained:
               trebuchet collection link todos 1 assignees '"ada"' --in people
             """#,
         run: { arguments in
@@ -235,7 +235,7 @@ enum CollectionCommand {
 
     private static let unlink = CommandSpec(
         name: "collection unlink",
-        summary: "take something out of an array in a document",
+        summary: "remove a value from an array field",
         operands: "<collection> <id> <field> <json>",
         operandCount: 4...4,
         options: RemoteURL.options,
@@ -246,7 +246,7 @@ enum CollectionCommand {
             }
         })
 
-    private static let condition = OptionSpec("--if", "FIELD=JSON", "only if the field is equal to this")
+    private static let condition = OptionSpec("--if", "FIELD=JSON", "apply only if the field has this value")
 
     private static func writeCondition(_ arguments: ParsedArguments) throws -> WriteCondition? {
         guard let text = arguments.string("--if") else { return nil }
@@ -278,7 +278,7 @@ enum CollectionCommand {
             if let error, error != lastError, shown != nil { Console.error("trebuchet collection watch: \(error)") }
             lastError = error
             guard !value.isLoading, value.items.elements != shown else { continue }
-            // Refused before anything has come.
+            // Rejected before the first result.
             if shown == nil, value.lastSyncedAt == nil, let error = value.error { throw error }
             CommandTimeout.current?.stop()
             shown = value.items.elements
@@ -290,10 +290,10 @@ enum CollectionCommand {
 }
 
 extension CollectionQuery {
-    /// No more than has to be read by who reads nothing.
+    /// A minimal query for commands that only write.
     fileprivate static let one = CollectionQuery(limit: 1)
 
-    /// The document with an id, which is a text or a number in its JSON.
+    /// Returns a query for the document with an id, which may be a string or a number in its JSON.
     fileprivate static func document(_ id: String) -> CollectionQuery {
         CollectionQuery(where: [.isIn("id", [.string(id)] + (Int64(id).map { [.integer($0)] } ?? []))])
     }

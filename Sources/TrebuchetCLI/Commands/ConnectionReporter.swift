@@ -1,11 +1,11 @@
 import Commands
 import Trebuchet
 
-/// Says on standard error when the connection of a command is gone and when it is back, each once.
+/// Reports on standard error when the connection of a command is lost and when it is restored, each once.
 struct ConnectionReporter {
     private var isGone = false
 
-    /// Follows a client that is connected, until the task is cancelled.
+    /// Observes a connected client until the task is cancelled.
     static func follow(_ client: TrebuchetClient, of command: String) -> Task<Void, Never> {
         let states = client.connectionState
         return Task {
@@ -16,16 +16,16 @@ struct ConnectionReporter {
         }
     }
 
-    /// What is to be said; nil when that was said before.
+    /// Returns the message for a state; nil if it was reported before.
     mutating func report(_ state: TrebuchetClient.ConnectionState) -> String? {
         switch state {
         case .connected:
             defer { isGone = false }
-            return isGone ? "the connection is back" : nil
+            return isGone ? "reconnected" : nil
         case .connecting(_, let error), .disconnected(let error):
             defer { isGone = true }
             guard !isGone else { return nil }
-            return "the connection is gone\(error.map { ": \(LogLine.of($0.message))" } ?? ""); trying again"
+            return "connection lost\(error.map { ": \(LogLine.of($0.message))" } ?? ""); reconnecting"
         case .draining, .closed: return nil
         }
     }

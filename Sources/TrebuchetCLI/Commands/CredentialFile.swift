@@ -2,7 +2,7 @@ import Commands
 import Glibc
 import TrebuchetServices
 
-/// Where `sign-in` keeps who is signed in at a server: a file in `$XDG_STATE_HOME/trebuchet/credentials`, or in
+/// The credentials that `sign-in` stores for a server: a file in `$XDG_STATE_HOME/trebuchet/credentials`, or in
 /// `.local/state/trebuchet/credentials` of the user's home.
 enum CredentialFile {
     static func store(for url: RemoteURL) throws(UsageError) -> FileCredentialStore {
@@ -11,24 +11,24 @@ enum CredentialFile {
 
     private static var folder: String {
         get throws(UsageError) {
-            // The specification has relative paths ignored.
+            // The XDG specification requires relative paths to be ignored.
             if let state = path(getenv("XDG_STATE_HOME")) { return "\(state)/trebuchet/credentials" }
-            // Services and containers run without HOME; the user still has a home then.
+            // Services and containers may run without HOME; the password database then has the home.
             guard let home = path(getenv("HOME")) ?? path(getpwuid(geteuid())?.pointee.pw_dir) else {
                 throw UsageError(
-                    "there is no folder for credentials: user \(geteuid()) has no home; set XDG_STATE_HOME to an absolute path"
+                    "no folder for credentials: user \(geteuid()) has no home directory; set XDG_STATE_HOME to an absolute path"
                 )
             }
             return "\(home)/.local/state/trebuchet/credentials"
         }
     }
 
-    /// Nil unless it is absolute.
+    /// Returns the path if it is absolute, else nil.
     private static func path(_ text: UnsafeMutablePointer<CChar>?) -> String? {
         text.map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
 
-    /// `ws-127.0.0.1-8080`, and for a path `ws-127.0.0.1-8080-%2fpath`; another one for each address.
+    /// Returns a unique file name for an address: `ws-127.0.0.1-8080`, with a path `ws-127.0.0.1-8080-%2fpath`.
     static func name(of url: RemoteURL) -> String {
         let place = "\(url.isSecure ? "wss" : "ws")-\(encoded(url.host.lowercased()))-\(url.port)"
         let path = url.target.prefix { $0 != "?" }

@@ -1,24 +1,24 @@
 import Commands
 @preconcurrency import Glibc
 
-/// `trebuchet generate`: starts `trebuchet-generate`, which reads Swift sources with a toolchain's libraries; a server has
-/// none of them.
+/// `trebuchet generate`: starts `trebuchet-generate`, which reads Swift sources with libraries of a toolchain that a server
+/// does not need.
 enum GenerateCommand {
     static let spec = CommandSpec(
         name: "generate",
-        summary: "write a TypeScript client, or a schema, of the actors in Swift sources",
+        summary: "generate a TypeScript client or a schema from actors in Swift sources",
         subcommands: [typeScript, schema],
-        discussion: "What comes out, and what cannot, stands in Docs/Generator.md.",
+        discussion: "See Docs/Reference/Generator.md for the output and its limits.",
         run: { _ in })
 
-    private static let output = OptionSpec("--output", "FILE", "write there instead of printing")
+    private static let output = OptionSpec("--output", "FILE", "output file (standard output)")
     private static let check = OptionSpec(
-        "--check", nil, "write nothing; exit with 1 when FILE is not what would be written")
+        "--check", nil, "write nothing; exit with 1 if FILE differs from the output")
     private static let runtime = OptionSpec(
-        "--runtime", "SPECIFIER", "where the file imports the client library from (./trebuchet.js)")
+        "--runtime", "SPECIFIER", "import specifier of the client library (./trebuchet.js)")
     private static let bigint = OptionSpec(
-        "--bigint", nil, "Int64 and UInt64 are bigint where no comment says otherwise")
-    private static let define = OptionSpec("--define", "NAME", "#if NAME holds; may be given several times")
+        "--bigint", nil, "map Int64 and UInt64 to bigint unless a comment differs")
+    private static let define = OptionSpec("--define", "NAME", "#if NAME holds; repeatable")
 
     private static let typeScript = CommandSpec(
         name: "generate typescript",
@@ -27,7 +27,7 @@ enum GenerateCommand {
         operandCount: 0...1_000,
         options: [output, check, runtime, bigint, define],
         discussion: """
-            Reads Swift files and folders, 'Sources' when none is given:
+            Reads Swift files and folders; the default is 'Sources':
               trebuchet generate typescript Sources/App --output Web/app.ts
               trebuchet generate typescript Sources/App --output Web/app.ts --check
             """,
@@ -35,17 +35,17 @@ enum GenerateCommand {
 
     private static let schema = CommandSpec(
         name: "generate schema",
-        summary: "write the same as JSON, for generators of your own",
+        summary: "write the interface as JSON, for other generators",
         operands: "[path …]",
         operandCount: 0...1_000,
         options: [output, check, bigint, define],
         discussion: """
-            Reads Swift files and folders, 'Sources' when none is given:
+            Reads Swift files and folders; the default is 'Sources':
               trebuchet generate schema Sources/App --output schema.json
             """,
         run: { try start("schema", $0, [output, check, bigint, define]) })
 
-    /// Becomes `trebuchet-generate`, which stands beside this program.
+    /// Replaces the process with `trebuchet-generate` from the directory of this program.
     private static func start(_ form: String, _ arguments: ParsedArguments, _ options: [OptionSpec]) throws {
         let path = try generator()
         var words = [path, form]
@@ -65,18 +65,19 @@ enum GenerateCommand {
     private static func generator() throws -> String {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
         let count = readlink("/proc/self/exe", &buffer, Int(PATH_MAX))
-        guard count > 0 else { throw GeneratorError("where this program stands is not known (/proc/self/exe)") }
+        guard count > 0 else { throw GeneratorError("cannot find the path of this program (/proc/self/exe)") }
         let own = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let path = own.prefix(through: own.lastIndex(of: "/") ?? own.startIndex) + "trebuchet-generate"
         guard access(String(path), X_OK) == 0 else {
             throw GeneratorError(
-                "there is no \(path): clients are made where the toolchain is; build it with "
+                "\(path) does not exist: generation requires the Swift toolchain; build the tool with "
                     + "'swift build --product trebuchet-generate', or use 'swift package generate-client'")
         }
         return String(path)
     }
 }
 
+/// The error of a missing or failed generator.
 private struct GeneratorError: Error, CustomStringConvertible {
     let description: String
 

@@ -4,26 +4,26 @@ import Trebuchet
 import TrebuchetCluster
 import TrebuchetServices
 
-/// The services that `serve` hosts: all of them, unless `--services` names some, or the server is there to be measured.
+/// The services that `serve` hosts: all of them, unless `--services` selects some, or the server is for measurements.
 struct HostedServices {
     static let options = [
         OptionSpec(
             "--services", "NAMES",
-            "the services to host, separated by commas: \(known.joined(separator: ", ")), or none (all)"),
+            "services to host, separated by commas: \(known.joined(separator: ", ")), or none (all)"),
         OptionSpec(
             "--rules", "FILE",
-            "who may do what with collections and rooms (Docs/Rules.md); SIGHUP reads it again (what 'rules show' prints)"
-        ),
+            "rules for collections and rooms (Docs/Reference/Rules.md); SIGHUP reloads them (the output of 'rules show' "
+                + "prints)"),
         OptionSpec(
             "--admin-socket", "PATH",
-            "where 'trebuchet admin' finds the server (beside the file of --data, with .admin behind its name)"),
+            "socket of 'trebuchet admin' (the file of --data with the suffix .admin)"),
         OptionSpec(
             "--mail-command", "COMMAND",
-            "auth: hand mails with codes to this program, as 'sendmail -t', on its standard input; it has the address and the "
+            "auth: program that reads mails with codes on standard input, like 'sendmail -t'; it has the address and the "
                 + "code in TREBUCHET_MAIL_TO and TREBUCHET_MAIL_CODE"),
-        OptionSpec("--smtp", "HOST:PORT", "auth: hand mails with codes to this relay"),
-        OptionSpec("--oidc", "FILE", "auth: providers whose ID tokens sign somebody in: a list in JSON (none)"),
-        OptionSpec("--mail-from", "ADDRESS", "auth: the sender of mails (trebuchet@localhost)"),
+        OptionSpec("--smtp", "HOST:PORT", "auth: SMTP relay for mails with codes"),
+        OptionSpec("--oidc", "FILE", "auth: JSON list of providers for ID tokens (none)"),
+        OptionSpec("--mail-from", "ADDRESS", "auth: sender of mails (trebuchet@localhost)"),
     ]
 
     private static let known = [AuthService.name, RoomHost.name, CollectionHost.name]
@@ -32,7 +32,7 @@ struct HostedServices {
     private let accounts: Accounts?
     private let store: any StateStore
     private let say: @Sendable (ServerEvent.Level, String) -> Void
-    /// The file of the rules; nil without one.
+    /// The path of the rules file; nil without one.
     let rulesFile: String?
     private let rules: RuleBook
     private let isTormented: Bool
@@ -40,9 +40,9 @@ struct HostedServices {
     private(set) var rooms: RoomHost?
 
     /// - Parameters:
-    ///   - store: where accounts and documents are kept.
-    ///   - engine: where accounts are kept instead, together with other nodes.
-    ///   - say: told lines for who operates the server.
+    ///   - store: persists accounts and documents.
+    ///   - engine: stores accounts instead, shared with other nodes.
+    ///   - say: writes lines to the server log.
     init(
         _ arguments: ParsedArguments, store: any StateStore, engine: (any ClusterTables)? = nil,
         say: @escaping @Sendable (ServerEvent.Level, String) -> Void
@@ -55,11 +55,11 @@ struct HostedServices {
         rulesFile = arguments.string("--rules")
         rules = try Self.rules(arguments)
         if rulesFile != nil, !names.contains(CollectionHost.name), !names.contains(RoomHost.name) {
-            throw UsageError("--rules belongs to --services collections,rooms")
+            throw UsageError("--rules requires --services with collections or rooms")
         }
         guard names.contains(AuthService.name) else {
             if let option = ["--mail-command", "--smtp", "--mail-from", "--oidc"].first(where: arguments.has) {
-                throw UsageError("\(option) belongs to --services auth")
+                throw UsageError("\(option) requires --services with auth")
             }
             accounts = nil
             return
@@ -69,7 +69,8 @@ struct HostedServices {
         let limits = isTormented ? Torment.authLimits : AuthLimits()
         if let engine {
             if arguments.string("--after-data-loss") == "continue" {
-                throw UsageError("--after-data-loss continue: a node with accounts ends; leave auth out of --services")
+                throw UsageError(
+                    "--after-data-loss continue cannot be combined with accounts: remove auth from --services")
             }
             accounts = try await Accounts(
                 engine: engine, mailer: mailer, providers: providers, limits: limits, report: say)
@@ -79,35 +80,35 @@ struct HostedServices {
         }
     }
 
-    /// What nodes of a cluster have together.
+    /// The parts that the nodes of a cluster share.
     var sharedParts: String {
         let parts = ["counters/NAME"] + (names.isEmpty ? [] : ["rooms", "collections"])
         return (parts + (accounts == nil ? [] : ["accounts"])).joined(separator: ", ")
     }
 
-    /// What the server is made with.
+    /// The access policy of the server.
     var access: AccessPolicy {
         var access = accounts?.accessPolicy ?? .open
         if !names.isEmpty { access.identifiesCallers = true }
         return access
     }
 
-    /// The rules of a command line, which are looked at before anything is begun.
+    /// Returns the rules of a command line, which are validated before anything starts.
     static func rules(_ arguments: ParsedArguments) throws(RuleBookError) -> RuleBook {
         try arguments.string("--rules").map { path throws(RuleBookError) in try RuleBook(contentsOfFile: path) }
             ?? RuleBook()
     }
 
-    /// What `serve` says of it when it starts.
+    /// The lines about the rules that `serve` prints at its start.
     var inForce: [String] {
         guard names.contains(CollectionHost.name) || names.contains(RoomHost.name) else { return [] }
         guard let rulesFile else {
-            return ["rules: none, everybody reads, creates and joins; --rules FILE says otherwise"]
+            return ["rules: default, every client may read, create and join; set others with --rules FILE"]
         }
-        return ["rules: \(LogLine.of(rulesFile)), \(rules.collectionCount) of collections, \(rules.roomCount) of rooms"]
+        return ["rules: \(LogLine.of(rulesFile)), collections: \(rules.collectionCount), rooms: \(rules.roomCount)"]
     }
 
-    /// Reads the rules again and puts them in force; throws, and leaves the old ones in force, when they are no good.
+    /// Reloads and applies the rules. Throws, and keeps the current ones, if the file is invalid.
     func readRulesAgain() throws(RuleBookError) -> RuleBook {
         guard let rulesFile else { return rules }
         let rules = try RuleBook(contentsOfFile: rulesFile)
@@ -131,12 +132,12 @@ struct HostedServices {
         }
     }
 
-    /// Opens the socket for administrators; nil when there is nothing to look after or no place for it. One that was asked for is
-    /// an error when it cannot be made, one that is there by default is not.
+    /// Opens the admin socket; nil if there is no service to administer or no path for it. A failure is an error for an
+    /// explicit path, but not for the default one.
     func openAdminSocket(_ arguments: ParsedArguments, on server: TrebuchetServer, data: String?) throws -> AdminSocket?
     {
         guard !names.isEmpty else {
-            if arguments.has("--admin-socket") { throw UsageError("--admin-socket belongs to --services") }
+            if arguments.has("--admin-socket") { throw UsageError("--admin-socket requires --services") }
             return nil
         }
         func open(_ path: String) throws(AdminSocketError) -> AdminSocket {
@@ -147,7 +148,7 @@ struct HostedServices {
         do throws(AdminSocketError) {
             return try open(AdminSocket.path(besideData: data))
         } catch {
-            say(.warning, "goes on without a socket for 'trebuchet admin': \(error)")
+            say(.warning, "continuing without a socket for 'trebuchet admin': \(error)")
             return nil
         }
     }
@@ -158,23 +159,23 @@ struct HostedServices {
         for name in list.split(separator: ",").map(String.init) where !names.contains(name) {
             guard known.contains(name) else {
                 let hint = NearestMatch.find(name, in: known).map { "; did you mean '\($0)'?" } ?? ""
-                throw UsageError("--services: there is no service '\(name)'\(hint)")
+                throw UsageError("--services: unknown service '\(name)'\(hint)")
             }
             names.append(name)
         }
         return names
     }
 
-    /// Looks whether there is a program to send mails by, before anything is begun.
+    /// Checks that the mail program exists, before anything starts.
     static func checkMailCommand(_ arguments: ParsedArguments) throws(UsageError) {
         guard !arguments.has("--smtp"), let command = arguments.string("--mail-command"),
             let program = command.split(separator: " ").first.map(String.init), !isProgram(program)
         else { return }
-        let place = program.contains("/") ? "" : " on the PATH"
-        throw UsageError("--mail-command \(program): there is no such program\(place)")
+        let place = program.contains("/") ? "" : " in PATH"
+        throw UsageError("--mail-command \(program): program not found\(place)")
     }
 
-    /// Whether there is one to run: at a path, or on the `PATH`.
+    /// Returns whether a program exists, at a path or on the `PATH`.
     private static func isProgram(_ name: String) -> Bool {
         func isThere(_ path: String) -> Bool {
             var about = stat()
@@ -187,15 +188,15 @@ struct HostedServices {
 
     private static func mailer(_ arguments: ParsedArguments) throws(UsageError) -> any MagicCodeMailer {
         let sender = arguments.string("--mail-from") ?? "trebuchet@localhost"
-        guard MailAddress.isValid(sender) else { throw UsageError("--mail-from \(sender): this is no mail address") }
+        guard MailAddress.isValid(sender) else { throw UsageError("--mail-from \(sender): not a mail address") }
         switch (arguments.string("--mail-command"), arguments.string("--smtp")) {
-        case (.some, .some): throw UsageError("--mail-command and --smtp: one of them")
+        case (.some, .some): throw UsageError("--mail-command and --smtp cannot be combined")
         case (let command?, nil):
             let words = command.split(separator: " ").map(String.init)
-            guard !words.isEmpty else { throw UsageError("--mail-command names a program") }
+            guard !words.isEmpty else { throw UsageError("--mail-command must not be empty") }
             return CommandMailer(words, sender: sender)
         case (nil, let relay?):
-            let problem = UsageError("--smtp \(relay): give a host and a port, as 127.0.0.1:25")
+            let problem = UsageError("--smtp \(relay): not HOST:PORT, such as 127.0.0.1:25")
             guard let colon = relay.lastIndex(of: ":"), let port = Int(relay[relay.index(after: colon)...]),
                 (1...65535).contains(port), colon > relay.startIndex
             else { throw problem }
@@ -203,12 +204,13 @@ struct HostedServices {
             return SMTPMailer(host: String(host), port: port, sender: sender)
         case (nil, nil):
             Console.error(
-                "trebuchet serve: codes to sign in are printed here; to send them, use --mail-command or --smtp")
+                "trebuchet serve: sign-in codes are printed here; to mail them, use --mail-command or --smtp")
             return ClosureMailer { code, address in
                 Console.error("trebuchet serve: code for \(address): \(code)")
             } notify: { notice, address in
                 guard case .addressChanged(let other) = notice else { return }
-                Console.error("trebuchet serve: to \(address): the account has the address \(other) from now on")
+                Console.error(
+                    "trebuchet serve: notice to \(address): the address of the account was changed to \(other)")
             }
         }
     }

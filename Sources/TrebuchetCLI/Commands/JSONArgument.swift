@@ -3,7 +3,7 @@ import Bytes
 import TrebuchetServices
 import TrebuchetWire
 
-/// JSON in arguments and in what is printed.
+/// JSON in arguments and in output.
 enum JSONArgument {
     static func value(_ text: String) throws(UsageError) -> JSONValue {
         do {
@@ -11,14 +11,14 @@ enum JSONArgument {
                 try ValueCoder().decode(JSONValue.self, from: $0)
             }
         } catch {
-            throw UsageError("argument \(text) is not JSON; a text needs its quotes: '\"\(text)\"'")
+            throw UsageError("argument \(text) is not JSON; a string needs quotes: '\"\(text)\"'")
         }
     }
 
-    /// Throws what is wrong with it.
+    /// Parses JSON; throws an error that describes the problem.
     static func value(_ bytes: UnsafeRawBufferPointer) throws -> JSONValue { try JSONValue(json: bytes) }
 
-    /// JSON on one line, the members of objects by their names: the same value prints the same text.
+    /// Returns JSON on one line with sorted members, so that equal values have equal text.
     static func text(_ value: JSONValue) -> String {
         var buffer = ByteBuffer()
         value.write(json: &buffer)

@@ -11,15 +11,15 @@ enum ObserveCommand {
         operandCount: 2...2,
         options: RemoteURL.options + [
             RemoteURL.token,
-            OptionSpec("--count", "N", "end after N updates"),
+            OptionSpec("--count", "N", "exit after N updates"),
             OptionSpec("--time", nil, "begin each line with the milliseconds since the first"),
-            OptionSpec("--path", "POINTER", "only the part of the state at a JSON pointer, as /todos/0"),
-            OptionSpec("--at-most-every", "MS", "no more than one update in so many milliseconds"),
-            OptionSpec("--filter", "JSON", "a filter as it goes over the wire; --path and --at-most-every come on top"),
+            OptionSpec("--path", "POINTER", "only the part of the state at a JSON Pointer, such as /todos/0"),
+            OptionSpec("--at-most-every", "MS", "at most one update per interval in milliseconds"),
+            OptionSpec("--filter", "JSON", "a filter in wire format; combines with --path and --at-most-every"),
         ],
         discussion: """
-            The current value comes first, within --timeout where --filter has no condition; then it may take any time. A reader that is slower than the changes gets the newest each time. When the
-            server goes, it is tried again until it is back, and the stream goes on; standard error says so.
+            Prints the current value first, within --timeout unless --filter has a condition. A slow reader of the output
+            gets the newest version. Reconnects until the server is back and resumes the stream; reports both on standard error.
               trebuchet observe todos observeState
               trebuchet observe todos observeState --path /todos/0/title
               trebuchet observe counter observeState --filter '{"where":{"path":"/count","op":"gt","value":10}}'
@@ -30,7 +30,7 @@ enum ObserveCommand {
         let count = try arguments.int("--count", in: 1...Int.max)
         let filter = try filter(arguments)
         let client = try await RemoteURL.connectWithToken(arguments)
-        // A condition may hold at any time.
+        // A filter may match only after a long time, so no timeout applies.
         if filter.condition != nil { CommandTimeout.current?.stop() }
         let reporting = ConnectionReporter.follow(client, of: "observe")
         defer { reporting.cancel() }

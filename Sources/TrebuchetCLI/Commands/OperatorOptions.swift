@@ -3,51 +3,52 @@ import Foundation
 import Platform
 import Trebuchet
 
-/// The options of `serve` that are for who operates it: the log, the address of numbers and health, how it ends.
+/// The options of `serve` for operators: the log, the admin endpoint, the inspector, tracing and shutdown.
 struct OperatorOptions: Sendable {
     static let options = [
         OptionSpec(
             "--log-level", "LEVEL",
-            "log lines from this level on: trace (versions, deliveries), debug (calls, streams), info (connections, sign-ins), notice, warning or error (notice)"
+            "minimum log level: trace (versions, deliveries), debug (calls, streams), info (connections, sign-ins), notice, warning or error (notice)"
         ),
         OptionSpec(
-            "--log-format", "FORMAT", "text or json: an object in each line, with time and level (lines for people)"),
+            "--log-format", "FORMAT", "text, or json with one object per line (text)"),
         OptionSpec(
             "--admin", "HOST:PORT",
-            "show operators /metrics, /livez, /readyz and /healthz there: an address of this machine, unless there are TLS and a token (off)"
+            "serve /metrics, /livez, /readyz and /healthz at this address; loopback only without TLS and a token (off)"
         ),
         OptionSpec(
             "--admin-token-file", "FILE",
-            "what /metrics is shown for, as a bearer token: the first line of this file, or TREBUCHET_ADMIN_TOKEN (everybody of this machine)"
+            "file whose first line is the bearer token for /metrics; or TREBUCHET_ADMIN_TOKEN (no token)"
         ),
-        OptionSpec("--admin-tls-cert", "FILE", "the certificate chain of that address (that of --tls-cert)"),
-        OptionSpec("--admin-tls-key", "FILE", "its private key (PEM)"),
+        OptionSpec("--admin-tls-cert", "FILE", "certificate chain of the admin endpoint (that of --tls-cert)"),
+        OptionSpec("--admin-tls-key", "FILE", "private key of the chain (PEM)"),
         OptionSpec(
             "--otlp", "URL",
-            "send spans of calls to this collector, as OTLP over HTTP in JSON: http://localhost:4318 (off)"),
+            "export spans to this collector as OTLP over HTTP in JSON: http://localhost:4318 (off)"),
         OptionSpec(
             "--otlp-service", "NAME",
-            "what the program is called there, service.name (trebuchet); service.instance.id is the name of --node"),
+            "service.name of the spans (trebuchet); service.instance.id is --node"),
         OptionSpec(
             "--trace-sample", "RATIO",
-            "which part of the calls that come without a trace begin one, 0 to 1 (0.01)"),
+            "sampling ratio for calls without a parent trace, 0 to 1 (0.01)"),
         OptionSpec(
             "--inspector", "[[HOST:]PORT]",
-            "show who develops it the server from inside, in a page at 127.0.0.1 and for the token of the link that is printed (off; a free port); with HOST at an address that others reach, which needs TLS and a token file"
+            "serve the developer inspector at 127.0.0.1 and print its link; another HOST needs TLS and a token file (off; a free port)"
         ),
         OptionSpec(
             "--inspector-token-file", "FILE",
-            "its token: the first line of this file, or TREBUCHET_INSPECTOR_TOKEN (another one for each start, in the link)"
+            "file whose first line is its token; or TREBUCHET_INSPECTOR_TOKEN (random per start, in the link)"
         ),
         OptionSpec(
             "--inspector-write", nil,
-            "who looks may also call methods, as anybody, and cut connections; goes with --inspector"),
+            "allow the inspector to call methods as any principal and to close connections; requires --inspector"),
         OptionSpec(
             "--drain-delay", "SECONDS",
-            "how long at shutdown /readyz says no before clients are sent away, for load balancers to hear of it (0)"),
-        OptionSpec("--drain-timeout", "SECONDS", "how long calls under way may take at shutdown (10)"),
+            "at shutdown, time between an unready /readyz and the goAway to clients (0)"),
+        OptionSpec("--drain-timeout", "SECONDS", "at shutdown, time for in-flight calls (10)"),
     ]
 
+    /// The address and the credentials of an endpoint.
     struct Admin: Sendable {
         let host: String
         let port: Int
@@ -55,29 +56,29 @@ struct OperatorOptions: Sendable {
         let token: String?
     }
 
-    /// Nil where neither level nor format were asked for: then lines are for people alone.
+    /// Nil without a level and a format: then lines are plain text.
     let log: ServerLog?
     let admin: Admin?
     let spans: OTLPExporter?
     private let sampling: Double
-    /// Where the inspector is; nil without one. The server ends without TLS and a token where others reach that.
+    /// The inspector endpoint; nil without one. The server refuses an address that is not loopback without TLS and a token.
     let inspector: Admin?
     private let inspectorWrites: Bool
     let drainDelay: Duration
     let drain: Duration
 
-    /// - Parameter tls: of the address of clients.
+    /// - Parameter tls: the TLS settings of the client address.
     init(_ arguments: ParsedArguments, tls: TLSServerSettings?) throws {
         let level = try arguments.string("--log-level").map { text throws(UsageError) in
             guard let level = ServerEvent.Level(rawValue: text) else {
                 let names = ServerEvent.Level.allCases.map(\.rawValue).joined(separator: ", ")
-                throw UsageError("--log-level: '\(text)' is none of \(names)")
+                throw UsageError("--log-level: '\(text)' is not one of \(names)")
             }
             return level
         }
         let format = try arguments.string("--log-format").map { text throws(UsageError) in
             guard let format = ServerLog.Format(rawValue: text) else {
-                throw UsageError("--log-format: '\(text)' is neither text nor json")
+                throw UsageError("--log-format: '\(text)' is not 'text' or 'json'")
             }
             return format
         }
@@ -102,8 +103,8 @@ struct OperatorOptions: Sendable {
                 throw UsageError("--otlp: \(error.message)")
             }
         }
-        if ratio != nil, spans == nil { throw UsageError("--trace-sample belongs to --otlp") }
-        if service != nil, spans == nil { throw UsageError("--otlp-service belongs to --otlp") }
+        if ratio != nil, spans == nil { throw UsageError("--trace-sample requires --otlp") }
+        if service != nil, spans == nil { throw UsageError("--otlp-service requires --otlp") }
         inspector = try Self.inspector(arguments, tls: tls)
         inspectorWrites = arguments.has("--inspector-write")
     }
@@ -111,7 +112,7 @@ struct OperatorOptions: Sendable {
     private static func inspector(_ arguments: ParsedArguments, tls: TLSServerSettings?) throws -> Admin? {
         guard let text = arguments.string("--inspector") else {
             let others = ["--inspector-write", "--inspector-token-file"]
-            if let option = others.first(where: arguments.has) { throw UsageError("\(option) belongs to --inspector") }
+            if let option = others.first(where: arguments.has) { throw UsageError("\(option) requires --inspector") }
             return nil
         }
         let token = try token("--inspector-token-file", or: "TREBUCHET_INSPECTOR_TOKEN", arguments)
@@ -120,25 +121,25 @@ struct OperatorOptions: Sendable {
             return Admin(host: "127.0.0.1", port: port, tls: nil, token: token)
         }
         let (host, port) = try place("--inspector", text)
-        // At an address of this machine a certificate of another name is none.
+        // At a loopback address the certificate, which has another name, would be invalid.
         let isOwn = ["127.0.0.1", "localhost", "::1"].contains(host)
         return Admin(host: host, port: port, tls: isOwn ? nil : tls, token: token)
     }
 
-    /// Where the server writes lines itself: nowhere, when the log is told all of them.
+    /// The log of the server itself; discards lines if the server log receives them all.
     var lines: @Sendable (String) -> Void {
         guard log == nil else { return { _ in } }
         return ServerLog.standardError
     }
 
-    /// A line of `serve` itself.
+    /// Logs a line of `serve` itself.
     func say(_ line: String) { say(.notice, line) }
 
     func say(_ level: ServerEvent.Level, _ line: String) {
         if let log { log.line(level, line) } else { StandardStream.error.write(soon: "trebuchet serve: \(line)") }
     }
 
-    /// Has a server tell its log, and shows it to operators. Returns what is to be said of that.
+    /// Adds the listeners and opens the endpoints of a server. Returns the lines to print about them.
     func open(on server: TrebuchetServer) throws -> [String] {
         if let log { server.addListener(log) }
         if let spans {
@@ -155,11 +156,11 @@ struct OperatorOptions: Sendable {
             let opened = try server.openInspector(
                 host: inspector.host, port: inspector.port, tls: inspector.tls, token: inspector.token,
                 writes: inspectorWrites)
-            // A token that was given is no business of who reads this.
+            // A token that the operator has given is not printed.
             lines.append("inspector: \(inspector.token == nil ? opened.link : opened.url)")
             lines.append(
-                "           for a browser, trebuchet inspect --url and trebuchet top --url; who has \(inspector.token == nil ? "it" : "the token") sees every state"
-                    + (inspectorWrites ? ", and may call every method as anybody" : ""))
+                "           for a browser, trebuchet inspect --url and trebuchet top --url; \(inspector.token == nil ? "it" : "the token") gives access to every state"
+                    + (inspectorWrites ? " and to every method as any principal" : ""))
         }
         return lines
     }
@@ -167,7 +168,7 @@ struct OperatorOptions: Sendable {
     private static func admin(_ arguments: ParsedArguments, tls: TLSServerSettings?) throws -> Admin? {
         guard let text = arguments.string("--admin") else {
             let others = ["--admin-token-file", "--admin-tls-cert", "--admin-tls-key"]
-            if let option = others.first(where: arguments.has) { throw UsageError("\(option) belongs to --admin") }
+            if let option = others.first(where: arguments.has) { throw UsageError("\(option) requires --admin") }
             return nil
         }
         let (host, port) = try place("--admin", text)
@@ -176,7 +177,7 @@ struct OperatorOptions: Sendable {
         case (let certificate?, let key?):
             tls = TLSServerSettings(certificateChainFile: certificate, privateKeyFile: key)
         case (nil, nil): break
-        default: throw UsageError("--admin-tls-cert and --admin-tls-key belong together")
+        default: throw UsageError("--admin-tls-cert and --admin-tls-key require each other")
         }
         return Admin(
             host: host, port: port, tls: tls,
@@ -186,7 +187,7 @@ struct OperatorOptions: Sendable {
     private static func place(_ option: String, _ text: String) throws(UsageError) -> (host: String, port: Int) {
         guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
             (0...65_535).contains(port), colon > text.startIndex
-        else { throw UsageError("\(option): '\(text)' is not HOST:PORT, as 127.0.0.1:9464") }
+        else { throw UsageError("\(option): '\(text)' is not HOST:PORT, such as 127.0.0.1:9464") }
         return (String(text[..<colon].drop { $0 == "[" }.prefix { $0 != "]" }), port)
     }
 
@@ -200,15 +201,15 @@ struct OperatorOptions: Sendable {
         var status = stat()
         guard let file = FileHandle(forReadingAtPath: path), fstat(file.fileDescriptor, &status) == 0,
             let bytes = try? file.read(upToCount: 65_536)
-        else { throw UsageError("\(option) \(path): it cannot be read, or is empty") }
+        else { throw UsageError("\(option) \(path): the file is unreadable or empty") }
         guard status.st_mode & 0o022 == 0 else {
-            throw UsageError("\(option) \(path): others may write it, and so choose the token: chmod go-w")
+            throw UsageError("\(option) \(path): the file is writable by other users; run chmod go-w")
         }
         let line = String(
             decoding: Array(bytes).withoutByteOrderMark.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self
         )
         .trimmingCharacters(in: .whitespaces)
-        guard !line.isEmpty else { throw UsageError("\(option) \(path): its first line is empty") }
+        guard !line.isEmpty else { throw UsageError("\(option) \(path): the first line is empty") }
         return line
     }
 }

@@ -4,25 +4,25 @@ import SharedState
 import Trebuchet
 import TrebuchetServices
 
-/// `trebuchet presence`: is in a room, and prints who else is.
+/// `trebuchet presence`: joins a room and prints its members.
 enum PresenceCommand {
     static let spec = CommandSpec(
         name: "presence",
-        summary: "join a room and print who is there",
+        summary: "join a room and print its members",
         subcommands: [join],
         discussion: "The server must host rooms, as 'trebuchet serve' does.",
         run: { _ in })
 
     private static let join = CommandSpec(
         name: "presence join",
-        summary: "join a room; print the others each time they change",
+        summary: "join a room and print the other members at each change",
         operands: "<room type> <room> [presence]",
         operandCount: 2...3,
-        options: RemoteURL.options + [OptionSpec("--count", "N", "end after N lines")],
+        options: RemoteURL.options + [OptionSpec("--count", "N", "exit after N lines")],
         discussion: """
-            The presence is what the others see, in JSON ({}); each further line of JSON on standard input takes its place. SIGINT
-            leaves the room, the end of standard input does not. When the server goes, it is tried again until it is back, and
-            standard error says both:
+            The presence is JSON that the other members see ({}); each further JSON line on standard input replaces it. SIGINT
+            leaves the room, the end of standard input does not. Reconnects until the server is back, and reports both on
+            standard error:
               trebuchet presence join chat lobby '{"name":"Ada"}'
             """,
         run: { arguments in
@@ -65,10 +65,10 @@ enum PresenceCommand {
         }
     }
 
-    /// Shows what comes on standard input; what is no JSON is told, and left out.
+    /// Publishes lines of standard input as presence; reports and skips invalid JSON.
     private static func showLines(of room: Shared<RoomPresence<JSONValue>>) async {
         let (lines, typed) = AsyncStream.makeStream(of: String.self)
-        // A thread of its own: reading blocks. It ends with the process.
+        // A separate thread, since reading blocks. It ends with the process.
         startThread {
             while let line = readLine() { typed.yield(line) }
             typed.finish()

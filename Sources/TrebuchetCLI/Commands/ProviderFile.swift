@@ -17,7 +17,7 @@ enum ProviderFile {
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: largestFile)
         let count = fread(&bytes, 1, largestFile, file)
-        guard count < largestFile else { throw problem(": it is larger than a MiB") }
+        guard count < largestFile else { throw problem(": the file is larger than 1 MiB") }
         do throws(Problem) {
             return try providers(Array(bytes[..<count]).withoutByteOrderMark)
         } catch {
@@ -25,13 +25,13 @@ enum ProviderFile {
         }
     }
 
-    /// What is wrong, and in which line.
+    /// The error of an invalid file, with its line.
     struct Problem: Error, Equatable {
         let line: Int
         let text: String
     }
 
-    /// A value with the byte where it begins.
+    /// A value with the byte offset where it begins.
     private struct Member {
         let place: Int
         let texts: [String]
@@ -54,7 +54,7 @@ enum ProviderFile {
         } catch let error as ReadError {
             throw problem(error.place, error.text)
         } catch {
-            throw problem(cursorPlace, "this is no JSON: \(error)")
+            throw problem(cursorPlace, "invalid JSON: \(error)")
         }
         for entry in entries {
             let provider: OpenIDProvider
@@ -63,7 +63,7 @@ enum ProviderFile {
                 throw problem(place, (error.member.map { "\($0): " } ?? "") + error.text)
             }
             guard !providers.contains(where: { $0.name.utf8.elementsEqual(provider.name.utf8) }) else {
-                throw problem(entry.place, "there are two providers called '\(provider.name)'")
+                throw problem(entry.place, "duplicate provider '\(provider.name)'")
             }
             providers.append(provider)
         }
@@ -72,6 +72,7 @@ enum ProviderFile {
 
     // MARK: Reading
 
+    /// The error of invalid JSON, with its byte offset.
     private struct ReadError: Error {
         let place: Int
         let text: String
@@ -81,12 +82,12 @@ enum ProviderFile {
 
     private static func read(_ json: inout JSONCursor) throws -> [(place: Int, members: [String: Member])] {
         var entries: [(place: Int, members: [String: Member])] = []
-        guard json.take(UInt8(ascii: "[")) else { throw ReadError(place: json.at, text: "this is no list") }
+        guard json.take(UInt8(ascii: "[")) else { throw ReadError(place: json.at, text: "not a list") }
         if !json.take(UInt8(ascii: "]")) {
             repeat {
                 _ = json.peek()
                 let place = json.at
-                guard json.peek() == UInt8(ascii: "{") else { throw ReadError(place: place, text: "this is no object") }
+                guard json.peek() == UInt8(ascii: "{") else { throw ReadError(place: place, text: "not an object") }
                 entries.append((place, try members(&json)))
             } while json.take(UInt8(ascii: ","))
             try json.expect(UInt8(ascii: "]"))
@@ -105,9 +106,9 @@ enum ProviderFile {
             let name = json.text(range)
             guard known.contains(name) else {
                 let hint = NearestMatch.find(name, in: known).map { "; did you mean '\($0)'?" } ?? ""
-                throw ReadError(place: place, text: "there is no member '\(name.prefix(64))'\(hint)")
+                throw ReadError(place: place, text: "unknown member '\(name.prefix(64))'\(hint)")
             }
-            guard members[name] == nil else { throw ReadError(place: place, text: "\(name): it is there twice") }
+            guard members[name] == nil else { throw ReadError(place: place, text: "\(name): duplicate member") }
             members[name] = try member(name, &json)
         }
     }
@@ -119,7 +120,7 @@ enum ProviderFile {
         case ("linksAddresses", _):
             let word = String(decoding: json.bytes(try json.value()), as: UTF8.self)
             guard ["true", "false"].contains(word) else {
-                throw ReadError(place: place, text: "\(name): true or false")
+                throw ReadError(place: place, text: "\(name): must be true or false")
             }
             return Member(place: place, texts: [], flag: word == "true")
         case (_, UInt8(ascii: "\"")): return Member(place: place, texts: [json.text(try json.string())])
@@ -130,12 +131,14 @@ enum ProviderFile {
             try json.expect(UInt8(ascii: "]"))
             return Member(place: place, texts: texts)
         default:
-            throw ReadError(place: place, text: "\(name): a text\(name == "audience" ? ", or a list of texts" : "")")
+            throw ReadError(
+                place: place, text: "\(name): must be a string\(name == "audience" ? " or a list of strings" : "")")
         }
     }
 
-    // MARK: Meaning
+    // MARK: Validation
 
+    /// The error of an invalid provider, with its member.
     private struct Mistake: Error {
         let member: String?
         let text: String
@@ -144,9 +147,9 @@ enum ProviderFile {
     private static func provider(_ members: [String: Member]) throws(Mistake) -> OpenIDProvider {
         func text(_ name: String) throws(Mistake) -> String {
             guard let text = members[name]?.texts.first else {
-                throw Mistake(member: nil, text: "\(name): this provider has none")
+                throw Mistake(member: nil, text: "\(name): not a member of this provider")
             }
-            guard !text.isEmpty else { throw Mistake(member: name, text: "it is empty") }
+            guard !text.isEmpty else { throw Mistake(member: name, text: "must not be empty") }
             return text
         }
         func refuse(_ names: [String], _ why: String) throws(Mistake) {
@@ -154,14 +157,14 @@ enum ProviderFile {
         }
         var provider: OpenIDProvider
         if members["provider"] != nil {
-            try refuse(["name", "issuer", "audience", "keys"], "this is known of a 'provider'")
+            try refuse(["name", "issuer", "audience", "keys"], "not allowed with 'provider'")
             switch try text("provider") {
             case "google": provider = .google(clientID: try text("clientID"))
             case "apple": provider = .apple(clientID: try text("clientID"))
-            default: throw Mistake(member: "provider", text: "google or apple; others have an 'issuer'")
+            default: throw Mistake(member: "provider", text: "must be 'google' or 'apple'; for others use 'issuer'")
             }
         } else {
-            try refuse(["clientID"], "it belongs to a 'provider'; others have an 'audience'")
+            try refuse(["clientID"], "requires 'provider'; for others use 'audience'")
             _ = try text("audience")
             do throws(OpenIDProvider.Problem) {
                 provider = try OpenIDProvider(
@@ -170,7 +173,7 @@ enum ProviderFile {
                     keys: members["keys"]?.texts.first.map { .url($0) } ?? .discovery)
             } catch {
                 let isThere = members[error.member] != nil
-                throw Mistake(member: error.member, text: isThere ? error.reason : "this provider has none")
+                throw Mistake(member: error.member, text: isThere ? error.reason : "not a member of this provider")
             }
         }
         if let flag = members["linksAddresses"]?.flag { provider.linksAddresses = flag }

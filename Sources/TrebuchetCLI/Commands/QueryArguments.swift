@@ -4,24 +4,24 @@ import TrebuchetServices
 /// The options of commands that read a collection.
 enum QueryArguments {
     static let options = [
-        OptionSpec("--where", "CONDITION", "documents for which this holds; several times for several conditions"),
+        OptionSpec("--where", "CONDITION", "a condition; repeatable"),
         OptionSpec(
             "--order", "FIELDS",
-            "in the order of this field, or of several: -priority,title; -FIELD the other way round"),
+            "order by fields: -priority,title, with - for descending"),
         OptionSpec("--limit", "N", "the first N documents"),
-        OptionSpec("--after", "CURSOR", "documents behind this place, which 'collection get' prints"),
+        OptionSpec("--after", "CURSOR", "documents after this position, which 'collection get' prints"),
     ]
 
     static let discussion = #"""
-        A condition is FIELD=JSON, or has != < <= > >= instead of =; FIELD^=TEXT for a text that begins so; 'FIELD in JSON,JSON'
-        for one of these values; 'FIELD has JSON' for an array with this element. Texts have quotes as in JSON, but for ^=; blanks
-        around an operator do not count. A field in a field is address.city, and
-        $creator, $createdAt and $updatedAt are what the server knows:
+        A condition is FIELD=JSON, also with != < <= > >=; FIELD^=TEXT for a text that begins with this prefix;
+        'FIELD in JSON,JSON' for one of these values; 'FIELD has JSON' for an array with this element. Text values have
+        JSON quotes except for ^=. Spaces around an operator are ignored. A nested field is address.city;
+        $creator, $createdAt and $updatedAt are metadata of the server:
           trebuchet collection list todos --where done=false --where 'priority in 1,2' --where 'title^=Mi' --order -priority,title
         """#
 
     private static let operators = ["=", "!=", "<", "<=", ">", ">=", "^="]
-    /// Stand between blanks.
+    /// Operators that need spaces around them.
     private static let words = ["in", "has"]
     private static let operatorCharacters: Set<Character> = ["=", "!", "<", ">", "^", "~"]
 
@@ -32,7 +32,7 @@ enum QueryArguments {
             after: arguments.string("--after"))
     }
 
-    /// `-priority,address.city`
+    /// Parses an order, as `-priority,address.city`.
     static func order(_ text: String) throws(UsageError) -> [QueryOrder] {
         var orders: [QueryOrder] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -40,7 +40,7 @@ enum QueryArguments {
             guard words.count == 1, let word = words.first, word != "-" else {
                 let isWord = words.count == 2 && ["asc", "desc"].contains(words[1].lowercased())
                 let right = isWord ? (words[1].lowercased() == "desc" ? "-\(words[0])" : words[0]) : "-priority,title"
-                throw UsageError("--order \(text): give fields, -FIELD for the other way round, as --order '\(right)'")
+                throw UsageError("--order \(text): expected fields, -FIELD for descending, such as --order '\(right)'")
             }
             orders.append(word.hasPrefix("-") ? .descending(String(word.dropFirst())) : .ascending(word))
         }
@@ -81,10 +81,10 @@ enum QueryArguments {
         }
     }
 
-    /// The field, the operator and what stands behind it, for an option that takes equations alone: `--if done=false`.
+    /// Parses an option that accepts equations only: `--if done=false`. Returns the field and the value.
     static func equation(_ text: String, of option: String) throws(UsageError) -> (field: String, value: JSONValue) {
         let (field, comparison, value) = try parts(text, of: option)
-        guard comparison == "=" else { throw UsageError("\(option) \(text): takes FIELD=JSON alone, as done=false") }
+        guard comparison == "=" else { throw UsageError("\(option) \(text): expected FIELD=JSON, such as done=false") }
         _ = try condition(text, of: option)
         return (field, try JSONArgument.value(value))
     }
@@ -96,18 +96,21 @@ enum QueryArguments {
             throw noOperator("\(option) \(text)")
         }
         let field = trimmed(text[..<start])
-        guard !field.isEmpty else { throw UsageError("\(option) \(text): give a field and its value, as done=false") }
+        guard !field.isEmpty else {
+            throw UsageError("\(option) \(text): expected a field and its value, such as done=false")
+        }
         if let word = words.first(where: { text[start...].hasPrefix(" \($0) ") }) {
             return (field, word, trimmed(text[start...].dropFirst(word.count + 2)))
         }
-        // A text that begins with '=' is a text.
+        // A value that begins with '=' is text.
         let run =
             text[start...].hasPrefix("^=") ? "^=" : String(text[start...].prefix { operatorCharacters.contains($0) })
         let value = trimmed(text[start...].dropFirst(run.count))
         guard operators.contains(run) else {
             let known = ["==": "=", "===": "=", "!==": "!=", "=<": "<=", "=>": ">=", "<>": "!=", "^": "^="][run]
             guard let known else { throw noOperator("\(option) \(text)", run) }
-            throw UsageError("\(option) \(text): '\(run)' is no operator; write \(option) '\(field)\(known)\(value)'")
+            throw UsageError(
+                "\(option) \(text): '\(run)' is not an operator; write \(option) '\(field)\(known)\(value)'")
         }
         return (field, run, value)
     }
@@ -117,18 +120,18 @@ enum QueryArguments {
     }
 
     private static func noOperator(_ text: String, _ found: String? = nil) -> UsageError {
-        let what = found.map { "'\($0)' is no operator" } ?? "there is no operator"
+        let what = found.map { "'\($0)' is not an operator" } ?? "the operator is missing"
         let all = (operators + words).joined(separator: " ")
-        return UsageError("\(text): \(what); there are \(all), as done=false or 'priority in 1,2'")
+        return UsageError("\(text): \(what); operators are \(all), such as done=false or 'priority in 1,2'")
     }
 
     private static func notJSON(_ text: String, _ value: String, _ right: String?) -> UsageError {
-        guard !value.isEmpty else { return UsageError("\(text): give a value in JSON, as done=false") }
-        let hint = right.map { "a text needs its quotes: \($0)" } ?? "several conditions are several times the option"
+        guard !value.isEmpty else { return UsageError("\(text): expected a JSON value, such as done=false") }
+        let hint = right.map { "a string needs quotes: \($0)" } ?? "repeat the option for several conditions"
         return UsageError("\(text): \(value) is not JSON; \(hint)")
     }
 
-    /// As JSON: a value that is JSON already stays, `'Milk'` loses its quotes.
+    /// Returns a suggestion as JSON: a JSON value unchanged, `'Milk'` without its single quotes.
     private static func quoted(_ text: String) -> String {
         if (try? JSONArgument.value(text)) != nil { return text }
         let isQuoted = text.count > 1 && text.hasPrefix("'") && text.hasSuffix("'")

@@ -6,23 +6,23 @@ import WebSockets
 
 /// The address of a server: `ws://127.0.0.1:8080` or `wss://example.com/realtime`.
 struct RemoteURL {
-    static let option = OptionSpec("--url", "URL", "the server, as wss://example.com/path (ws://127.0.0.1:8080)")
-    /// `--url` and what belongs to it.
+    static let option = OptionSpec("--url", "URL", "the server, such as wss://example.com/path (ws://127.0.0.1:8080)")
+    /// `--url` with its TLS and timeout options.
     static let options = address + [CommandTimeout.option]
-    /// `--url` and what belongs to `wss:`.
+    /// `--url` with its TLS options.
     static let address = [
-        option, OptionSpec("--ca-file", "FILE", "trust the certificate authorities in FILE alone, with wss"),
-        OptionSpec("--insecure", nil, "trust any certificate, with wss; for tests alone"),
-        OptionSpec("--compression", nil, "offer the server to compress messages"),
+        option, OptionSpec("--ca-file", "FILE", "trust only the certificate authorities in FILE, with wss"),
+        OptionSpec("--insecure", nil, "trust every certificate, with wss; for tests only"),
+        OptionSpec("--compression", nil, "offer message compression to the server"),
     ]
-    /// For commands that call as whoever holds a token, beside who is signed in.
+    /// The option of commands that can authenticate with a token in place of the signed-in user.
     static let token = OptionSpec(
         "--token", "TOKEN",
-        "the credential to connect with, as an API key or a JSON Web Token; others on the machine can see it here, so "
-            + "rather set TREBUCHET_TOKEN (who is signed in)")
+        "API key or JSON Web Token; visible to local users, so "
+            + "prefer TREBUCHET_TOKEN (the session of 'sign-in')")
     static let `default` = "ws://127.0.0.1:8080"
 
-    /// The options that name the server, as they were given: what stands in a command that is shown to be run next.
+    /// Returns the given options that name the server, for a suggested command.
     static func words(_ arguments: ParsedArguments) -> String {
         ["--url", "--ca-file"].map { name in
             guard let value = arguments.string(name) else { return "" }
@@ -44,7 +44,7 @@ struct RemoteURL {
         do throws(TransportError) {
             url = try WebSocketURL(text)
         } catch {
-            throw UsageError("--url: \(error.message); give one such as \(Self.default)")
+            throw UsageError("--url: \(error.message); expected a URL such as \(Self.default)")
         }
     }
 
@@ -58,12 +58,13 @@ struct RemoteURL {
         return arguments.has("--compression") ? transport.compressed() : transport
     }
 
-    /// A client that is connected to the server that `--url` names, as who was signed in there last.
+    /// Returns a client that is connected to the server of `--url`, as the user signed in there.
     static func connect(_ arguments: ParsedArguments) async throws -> TrebuchetClient {
         try await connectedBackend(arguments).client
     }
 
-    /// The same for a command that takes `--token`: with the credential of that, or of `TREBUCHET_TOKEN`, if there is one.
+    /// Returns a connected client for a command that takes `--token`: with the credential of `--token` or `TREBUCHET_TOKEN` if
+    /// there is one.
     static func connectWithToken(_ arguments: ParsedArguments) async throws -> TrebuchetClient {
         guard let token = arguments.string(token.name) ?? environmentToken else { return try await connect(arguments) }
         var options = TrebuchetClient.Options()
@@ -72,16 +73,16 @@ struct RemoteURL {
         return try await url.connected(TrebuchetClient(transport: url.transport(arguments), options: options))
     }
 
-    /// An empty variable is none.
+    /// An empty variable counts as missing.
     private static var environmentToken: String? {
         getenv("TREBUCHET_TOKEN").map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// The same with what signs in and out.
+    /// Returns a connected backend, which can sign in and out.
     static func connectedBackend(_ arguments: ParsedArguments) async throws -> TrebuchetBackend {
         let url = try RemoteURL(arguments.string(option.name) ?? Self.default)
         let credentials = try CredentialFile.store(for: url)
-        // A file that is no good is an error, not a call by nobody.
+        // An invalid file is an error; the call must not silently be anonymous.
         _ = try credentials.load()
         let backend = TrebuchetBackend(
             transport: url.transport(arguments), credentials: credentials, options: TrebuchetClient.Options())
@@ -94,7 +95,7 @@ struct RemoteURL {
         timeout?.start(awaiting: "connection to \(host):\(port)")
         do {
             try await client.connect()
-            timeout?.start(awaiting: "answer of \(host):\(port)")
+            timeout?.start(awaiting: "response of \(host):\(port)")
         } catch let error as TransportError where error.code == .refused {
             throw TransportError(
                 .refused, "\(error.message); is a server running there? start one with: trebuchet serve", cause: error)

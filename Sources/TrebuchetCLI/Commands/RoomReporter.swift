@@ -3,8 +3,8 @@ import Glibc
 import Trebuchet
 import TrebuchetServices
 
-/// Writes to standard error when a room is joined and why it is not, each reason once. Ends the process with status 1 when the rules of the
-/// server refuse the first join.
+/// Reports on standard error when a room is joined and why a join fails, each reason once. Ends the process with status 1 if
+/// the rules of the server reject the first join.
 struct RoomReporter {
     let command: String
     private var wasConnected = false
@@ -18,7 +18,7 @@ struct RoomReporter {
         lastError = text
         if case .forbidden? = error as? RoomError, !wasConnected { exit(1) }
         if isConnected != wasConnected {
-            Console.error("trebuchet \(command): \(isConnected ? "joined" : "not joined; trying again")")
+            Console.error("trebuchet \(command): \(isConnected ? "joined" : "not joined; retrying")")
         }
         wasConnected = isConnected
     }

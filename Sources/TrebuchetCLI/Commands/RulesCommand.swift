@@ -2,23 +2,23 @@ import Commands
 import Trebuchet
 import TrebuchetServices
 
-/// `trebuchet rules`: looks at a file of rules without a server.
+/// `trebuchet rules`: checks a rules file without a server.
 enum RulesCommand {
     static let spec = CommandSpec(
         name: "rules",
-        summary: "check a file of rules for collections and rooms, or print the defaults",
+        summary: "check a rules file for collections and rooms, or print the default rules",
         subcommands: [check, show],
-        discussion: "trebuchet serve --rules FILE puts such a file in force. See Docs/Rules.md.",
+        discussion: "Apply a rules file with 'trebuchet serve --rules FILE'. See Docs/Reference/Rules.md.",
         run: { _ in })
 
     private static let check = CommandSpec(
         name: "rules check",
-        summary: "say what is wrong with a file of rules",
+        summary: "report problems and warnings of a rules file",
         operands: "<file>",
         operandCount: 1...1,
         discussion: """
-            Each problem is a line on standard error, with the file's name, the line and the member; then it exits with 1. What is
-            right and hardly meant, as documents that nobody can read, is a warning, and no problem:
+            Prints each problem on standard error, with file name, line and member, and exits with 1. Valid but probably
+            unintended rules, such as documents that no client can read, are warnings:
               trebuchet rules check rules.json
             """,
         run: { arguments in
@@ -27,8 +27,8 @@ enum RulesCommand {
                 for warning in book.warnings { Console.error(LogLine.of("warning: \(warning)")) }
                 let (collections, rooms) = (book.collectionCount, book.roomCount)
                 Console.print(
-                    "\(arguments.operands[0]) is right: \(collections) of collections, \(rooms) of rooms, "
-                        + "\(book.roles.count) roles")
+                    "\(arguments.operands[0]) is valid: collections: \(collections), rooms: \(rooms), "
+                        + "roles: \(book.roles.count)")
             } catch {
                 for problem in error.problems { Console.error(LogLine.of("\(problem)")) }
                 throw FailedCheck(count: error.problems.count)
@@ -37,14 +37,14 @@ enum RulesCommand {
 
     private static let show = CommandSpec(
         name: "rules show",
-        summary: "print what counts without a file of rules, as such a file",
+        summary: "print the default rules as a file",
         discussion: """
-            A file to begin with:
+            Creates a file to start from:
               trebuchet rules show > rules.json
             """,
         run: { _ in Console.print(RuleBook.defaults) })
 
-    /// All that is wrong was printed before.
+    /// The error after all problems were printed.
     private struct FailedCheck: Error, CustomStringConvertible {
         let count: Int
 

@@ -14,73 +14,74 @@ enum ServeCommand {
         name: "serve",
         summary: "host the services, and the example actors todos, counter and game",
         options: [
-            OptionSpec("--host", "HOST", "address to listen on, :: for all of IPv6 and IPv4 (127.0.0.1)"),
-            OptionSpec("--port", "PORT", "port to listen on; 0 takes a free one (8080)"),
-            OptionSpec("--tls-cert", "FILE", "serve wss with this certificate chain (PEM); SIGHUP reads it again"),
-            OptionSpec("--tls-key", "FILE", "its private key (PEM)"),
-            OptionSpec("--tls-client-ca", "FILE", "ask clients for a certificate of these authorities"),
+            OptionSpec("--host", "HOST", "address to listen on; :: for all IPv6 and IPv4 addresses (127.0.0.1)"),
+            OptionSpec("--port", "PORT", "port to listen on; 0 selects a free one (8080)"),
+            OptionSpec("--tls-cert", "FILE", "serve wss with this certificate chain (PEM); SIGHUP reloads it"),
+            OptionSpec("--tls-key", "FILE", "private key of the chain (PEM)"),
+            OptionSpec("--tls-client-ca", "FILE", "require client certificates of these authorities"),
             OptionSpec(
                 "--origins", "LIST",
-                "web pages that may connect: http://localhost:3000,https://app.example, or * for all (those of the server "
+                "admitted origins of web pages: http://localhost:3000,https://app.example, or * for all (those of the server "
                     + "itself)"),
             OptionSpec(
                 "--trusted-proxies", "LIST",
-                "addresses and ranges whose X-Forwarded-For says who the client is: 127.0.0.1,10.0.0.0/8 (none)"),
+                "addresses and ranges whose X-Forwarded-For is trusted: 127.0.0.1,10.0.0.0/8 (none)"),
             OptionSpec(
-                "--static", "DIR", "serve the files of this folder as pages, without those that begin with a dot"),
+                "--static", "DIR", "serve the files of this folder, except names that begin with a dot"),
             OptionSpec(
                 "--schema", nil,
-                "tell everybody at /schema.json what is hosted (this machine alone, and nobody with --origins, with "
-                    + "--trusted-proxies or at an address that others reach)"),
+                "publish the hosted actors at /schema.json (loopback only; disabled with --origins, "
+                    + "--trusted-proxies or another host)"),
             OptionSpec(
                 "--data", "FILE",
-                "keep persisted states in this SQLite file, made when it is not there; with --cluster those of this node's own actors (memory)"
+                "persist states and services in this SQLite file, created if absent; with --cluster, the node's own actors (memory)"
             ),
             OptionSpec(
                 "--standby", nil,
-                "while another process has the file of --data, wait, and take over when that ends"),
+                "wait while another process uses the file of --data, then take over"),
             OptionSpec(
                 "--cluster", "URL",
-                "be one of several nodes, whose engine is there: redis://, rediss://, redis+sentinel:// or redis+cluster://"
+                "join the cluster at this coordination store: redis://, rediss://, redis+sentinel:// or redis+cluster://"
             ),
-            OptionSpec("--node", "NAME", "what this node is called, unlike others; goes with --cluster"),
+            OptionSpec("--node", "NAME", "unique name of this node; required with --cluster"),
             OptionSpec(
                 "--node-address", "HOST:PORT",
-                "where other nodes reach this one directly, in a network of their own; without it all goes through the engine"
+                "address for direct messages of other nodes, in a private network (all through the store)"
             ),
             OptionSpec(
                 "--after-data-loss", "WHAT",
-                "after data loss at the engine: end, or continue; a node that hosts accounts (auth) always ends (end)"),
+                "after data loss in the store: end, or continue with the remaining data; nodes with auth always end (end)"
+            ),
             OptionSpec(
                 "--show-errors", nil,
-                "tell clients the text of errors that are not Codable (it goes to standard error under a number)"),
-            OptionSpec("--compression", nil, "compress messages from 1 KiB on with clients that offer it"),
-            OptionSpec("--reactors", "N", "threads that serve (one per core)"),
-            OptionSpec("--demo", nil, "host the example actors also where --services names what to host"),
+                "send the text of non-Codable errors to clients (logged under a number)"),
+            OptionSpec("--compression", nil, "compress messages from 1 KiB with clients that offer it"),
+            OptionSpec("--reactors", "N", "reactor threads (one per core)"),
+            OptionSpec("--demo", nil, "host the example actors also with --services"),
             OptionSpec(
                 "--bench", nil,
-                "also host board, bank, orders, boards/* and meters/*, the actors that 'bench' calls, and no services"),
+                "host the actors of 'bench' (board, bank, orders, boards/*, meters/*), and no services"),
             OptionSpec(
                 "--bench-callers", nil,
-                "with --bench: know who calls, and ask for each call whether it may be made"),
+                "with --bench: identify callers and authorize each call"),
             OptionSpec(
                 "--torment", nil,
-                "host the actors that scripts/torment uses and a view of counters; for loopback only; refuses other hosts"
+                "host the actors of scripts/torment and a view of counters; loopback only"
             ),
         ] + OperatorOptions.options + HostedServices.options,
         discussion: """
-            Prints the address it listens on. GET /healthz answers 200; --admin has numbers, and says whether it is ready.
-            Over HTTP it serves pages too: first those of --static, then /trebuchet.js and /trebuchet-services.js, and at /
-            a page that shows the example actor todos. Anybody who reaches the port may read them.
-            SIGHUP reads the certificates and the rules again; those that are no good leave the old ones in force.
-            SIGINT and SIGTERM drain and exit 0; a second one exits at once, with 130 or 143.
-            Browsers let any page try: without --origins only pages of this host and port get in, and at a loopback address
-            only by a name such as localhost. Programs are not held up.
-            Codes to sign in with go by --mail-command or --smtp, or are printed on standard error.
+            Prints its address. GET /healthz returns 200; --admin serves metrics, readiness and liveness.
+            Serves pages over HTTP, readable by every client of the port: the files of --static, /trebuchet.js,
+            /trebuchet-services.js, and at / a page for the example actor todos.
+            SIGHUP reloads certificates and rules; invalid files leave the current ones active.
+            SIGINT and SIGTERM drain and exit with 0; a second one exits immediately with 130 or 143.
+            Without --origins only web pages of this host and port are admitted, and at a loopback address
+            only by a name such as localhost. Non-browser clients are unaffected.
+            Sign-in codes are sent with --mail-command or --smtp, or printed on standard error.
             """,
         run: run)
 
-    /// The example actors; with those that `bench` calls, if these are asked for.
+    /// Exposes the example actors, and the actors that `bench` calls if `forBench` is true.
     static func expose(on server: TrebuchetServer, forBench: Bool) async {
         await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
         await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
@@ -101,7 +102,7 @@ enum ServeCommand {
             let text = String(part.drop { $0 == " " })
             guard text == "*" || WebOrigin(text) != nil else {
                 throw UsageError(
-                    "--origins: '\(text)' is no origin; write scheme://host or scheme://host:port, as http://localhost:3000, or "
+                    "--origins: '\(text)' is not an origin; write scheme://host or scheme://host:port, such as http://localhost:3000, or "
                         + "* for all")
             }
             origins.insert(text)
@@ -119,7 +120,7 @@ enum ServeCommand {
         return Set(texts)
     }
 
-    /// What it serves over HTTP.
+    /// Adds the pages of the server.
     private static func addPages(_ arguments: ParsedArguments, withStart: Bool, to server: TrebuchetServer)
         throws(UsageError)
     {
@@ -131,7 +132,7 @@ enum ServeCommand {
             }
         }
         server.pages(.clientLibrary)
-        // Not in place of a page that a folder is to have.
+        // A folder has its own start page.
         if withStart, arguments.string("--static") == nil { server.pages(.startPage) }
         let isForOthers = arguments.string("--origins") != nil || arguments.string("--trusted-proxies") != nil
         let host = arguments.string("--host") ?? "127.0.0.1"
@@ -147,7 +148,7 @@ enum ServeCommand {
     ) async throws -> SQLiteStore? {
         guard let path = arguments.string("--data") else {
             guard !arguments.has("--standby") else {
-                throw UsageError("--standby waits for the file of --data: name one")
+                throw UsageError("--standby requires --data")
             }
             return nil
         }
@@ -156,7 +157,7 @@ enum ServeCommand {
             operators.say("checking \(path): \(progress.percent)% of \(progress.all >> 20) MiB")
         }
         guard arguments.has("--standby") else { return try SQLiteStore(path: path, options: options) }
-        // There is nothing to drain before it serves.
+        // The server has nothing to drain before it serves.
         signals.onFirst { exit(0) }
         return try await SQLiteStore.whenFree(path: path, options: options) { reason in
             operators.say("standing by: \(reason.message)")
@@ -169,7 +170,7 @@ enum ServeCommand {
         let reactors = try arguments.int("--reactors", in: 1...1024)
         let asksForCalls = arguments.has("--bench-callers")
         guard !asksForCalls || arguments.has("--bench") else {
-            throw UsageError("--bench-callers belongs to --bench")
+            throw UsageError("--bench-callers requires --bench")
         }
         let origins = try arguments.string("--origins").map(Self.origins)
         let proxies = try arguments.string("--trusted-proxies").map(Self.trustedProxies) ?? []
@@ -177,19 +178,19 @@ enum ServeCommand {
         let tls = try TLSOptions.server(arguments)
         let operators = try OperatorOptions(arguments, tls: tls)
         defer { operators.log?.flush() }
-        // Before it listens: a signal that comes early ends it in order too.
+        // Before it listens, so that an early signal also ends it in order.
         let signals = ShutdownSignals(givingUp: TrebuchetServer.givenUpAtOnce) { line in
             operators.say(line)
             operators.log?.flush()
         }
-        // SIGHUP ends nothing, whenever it comes and whether there is something to read or not.
+        // SIGHUP never ends the process, even if there is nothing to reload.
         let readsAgain = tls != nil || arguments.string("--rules") != nil
         signals.onHangUp {
-            if !readsAgain { operators.say("SIGHUP: there are neither certificates nor rules to read again") }
+            if !readsAgain { operators.say("SIGHUP: no certificates or rules to reload") }
         }
         var transport: TrebuchetTransport = .webSocket(host: host, port: port, tls: tls)
         if arguments.has("--compression") { transport = transport.compressed() }
-        // Before it waits for the store, or makes one.
+        // Before it waits for the store or creates one.
         tellWarnings(of: try HostedServices.rules(arguments), operators)
         try HostedServices.checkMailCommand(arguments)
         let file = try await store(arguments, signals, operators)
@@ -225,14 +226,16 @@ enum ServeCommand {
         let names = (hostsExamples ? ["todos", "counter", "game"] : []) + ofBench + services.names
         let list = names.isEmpty ? "nothing" : names.joined(separator: ", ")
         Console.announce("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
-        let atEngine = cluster.map { _ in "\(services.sharedParts) kept at the cluster's engine; all else " } ?? ""
+        let atEngine =
+            cluster.map { _ in "\(services.sharedParts) persisted in the coordination store; all else " } ?? ""
         Console.announce(
             "state: \(atEngine)"
                 + (file.map { "persisted in \($0.path)" }
-                    ?? "in memory, gone when this process ends; --data FILE keeps it"))
+                    ?? "in memory, lost when this process ends; persist it with --data FILE"))
         if let node = cluster?.0.node {
             Console.announce(
-                "cluster: node \(node.name); shared by all nodes: \(services.sharedParts); all else is each its own")
+                "cluster: node \(node.name); shared by all nodes: \(services.sharedParts); all else is local to each node"
+            )
         }
         for line in services.inForce { Console.announce(line) }
         if let admin { Console.announce("admin: at \(admin.path), for 'trebuchet admin' on this machine") }
@@ -248,18 +251,18 @@ enum ServeCommand {
             signals.onHangUp {
                 do {
                     try server.reloadCertificates()
-                    operators.say("certificates read again")
+                    operators.say("certificates reloaded")
                 } catch {
-                    operators.say(.error, "goes on with the old certificates: \(error)")
+                    operators.say(.error, "certificates not reloaded; the current ones stay active: \(error)")
                 }
             }
         }
         if services.rulesFile != nil { readRules(of: services, at: signals, operators) }
         signals.onFirst {
-            operators.say("shutting down (once more to stop at once)")
+            operators.say("draining (signal again to exit immediately)")
             await server.shutdown(delay: operators.drainDelay, drain: operators.drain)
         }
-        // Its own signals, which it says something at.
+        // `serve` handles signals itself, to log them.
         let outcome: Result<Void, any Error>
         do {
             outcome = .success(
@@ -270,7 +273,7 @@ enum ServeCommand {
         await cluster?.1.close()
         admin?.close()
         await file?.close()
-        // Nobody but the process waits for the collector then.
+        // Only the end of the process waits for the collector here.
         await operators.spans?.flush()
         try outcome.get()
     }
@@ -285,11 +288,12 @@ enum ServeCommand {
         signals.onHangUp {
             do throws(RuleBookError) {
                 let rules = try services.readRulesAgain()
-                operators.say("rules read again")
+                operators.say("rules reloaded")
                 tellWarnings(of: rules, operators)
             } catch {
                 for problem in error.problems {
-                    operators.say(.error, "goes on with the old rules: \(LogLine.of("\(problem)"))")
+                    operators.say(
+                        .error, "rules not reloaded; the current ones stay active: \(LogLine.of("\(problem)"))")
                 }
             }
         }

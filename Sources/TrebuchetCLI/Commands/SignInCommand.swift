@@ -4,19 +4,19 @@ import SharedState
 import Trebuchet
 import TrebuchetServices
 
-/// `trebuchet sign-in` and `sign-out`: who the other commands are at a server.
+/// `trebuchet sign-in` and `sign-out`: select the user of the other commands at a server.
 enum SignInCommand {
     static let spec = CommandSpec(
         name: "sign-in",
-        summary: "sign in at a server as a guest, or with a code that comes by mail",
+        summary: "sign in at a server as a guest or with a code by mail",
         options: RemoteURL.options + [
-            OptionSpec("--email", "ADDRESS", "have a code sent to this address, and ask for it; without it a guest"),
-            OptionSpec("--code", "CODE", "the code, if it was sent before"),
+            OptionSpec("--email", "ADDRESS", "send a code to this address and ask for it (sign in as a guest)"),
+            OptionSpec("--code", "CODE", "a code that was already sent"),
         ],
         discussion: """
-            A guest who signs in with an address stays the same user, if nobody has signed in with it before. The session is
-            kept in ~/.local/state/trebuchet (or $XDG_STATE_HOME/trebuchet), in a file for each server that you alone can
-            read; the commands that have --url use it.
+            A guest that signs in with a new address remains the same user. The session is stored in
+            ~/.local/state/trebuchet (or $XDG_STATE_HOME/trebuchet), in one file per server that only you can read;
+            the commands with --url use it.
             The server must host auth, as 'trebuchet serve' does.
             """,
         run: run)
@@ -33,16 +33,16 @@ enum SignInCommand {
 
     private static func run(_ arguments: ParsedArguments) async throws {
         let email = arguments.string("--email")
-        if email == nil, arguments.has("--code") { throw UsageError("--code belongs to --email") }
+        if email == nil, arguments.has("--code") { throw UsageError("--code requires --email") }
         let backend = try await RemoteURL.connectedBackend(arguments)
         let auth = backend.scope { Shared(.trebuchetAuth) }
         for await value in auth.updates where value.state != .loading { break }
         if email == nil, let user = auth.wrappedValue.user {
-            // A new guest would take the place of somebody, who may have no other way back.
-            Console.print("already signed in as \(name(of: user)); 'trebuchet sign-out' comes first")
+            // A new guest would replace the signed-in user, who may be unable to sign in again.
+            Console.print("already signed in as \(name(of: user)); run 'trebuchet sign-out' first")
         } else if let user = try await signIn(auth, email: email, arguments) {
             Console.print("signed in as \(name(of: user))")
-            // For `trebuchet sessions`; signing in does not fail because of it.
+            // The label for `trebuchet sessions`; a failure is ignored.
             try? await auth.labelSession("trebuchet at \(hostName)")
         }
         await backend.client.close()
@@ -50,7 +50,7 @@ enum SignInCommand {
 
     static func name(of user: User) -> String { "\(user.email ?? "a guest") (\(user.id))" }
 
-    /// Nil when the code has been sent and nobody is there to type it.
+    /// Signs in; nil if the code was sent and standard input is no terminal.
     private static func signIn(
         _ auth: Shared<AuthSession>, email: String?, _ arguments: ParsedArguments
     ) async throws -> User? {
@@ -63,13 +63,13 @@ enum SignInCommand {
         }
     }
 
-    /// Asks for a code that was sent, until it is right or has been tried too often.
+    /// Asks for a code that was sent, until it is correct or the attempts are used up.
     ///
-    /// - Parameter command: what there is to do when nobody is there to type it; then nil is returned.
+    /// - Parameter command: the command to suggest if standard input is no terminal; then nil is returned.
     static func askForCode<Output>(
         _ sent: SendMagicCodeResponse, at email: String, else command: String, _ use: (String) async throws -> Output
     ) async throws -> Output? {
-        Console.print("a code was sent to \(email); it is good for \(sent.validSeconds / 60) minutes")
+        Console.print("a code was sent to \(email); it is valid for \(sent.validSeconds / 60) minutes")
         while true {
             if isatty(STDIN_FILENO) != 0 { Console.print("code: ", terminator: "") }
             CommandTimeout.current?.stop()
@@ -87,7 +87,7 @@ enum SignInCommand {
         }
     }
 
-    /// As much of it as fits into a label.
+    /// The beginning of the host name that fits into a label.
     private static var hostName: String {
         var bytes = [UInt8](repeating: 0, count: 256)
         let status = bytes.withUnsafeMutableBytes { bytes in

@@ -4,11 +4,11 @@ import Trebuchet
 import TrebuchetServices
 import TrebuchetWire
 
-/// `trebuchet topic`: publishes to the topics of rooms, and prints what others publish.
+/// `trebuchet topic`: publishes to topics of rooms, and prints published events.
 enum TopicCommand {
     static let spec = CommandSpec(
         name: "topic",
-        summary: "publish to the topic of a room, and print what others publish",
+        summary: "publish and print events of the topic of a room",
         subcommands: [publish, subscribe],
         discussion: "The server must host rooms, as 'trebuchet serve' does.",
         run: { _ in })
@@ -20,21 +20,21 @@ enum TopicCommand {
         operandCount: 4...4,
         options: RemoteURL.options,
         discussion: """
-            The event is JSON. It ends when the server has handed the event on:
+            The event is JSON. Exits when the server has delivered it:
               trebuchet topic publish chat lobby emoji '{"name":"tada"}'
             """,
         run: { arguments in
             let event = try JSONArgument.value(arguments.operands[3])
             let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
             let channel = channel(arguments, backend)
-            // The event waits until the room is joined, and does not know why it is not.
+            // The event waits for the join, and does not receive the reason of a failed join.
             let reporting = Task {
                 var reporter = RoomReporter(command: "topic publish")
                 for await value in channel.updates { reporter.report(isConnected: false, value.error) }
             }
             defer { reporting.cancel() }
             try await channel.publish(event)
-            // Leaving the room is no error of the event.
+            // Stop reporting, since leaving the room is no error of the event.
             reporting.cancel()
             await reporting.value
             await backend.leaveRooms()
@@ -43,12 +43,12 @@ enum TopicCommand {
 
     private static let subscribe = CommandSpec(
         name: "topic subscribe",
-        summary: "print each event of a topic as one JSON line",
+        summary: "print each new event of a topic as one JSON line",
         operands: "<room type> <room> <topic>",
         operandCount: 3...3,
-        options: RemoteURL.options + [OptionSpec("--count", "N", "end after N events")],
+        options: RemoteURL.options + [OptionSpec("--count", "N", "exit after N events")],
         discussion: """
-            Standard error says when it listens, when the connection is gone and when it is back. Events of before are not
+            Reports the subscription, lost connections and reconnections on standard error. Earlier events are not
             printed:
               trebuchet topic subscribe chat lobby emoji
             """,

@@ -2,38 +2,38 @@ import Commands
 import Foundation
 import Trebuchet
 
-/// `trebuchet inspect`: what a server has and does, from inside.
+/// `trebuchet inspect`: shows the actors, connections and calls of a running server.
 enum InspectCommand {
     static let spec = CommandSpec(
         name: "inspect",
-        summary: "show what a server that runs with --inspector has and does",
+        summary: "show actors, connections, calls and logs of a server with --inspector",
         subcommands: [overview, actors, actor, connections, calls, InspectLogs.spec, store, nodes],
         discussion: """
-            The server was started with --inspector, which prints the link to it, or with a token of its own at an address that others reach.
-            There its certificate has to be one that this machine trusts; SSL_CERT_FILE names a file with more.
+            Requires a server started with --inspector, which prints the link, or at a remote address with a custom token.
+            A remote inspector needs a trusted certificate; SSL_CERT_FILE names a file with further authorities.
               trebuchet inspect actors --url 'http://127.0.0.1:9465/#token=…'
             """,
         run: { _ in })
 
     private static let options =
-        InspectorClient.options + [OptionSpec("--json", nil, "print what the inspector says, as it says it")]
+        InspectorClient.options + [OptionSpec("--json", nil, "print the inspector's JSON")]
     private static let pages = [
-        OptionSpec("--page", "N", "which page of the list, from 0 on (0)"),
-        OptionSpec("--size", "N", "how many stand on a page, up to 1000 (100)"),
+        OptionSpec("--page", "N", "page of the list, from 0 (0)"),
+        OptionSpec("--size", "N", "entries per page, up to 1000 (100)"),
     ]
 
     private static let overview = CommandSpec(
-        name: "inspect overview", summary: "show the server as a whole, as 'trebuchet top' does all the time",
+        name: "inspect overview", summary: "print the overview of the server once",
         options: options,
         run: { arguments in
             try await show(arguments, "overview") { TopFigures.lines(of: $0) }
         })
 
     private static let actors = CommandSpec(
-        name: "inspect actors", summary: "list the actors that stand ready, by name",
+        name: "inspect actors", summary: "list active actors by name",
         options: options + pages + [
-            OptionSpec("--type", "TYPE", "those of this type alone, as Demo.TodoList or TodoList"),
-            OptionSpec("--search", "TEXT", "those alone whose names have this in them"),
+            OptionSpec("--type", "TYPE", "actors of this type, such as Demo.TodoList or TodoList"),
+            OptionSpec("--search", "TEXT", "actors whose names contain this text"),
         ],
         run: { arguments in
             try await show(
@@ -55,12 +55,12 @@ enum InspectCommand {
     private static let actor = CommandSpec(
         name: "inspect actor",
         summary:
-            "show an actor: its states, and the versions since it was first looked at with the calls that made them",
+            "print the states of an active actor, and its recorded versions with the calls that changed them",
         operands: "<actor>", operandCount: 1...1,
-        options: options + [OptionSpec("--versions", "N", "how many of the newest versions, up to 200 (20)")],
+        options: options + [OptionSpec("--versions", "N", "newest versions, up to 200 (20)")],
         discussion: """
-            The first look begins to note versions; what was before is not known. Half a minute after the last look it ends.
-            An actor that does not stand ready is not made.
+            Recording begins with the first request and ends half a minute after the last; earlier versions are not shown.
+            An inactive actor is not activated.
             """,
         run: { arguments in
             let versions = try arguments.int("--versions", in: 0...200) ?? 20
@@ -69,7 +69,7 @@ enum InspectCommand {
         })
 
     private static let connections = CommandSpec(
-        name: "inspect connections", summary: "list the connections, the oldest first", options: options + pages,
+        name: "inspect connections", summary: "list connections, oldest first", options: options + pages,
         run: { arguments in
             try await show(arguments, "connections", query(arguments)) { shown in
                 var table = TextTable([
@@ -78,9 +78,9 @@ enum InspectCommand {
                 ])
                 for connection in shown["connections"].list {
                     let notes = [
-                        connection["writable"].isTrue ? nil : "reads too slowly",
-                        connection["draining"].isTrue ? "told to go" : nil,
-                        connection["ofNode"].isTrue ? "of another node" : nil,
+                        connection["writable"].isTrue ? nil : "slow reader",
+                        connection["draining"].isTrue ? "draining" : nil,
+                        connection["ofNode"].isTrue ? "from another node" : nil,
                     ]
                     table.add([
                         "\(connection["connection"].count)", connection["address"].text ?? "-",
@@ -96,12 +96,12 @@ enum InspectCommand {
         })
 
     private static let calls = CommandSpec(
-        name: "inspect calls", summary: "list the calls that have ended since somebody looks, the newest first",
+        name: "inspect calls", summary: "list recorded calls, newest first",
         options: options + [
-            OptionSpec("--limit", "N", "how many, up to 2000 (100)"),
-            OptionSpec("--follow", nil, "go on with those that end from now on, the newest last, until it is stopped"),
+            OptionSpec("--limit", "N", "newest entries, up to 2000 (100)"),
+            OptionSpec("--follow", nil, "continue with new entries until stopped, newest last"),
         ],
-        discussion: "The first look begins to note calls. Half a minute after the last look it ends.",
+        discussion: "Recording begins with the first request and ends half a minute after the last.",
         run: { arguments in
             let limit = try arguments.int("--limit", in: 1...2_000)
             guard arguments.has("--follow") else {
@@ -115,32 +115,32 @@ enum InspectCommand {
         })
 
     private static let store = CommandSpec(
-        name: "inspect store", summary: "show what keeps persisted states", options: options,
+        name: "inspect store", summary: "show the state of the store", options: options,
         run: { arguments in
             try await show(arguments, "store") { shown in
                 let store = shown["store"]
-                guard store.isThere else { return ["nothing is kept: states are in memory alone"] }
+                guard store.isThere else { return ["no store: states are in memory only"] }
                 let writes = max(1, store["writes"].number)
                 return [
                     "\(store["type"].text ?? "?"): \(store["writes"].count) writes, "
                         + "\(TopFigures.time(store["seconds"].number / writes)) each, \(store["failures"].count) failed",
-                    store["failing"].text.map { "the last one failed: \(LogLine.of($0))" },
+                    store["failing"].text.map { "the last write failed: \(LogLine.of($0))" },
                 ].compactMap { $0 }
             }
         })
 
     private static let nodes = CommandSpec(
-        name: "inspect nodes", summary: "show which nodes of its cluster the server sees", options: options,
+        name: "inspect nodes", summary: "list the nodes that the server sees", options: options,
         run: { arguments in
             try await show(arguments, "nodes") { shown in
-                guard let own = shown["node"].text else { return ["the server is no node of a cluster"] }
+                guard let own = shown["node"].text else { return ["the server is not a node of a cluster"] }
                 return shown["nodes"].list.compactMap(\.text).map { name in
                     LogLine.of(name) + (name == own ? "  this one, with \(shown["slots"].count) slots" : "")
-                } + [shown["engineProblem"].text.map { "the engine: \(LogLine.of($0))" }].compactMap { $0 }
+                } + [shown["engineProblem"].text.map { "the coordination store: \(LogLine.of($0))" }].compactMap { $0 }
             }
         })
 
-    // MARK: What is printed
+    // MARK: Output
 
     private static func query(_ arguments: ParsedArguments) throws(UsageError) -> [(name: String, value: String?)] {
         [
@@ -177,7 +177,7 @@ enum InspectCommand {
         ]
     }
 
-    /// Its code, and why it was refused, or what its method threw and the number that the log has that under.
+    /// Returns the error code with the rejection reason, or with the thrown error and its number in the log.
     private static func error(of call: Shown) -> String {
         guard let code = call["error"].text else { return "" }
         let number = call["errorNumber"].text.map { ", error \($0) in the log" } ?? ""
@@ -186,13 +186,13 @@ enum InspectCommand {
     }
 
     static func lines(ofActor shown: Shown) -> [String] {
-        let notes = [("onDemand", "made on demand"), ("placed", "of the cluster"), ("persisted", "kept in the store")]
+        let notes = [("onDemand", "activated on demand"), ("placed", "of the cluster"), ("persisted", "persisted")]
         var lines = [
             ([shown["name"].text ?? "", shown["type"].text ?? ""] + notes.filter { shown[$0.0].isTrue }.map(\.1))
                 .map { LogLine.of($0) }.joined(separator: ", ")
         ]
         for state in shown["states"].list {
-            let value = state["value"].isThere ? state["value"].json : "(not here, or too long)"
+            let value = state["value"].isThere ? state["value"].json : "(not loaded, or too long)"
             lines.append(
                 "\(state["stream"].text ?? ""), version \(state["version"].count), "
                     + "\(state["subscribers"].count) subscribers: \(LogLine.of(value))")
@@ -204,15 +204,15 @@ enum InspectCommand {
             lines.append(
                 "version \(version["version"].count) of \(version["stream"].text ?? ""): \(version["bytes"].count) bytes, "
                     + "to \(reached) subscribers, skipped by \(version["skipped"].count)"
-                    + (version["behind"].count > 0 ? ", and \(version["behind"].count) have not got it yet" : ""))
+                    + (version["behind"].count > 0 ? ", pending for \(version["behind"].count)" : ""))
             for call in version["calls"].list {
-                let who = call["principal"].text.map { LogLine.of($0) } ?? "nobody who is signed in"
+                let who = call["principal"].text.map { LogLine.of($0) } ?? "anonymous"
                 lines.append(
-                    "  by call \(call["call"].count): \(LogLine.of(call["method"].text ?? "(long ago)")), "
+                    "  by call \(call["call"].count): \(LogLine.of(call["method"].text ?? "(not recorded)")), "
                         + "\(who), connection \(call["connection"].count)")
             }
             if version["moreCalls"].count > 0 { lines.append("  and \(version["moreCalls"].count) more calls") }
-            if version["calls"].list.isEmpty { lines.append("  by no call of a client that was told of") }
+            if version["calls"].list.isEmpty { lines.append("  by no recorded client call") }
             for part in ["patch", "value"] where version[part].isThere {
                 lines.append("  \(part) \(LogLine.of(version[part].json))")
             }
@@ -223,21 +223,21 @@ enum InspectCommand {
     private static func follow(_ arguments: ParsedArguments) async throws {
         let inspector = try InspectorClient(arguments)
         let isRaw = arguments.has("--json")
-        // What comes later is not known: columns grow as they have to.
+        // Later values are unknown, so columns grow as necessary.
         var widths = [8, 10, 12, 20, 28, 8, 0]
         if !isRaw { Console.print(callTable.line(widened: &widths)) }
         var (last, noted, pauses) = (0, 0, 0)
         while true {
             let shown = try await inspector.shown("calls", [("after", "\(last)"), ("limit", "2000")])
             let calls = shown["calls"].list
-            // Nobody has looked for a while, or the server is another one: its numbers begin anew.
+            // Recording has restarted, or the server is another one: the numbers start again.
             let isNew = shown["last"].count < last
             if last > 0, !isNew {
-                // Of what else is noted nobody asks here.
+                // The numbers also count other events, which are not shown here.
                 let missed = shown["noted"].count - noted - calls.count
-                if missed > 0 { Console.error("trebuchet inspect: \(missed) calls were too quick to be shown") }
+                if missed > 0 { Console.error("trebuchet inspect: \(missed) calls arrived too fast to be shown") }
                 if shown["pauses"].count > pauses {
-                    Console.error("trebuchet inspect: there were too many calls to note all of them")
+                    Console.error("trebuchet inspect: too many calls to record all of them")
                 }
             }
             (last, noted, pauses) = (shown["last"].count, shown["noted"].count, shown["pauses"].count)

@@ -2,21 +2,21 @@ import Commands
 import Foundation
 import Trebuchet
 
-/// `trebuchet inspect logs`: the log of one actor, of one connection, or of all, without a log being written.
+/// `trebuchet inspect logs`: shows recent log lines of one actor, one connection or all, without a log being written.
 enum InspectLogs {
     static let spec = CommandSpec(
         name: "inspect logs",
-        summary: "print what has happened with an actor or a connection, or all, as the log has it at the level debug",
+        summary: "print log lines at level debug of an actor, of a connection, or all",
         operands: "[NAME|CONNECTION]", operandCount: 0...1,
         options: InspectorClient.options + [
-            OptionSpec("--limit", "N", "how many of the newest lines, up to 2000 (200)"),
-            OptionSpec("--actor", "NAME", "the actor, where its name is a number"),
-            OptionSpec("--follow", nil, "go on with what happens from now on, until it is stopped"),
-            OptionSpec("--json", nil, "an object in each line"),
+            OptionSpec("--limit", "N", "newest lines, up to 2000 (200)"),
+            OptionSpec("--actor", "NAME", "an actor whose name is a number"),
+            OptionSpec("--follow", nil, "continue with new entries until stopped"),
+            OptionSpec("--json", nil, "print one JSON object per line"),
         ],
         discussion: """
-            A number is a connection, as 'inspect connections' shows it, and all else the name of an actor.
-            The first look begins to note lines, also where the log itself has less. Half a minute after the last look it ends.
+            A number selects a connection of 'inspect connections'; any other operand is the name of an actor.
+            Recording begins with the first request and ends half a minute after the last, at any level of the server log.
               trebuchet inspect logs lists/a --follow --url 'http://127.0.0.1:9465/#token=…'
             """,
         run: { try await run($0) })
@@ -24,7 +24,7 @@ enum InspectLogs {
     private static func run(_ arguments: ParsedArguments) async throws {
         var query: [(name: String, value: String?)] = []
         if let actor = arguments.string("--actor") {
-            guard arguments.operands.isEmpty else { throw UsageError("name one actor or one connection") }
+            guard arguments.operands.isEmpty else { throw UsageError("pass one actor or one connection") }
             query.append(("actor", actor))
         } else if let of = arguments.operands.first {
             query.append((UInt64(of) == nil ? "actor" : "connection", of))
@@ -38,7 +38,7 @@ enum InspectLogs {
                 ("after", "\(last)"), ("limit", "\(last == 0 ? limit : 2_000)"),
             ]
             var shown = try await inspector.shown("log", query + asked)
-            // Nobody has looked for a while, or the server is another one: its numbers begin anew.
+            // Recording has restarted, or the server is another one: the numbers start again.
             if shown["last"].count < last {
                 (last, pauses) = (0, 0)
                 shown = try await inspector.shown("log", query + [("limit", "2000")])
@@ -47,17 +47,17 @@ enum InspectLogs {
                 Console.print(isRaw ? LogLine.ofJSON(line.json) : text(of: line))
             }
             if shown["pauses"].count > pauses {
-                Console.error("trebuchet inspect: there was too much to note all of it")
+                Console.error("trebuchet inspect: too many log lines to record all of them")
             }
             (last, pauses) = (shown["last"].count, shown["pauses"].count)
             if follows { try await Task.sleep(for: .seconds(1)) }
         } while follows
     }
 
-    /// The order in which the log has them, for JSON has none; others come behind.
+    /// The order of fields in the log, since JSON members have none; other fields follow.
     private static let order = ["call", "connection", "address", "principal", "type", "actor", "method", "stream"]
 
-    /// `2026-05-01T12:00:00.007Z debug call connection=7 actor=lists/a method=add(_:) seconds=0.00031`
+    /// Returns a log line: `2026-05-01T12:00:00.007Z debug call connection=7 actor=lists/a method=add(_:) seconds=0.00031`.
     static func text(of line: Shown) -> String {
         let time = Date(timeIntervalSince1970: line["time"].number / 1_000)
         var words = [
@@ -70,7 +70,7 @@ enum InspectLogs {
         return words.joined(separator: " ")
     }
 
-    /// As the log has it: with quotes where it has spaces.
+    /// Quotes a value with spaces, as the log does.
     private static func quoted(_ value: Shown) -> String {
         value.text?.contains(" ") == true ? value.json : plain(value)
     }

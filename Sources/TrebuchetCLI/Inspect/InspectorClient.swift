@@ -3,19 +3,20 @@ import Foundation
 import Outbound
 import Trebuchet
 
-/// A server's inspector, as `inspect` and `top` ask it.
+/// A client of a server's inspector, for `inspect` and `top`.
 struct InspectorClient: Sendable {
     static let options = [
         OptionSpec(
-            "--url", "URL", "the inspector, as 'serve --inspector' has printed it; the token may stand behind #token="),
+            "--url", "URL", "the link that 'serve --inspector' printed; it may contain the token after #token="),
         OptionSpec(
             "--token", "TOKEN",
-            "what it asks for; others on the machine can see it here, so rather set TREBUCHET_INSPECTOR_TOKEN"),
+            "its token; visible to local users, so prefer TREBUCHET_INSPECTOR_TOKEN"),
         CommandTimeout.option,
     ]
-    /// Of an answer, in bytes: a state of an actor is in it.
+    /// The maximum size of a response in bytes; it contains a state of an actor.
     private static let longest = 64 << 20
 
+    /// The error of a request that the inspector rejected.
     struct Refused: Error, CustomStringConvertible { let description: String }
 
     private let base: String
@@ -23,7 +24,8 @@ struct InspectorClient: Sendable {
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         guard let url = arguments.string("--url") else {
-            throw UsageError("name the inspector: --url URL, as 'trebuchet serve --inspector' has printed it")
+            throw UsageError(
+                "the inspector is missing: pass --url URL, the link that 'trebuchet serve --inspector' printed")
         }
         let parts = url.split(separator: "#", maxSplits: 1).map(String.init)
         let inLink = parts.count > 1 && parts[1].hasPrefix("token=") ? String(parts[1].dropFirst(6)) : nil
@@ -32,7 +34,8 @@ struct InspectorClient: Sendable {
                 ?? ProcessInfo.processInfo.environment["TREBUCHET_INSPECTOR_TOKEN"],
             !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else {
-            throw UsageError("the inspector asks for a token: --token, TREBUCHET_INSPECTOR_TOKEN, or the whole link")
+            throw UsageError(
+                "the inspector requires a token: pass --token, TREBUCHET_INSPECTOR_TOKEN, or the whole link")
         }
         var base = parts.first ?? ""
         while base.hasSuffix("/") { base.removeLast() }
@@ -45,30 +48,30 @@ struct InspectorClient: Sendable {
         self.token = token
     }
 
-    /// What it says, as it says it.
+    /// Returns the unparsed response.
     ///
-    /// - Parameter query: names and values; those without a value are left out.
+    /// - Parameter query: names and values; entries without a value are omitted.
     func get(_ path: String, _ query: [(name: String, value: String?)] = []) async throws -> [UInt8] {
         let parts = query.compactMap { entry in entry.value.map { "\(entry.name)=\(Self.encoded($0))" } }
         let target = "/inspect/\(path)" + (parts.isEmpty ? "" : "?" + parts.joined(separator: "&"))
-        CommandTimeout.current?.start(awaiting: "answer of the inspector")
+        CommandTimeout.current?.start(awaiting: "response of the inspector")
         defer { CommandTimeout.current?.stop() }
         let reply = try await HTTPFetch.get(HTTPAddress(base + target), bearer: token, longest: Self.longest)
         guard reply.status == 200 else {
             let reason = Shown(reply.body)?["error"].text ?? String(decoding: reply.body.prefix(512), as: UTF8.self)
-            throw Refused(description: "the inspector says \(reply.status): \(LogLine.of(reason.trimmed))")
+            throw Refused(description: "the inspector returned status \(reply.status): \(LogLine.of(reason.trimmed))")
         }
         return reply.body
     }
 
     func shown(_ path: String, _ query: [(name: String, value: String?)] = []) async throws -> Shown {
         guard let shown = Shown(try await get(path, query)) else {
-            throw Refused(description: "the inspector answers what is no JSON; is it of another version?")
+            throw Refused(description: "the inspector returned invalid JSON; is it of another version?")
         }
         return shown
     }
 
-    /// All but what stands for itself in every part of a URL.
+    /// Percent-encodes all but the unreserved characters of URLs (RFC 3986 §2.3).
     static func encoded(_ text: String) -> String {
         text.utf8.map { byte in
             let isPlain = Character(UnicodeScalar(byte)).isASCIIWord || "-._~".utf8.contains(byte)
@@ -86,7 +89,7 @@ extension String {
     fileprivate var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 }
 
-/// JSON that somebody else has written: what is not there, or something else, is nothing.
+/// Untrusted JSON: a missing member or a wrong type reads as empty.
 struct Shown {
     private let value: Any?
 
@@ -107,7 +110,7 @@ struct Shown {
     var list: [Shown] { (value as? [Any])?.map { Shown(value: $0) } ?? [] }
     var names: [String] { (value as? [String: Any])?.keys.sorted() ?? [] }
 
-    /// As JSON, on one line.
+    /// The value as JSON on one line.
     var json: String {
         guard let value, !(value is NSNull) else { return "null" }
         let options: JSONSerialization.WritingOptions = [.fragmentsAllowed, .sortedKeys, .withoutEscapingSlashes]

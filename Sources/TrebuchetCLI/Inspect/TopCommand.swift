@@ -2,17 +2,17 @@ import Commands
 import Glibc
 import Trebuchet
 
-/// `trebuchet top`: a server at a glance, each second anew.
+/// `trebuchet top`: shows an overview of a server, updated each second.
 enum TopCommand {
     static let spec = CommandSpec(
         name: "top",
-        summary: "show a server that runs with --inspector at a glance, each second anew",
+        summary: "show an overview of a server with --inspector, refreshed every second",
         options: InspectorClient.options + [
-            OptionSpec("--interval", "SECONDS", "how long between two looks (1)"),
-            OptionSpec("--once", nil, "print it once, after one interval, and end"),
+            OptionSpec("--interval", "SECONDS", "refresh interval (1)"),
+            OptionSpec("--once", nil, "print once, after one interval, and exit"),
         ],
         discussion: """
-            It fills the terminal until Ctrl-C, which ends it with 0. Without a terminal it prints the figures below each other.
+            Fills the terminal until Control-C, which exits with 0. Without a terminal it prints one overview per interval.
             """,
         run: run)
 
@@ -42,7 +42,7 @@ enum TopCommand {
         do { try outcome.get() } catch is CancellationError {}
     }
 
-    /// The screen of a terminal that is not that of its lines: what stood there before is there again afterwards.
+    /// The alternate screen of a terminal; the previous contents reappear afterwards.
     private struct Screen {
         init() { write("\u{1B}[?1049h\u{1B}[?25l") }
 
@@ -61,9 +61,9 @@ enum TopCommand {
     }
 }
 
-/// The figures of a server as lines for people. Pure.
+/// Formats the metrics of a server as text. Pure.
 enum TopFigures {
-    /// - Parameter earlier: what it showed before; with it there are rates, without it counts since its beginning.
+    /// - Parameter earlier: the previous overview; with it rates are shown, without it totals.
     static func lines(of now: Shown, since earlier: Shown? = nil) -> [String] {
         let seconds = earlier.map { max(0.001, now["time"].number - $0["time"].number) }
         func rate(_ figure: (Shown) -> Double) -> String {
@@ -79,7 +79,7 @@ enum TopFigures {
             "\(LogLine.of(now["status"].text ?? "?"))\(now["ready"].isTrue ? "" : ", not ready"), up "
                 + age(now["time"].number - process["started"].number),
             "connections  \(now["connections"].count), \(rate { $0["connectionsOpened"].number }) new",
-            "actors       \(now["actors"].count), \(now["actorsOnDemand"].count) of them on demand; "
+            "actors       \(now["actors"].count), \(now["actorsOnDemand"].count) activated on demand; "
                 + "\(now["streams"].count) streams",
             "calls        \(rate { $0["calls"]["answered"].number }); \(calls["active"].count) active, "
                 + "\(calls["waiting"].count) waiting; \(latencies(now, since: earlier))",
@@ -88,8 +88,8 @@ enum TopFigures {
             "deliveries   \(rate { $0["deliveries"]["patch"].number }) patches, "
                 + "\(rate { $0["deliveries"]["whole"].number }) whole, "
                 + "\(rate { $0["deliveries"]["event"].number }) events; "
-                + "could not be written to \(rate { $0["subscribersBehind"].number })",
-            "held         \(bytes(now["heldBytes"].number)) of \(bytes(now["heldLimitBytes"].number)) for clients",
+                + "not writable \(rate { $0["subscribersBehind"].number })",
+            "buffered     \(bytes(now["heldBytes"].number)) of \(bytes(now["heldLimitBytes"].number)) for clients",
             "process      \(processor(now, since: earlier, seconds))\(bytes(process["residentBytes"].number)), "
                 + "\(process["openFiles"].count) files, \(process["threads"].count) threads",
         ]
@@ -117,7 +117,7 @@ enum TopFigures {
         return "\(Int((max(0, used) / seconds * 100).rounded())) % of a core, "
     }
 
-    /// The methods that took the most calls.
+    /// Returns the methods with the most calls.
     private static func methods(_ now: Shown, since earlier: Shown?, _ seconds: Double?) -> [String] {
         var before: [String: Shown] = [:]
         for method in earlier?["methods"].list ?? [] { before[name(method)] = method }
@@ -140,7 +140,7 @@ enum TopFigures {
         "\(method["type"].text ?? "").\(method["method"].text ?? "")"
     }
 
-    /// Half and all but a hundredth of the calls took no longer than so much, as the buckets tell it.
+    /// Returns the 50th and 99th percentiles of call durations, from the histogram.
     private static func latencies(_ now: Shown, since earlier: Shown?) -> String {
         let bounds = now["calls"]["bounds"].list.map(\.number)
         let old = earlier?["calls"]["buckets"].list.map(\.number) ?? []
@@ -148,7 +148,7 @@ enum TopFigures {
             max(0, bucket.number - (place < old.count ? old[place] : 0))
         }
         let all = buckets.reduce(0, +)
-        guard all > 0 else { return "none answered" }
+        guard all > 0 else { return "no responses" }
         func bound(_ part: Double) -> String {
             var sum = 0.0
             for (place, count) in buckets.enumerated() {
@@ -179,7 +179,7 @@ enum TopFigures {
         return whole < 86_400 ? "\(whole / 3_600) h \(whole / 60 % 60) min" : "\(whole / 86_400) days"
     }
 
-    /// With three digits that matter.
+    /// Formats a number with three significant digits.
     static func short(_ number: Double) -> String {
         guard number.isFinite, abs(number) < 1e15 else { return "?" }
         if number.rounded() == number || abs(number) >= 100 { return "\(Int(number.rounded()))" }

@@ -3,12 +3,12 @@ import Synchronization
 import Trebuchet
 import TrebuchetServices
 
-/// What `serve --torment` hosts: actors that are there to be mistreated, and a view of the server's counters.
+/// The actors that `serve --torment` hosts for adversarial tests, and a view of the server's counters.
 enum Torment {
-    /// Methods and factories of these actors that have begun and not ended.
+    /// The number of running methods and factories of these actors.
     static let underWay = Atomic(0)
 
-    /// Shorter times than by default, so that what is kept for a while has gone when somebody looks.
+    /// Limits with shorter times than the defaults, so that retained data expires within a test.
     static var limits: ServerLimits {
         var limits = ServerLimits()
         limits.callTimeout = .seconds(10)
@@ -20,7 +20,7 @@ enum Torment {
         return limits
     }
 
-    /// The same for rooms.
+    /// Shorter limits for rooms.
     static var roomLimits: RoomLimits {
         var limits = RoomLimits()
         limits.grace = .milliseconds(500)
@@ -28,7 +28,7 @@ enum Torment {
         return limits
     }
 
-    /// For collections; what lasts is little.
+    /// Shorter limits for collections, with little persisted data.
     static var collectionLimits: CollectionLimits {
         var limits = CollectionLimits()
         limits.idleTime = .milliseconds(500)
@@ -38,7 +38,7 @@ enum Torment {
         return limits
     }
 
-    /// For accounts; what lasts is little.
+    /// Shorter limits for accounts, with little persisted data.
     static var authLimits: AuthLimits {
         var limits = AuthLimits()
         limits.accounts = 100
@@ -47,17 +47,19 @@ enum Torment {
         return limits
     }
 
-    /// The counters are for nobody on the network.
+    /// Rejects an address that is not loopback, since the counters must not be public.
     static func check(host: String) throws(UsageError) {
         guard ["127.0.0.1", "::1", "localhost"].contains(host) else {
-            throw UsageError("--torment: listens on 127.0.0.1, ::1 or localhost alone, not on \(host)")
+            throw UsageError("--torment requires 127.0.0.1, ::1 or localhost as host, not \(host)")
         }
     }
 
-    /// - `victim`: there from the beginning;
-    /// - `room/…` and `honest/…`: made at once on demand;
-    /// - `slow/300/…`: made after 300 ms, at most 20,000;
-    /// - `broken/…` and `broken/300/…`: not made, at once or after 300 ms;
+    /// Exposes the actors:
+    ///
+    /// - `victim`: exists from the start;
+    /// - `room/…` and `honest/…`: activated immediately;
+    /// - `slow/300/…`: activated after 300 ms, at most 20,000;
+    /// - `broken/…` and `broken/300/…`: activation fails, immediately or after 300 ms;
     /// - `debug`: the counters.
     static func expose(on server: TrebuchetServer) async {
         let system = server.actorSystem
@@ -73,11 +75,11 @@ enum Torment {
         }
         server.expose(Victim.self, as: "broken/*") { name in
             try await wait(for: name)
-            throw VictimError(text: "'\(name.prefix(100))' cannot be made")
+            throw VictimError(text: "'\(name.prefix(100))' cannot be activated")
         }
     }
 
-    /// Waits as many milliseconds as the second part of the name says.
+    /// Waits for the number of milliseconds in the second part of the name.
     private static func wait(for name: String) async throws {
         underWay.add(1, ordering: .relaxed)
         defer { underWay.subtract(1, ordering: .relaxed) }

@@ -2,14 +2,15 @@ import CEpoll
 import Synchronization
 package import Trebuchet
 
-/// `debug`: what the server has under way, for `scripts/torment`.
+/// `debug`: the current operations of the server, for `scripts/torment`.
 @Trebuchet
 package distributed actor TormentDebug {
+    /// The counters of the server and of the tested actors.
     package struct Report: Codable, Sendable, Equatable {
         package var counters = ServerCounters()
-        /// Methods and factories of the tormented actors that run now.
+        /// The number of running methods and factories of the tested actors.
         package var tasks = 0
-        /// The first of the actors that were made on demand, by their names.
+        /// The first names of activated actors, sorted.
         package var actors: [String] = []
     }
 
@@ -22,7 +23,7 @@ package distributed actor TormentDebug {
         self.actorSystem = actorSystem
     }
 
-    /// What there is beside this call and its timer.
+    /// Returns the counters without this call and its timer.
     package distributed func report() async -> Report {
         var report = Report(counters: await server.counters(), tasks: Torment.underWay.load(ordering: .relaxed))
         report.counters.callsUnderWay -= 1
@@ -35,9 +36,9 @@ package distributed actor TormentDebug {
         return report
     }
 
-    /// Gives memory that the allocator keeps back to the system.
+    /// Returns memory that the allocator retains to the system.
     ///
-    /// - Returns: the bytes that are in use.
+    /// - Returns: the number of bytes in use.
     package distributed func trim() -> Int {
         _ = gnu_malloc_trim(0)
         let state = gnu_mallinfo()

@@ -1,6 +1,7 @@
 import Synchronization
 package import Trebuchet
 
+/// The observed state.
 package struct VictimState: Codable, Sendable, Equatable {
     package var number = 0
     package var text = ""
@@ -9,6 +10,7 @@ package struct VictimState: Codable, Sendable, Equatable {
     package init() {}
 }
 
+/// The error of `fail(_:)`.
 package struct VictimError: Error, Codable, Equatable {
     package let text: String
 
@@ -47,7 +49,7 @@ package distributed actor Victim {
 
     package distributed func echo(_ text: String) -> String { text }
 
-    /// A text of so many bytes, at most 1 MiB.
+    /// Returns a text of the given size in bytes, at most 1 MiB.
     package distributed func text(_ bytes: Int) -> String { String(repeating: "x", count: min(max(0, bytes), 1 << 20)) }
 
     package distributed func depth(_ tree: VictimTree) -> Int { tree.depth }
@@ -64,18 +66,19 @@ package distributed actor Victim {
         return number
     }
 
-    /// Makes the state's text so many bytes long, at most 256 KiB.
+    /// Sets the state's text to the given size in bytes, at most 256 KiB.
     package distributed func fill(_ bytes: Int) {
         state.text = String(repeating: "x", count: min(max(0, bytes), 256 << 10))
     }
 
-    /// Changes the state so many times in one call, at most 1,000.
+    /// Changes the state several times in one call, at most 1,000 times.
     package distributed func churn(_ count: Int) -> Int {
         for _ in 0..<min(max(0, count), 1_000) { state.number &+= 1 }
         return state.number
     }
 
-    /// Sends so many events, at most 1,000, numbered from 1 on over the actor's life; gives the last number.
+    /// Sends several events, at most 1,000, numbered consecutively from 1 over the lifetime of the actor; returns the last
+    /// number.
     package distributed func tick(_ count: Int) -> Int {
         for _ in 0..<min(max(0, count), 1_000) {
             tickCount += 1
@@ -84,7 +87,7 @@ package distributed actor Victim {
         return tickCount
     }
 
-    /// Answers after so many milliseconds, at most 3,000, or when it is cancelled.
+    /// Returns after a number of milliseconds, at most 3,000, or when it is cancelled.
     package distributed func later(_ milliseconds: Int) async throws -> Int {
         Torment.underWay.add(1, ordering: .relaxed)
         defer { Torment.underWay.subtract(1, ordering: .relaxed) }
@@ -92,7 +95,7 @@ package distributed actor Victim {
         return milliseconds
     }
 
-    /// The same, at most 2,000, and cancelling it has no effect.
+    /// Returns after a number of milliseconds, at most 2,000; cancellation has no effect.
     package distributed func stubborn(_ milliseconds: Int) async -> Int {
         Torment.underWay.add(1, ordering: .relaxed)
         defer { Torment.underWay.subtract(1, ordering: .relaxed) }
@@ -123,7 +126,7 @@ package distributed actor Victim {
         return cells.count
     }
 
-    /// Adds to what was put before, and gives the sum.
+    /// Adds an amount to the total and returns the sum.
     @Idempotent
     package distributed func put(_ amount: Int) -> Int {
         total &+= amount

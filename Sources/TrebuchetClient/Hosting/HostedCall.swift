@@ -3,14 +3,14 @@ internal import Synchronization
 internal import Transports
 internal import TrebuchetActors
 
-/// A call of the server's that an actor of the client has under way.
+/// An in-flight call of the server to a client actor.
 ///
-/// `@unchecked Sendable`: `timer` is touched on the client's loop alone; the rest is constant.
+/// `@unchecked Sendable`: `timer` is accessed only on the client's event loop; the rest is constant.
 final class HostedCall: CallUnderWay, @unchecked Sendable {
     let machineDeadline: UInt64
     private let task = Mutex(TaskState())
     var timer: LoopTimer?
-    /// What it is part of, until it is answered.
+    /// The span of the call, until its response.
     var told: ToldCall?
 
     init(after limit: Duration) {

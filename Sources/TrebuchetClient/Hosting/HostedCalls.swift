@@ -3,59 +3,61 @@ internal import Transports
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// The client that hosted calls are in. On its loop.
+/// The client that runs calls from its server. Only on its event loop.
 protocol HostingCore: AnyObject, Sendable {
     var hosted: HostedCalls { get }
     var loop: any EventLoop { get }
     var system: TrebuchetActorSystem? { get }
     /// The actors of the client.
     var locals: LocalActors { get }
-    /// Those that the server may call.
+    /// The exported actors, which the server may call.
     var handed: HandedActors { get }
-    /// Calls of the server's at once, `TrebuchetClient.Options.callsFromServer`.
+    /// The maximum number of concurrent calls from the server, `TrebuchetClient.Options.callsFromServer`.
     var callsFromServer: Int { get }
-    /// Bytes that an answer may have.
+    /// The maximum size of a response in bytes.
     var answerSize: Int { get }
-    /// Sends an answer over the connection that its call came over, if that is there.
+    /// Sends a response over the connection of its call, if that still exists.
     func answer(over number: Int, _ message: () -> [UInt8])
-    /// A call that came over a connection has its answer.
+    /// Handles the response of a call that came over a connection.
     func hostedCallEnded(over number: Int)
 }
 
-/// The calls that a server makes to actors of a client. On the client's reactor.
+/// The calls of a server to the actors of a client. Only on the client's event loop.
 final class HostedCalls {
+    /// The identity of a call.
     private struct Key: Hashable {
-        /// Of the connection.
+        /// The number of the connection.
         let number: Int
         let callID: [UInt8]
     }
 
-    /// How long after its deadline the server may take to cancel a call.
+    /// The time after a call's deadline in which the server can cancel it.
     private static let patience = Duration.seconds(2)
 
     private unowned let core: any HostingCore
     private var running: [Key: HostedCall] = [:]
-    /// The server of the connection of now, as actors see it.
+    /// The server of the current connection as a caller.
     private var caller: (number: Int, caller: Caller)?
 
     init(_ core: any HostingCore) { self.core = core }
 
-    /// How many came over a connection and are not answered.
+    /// Returns the number of calls from a connection without a response.
     func count(over number: Int) -> Int { running.keys.count { $0.number == number } }
 
     func invoke(_ message: borrowing Message, over number: Int) {
         let key = Key(number: number, callID: Array(message.callID))
-        // One that is in use has its answer to come.
+        // A callID in use belongs to a call whose response is pending.
         guard running[key] == nil else { return }
         guard running.count < core.callsFromServer else {
             let limit = core.callsFromServer
             let text =
-                "\(limit) calls of the server's to this client are under way already (TrebuchetClient.Options.callsFromServer)"
+                "limit reached: \(limit) calls from the server to this client are in flight (TrebuchetClient.Options.callsFromServer)"
             return answer(key, .failure(TrebuchetError(.rateLimited, text)))
         }
         let limit = Duration.milliseconds(message.envelope.pointee.timeoutMilliseconds ?? 60_000)
         let call = HostedCall(after: limit)
-        // Before it begins: it may end at once. The server ends it by itself; this is for one that has forgotten it.
+        // Set before the start, because the call may end immediately. Normally the server ends a call; this timer handles calls
+        // that it has forgotten.
         call.timer = core.loop.schedule(after: limit + Self.patience, for: self) { calls in
             calls.end(key, TrebuchetError(.timeout, "the call took longer than \(limit)"))
         }
@@ -115,11 +117,11 @@ final class HostedCalls {
     private func notForClients(_ what: String, _ message: borrowing Message) -> TrebuchetError {
         TrebuchetError(
             .methodNotFound,
-            "actor '\(message.actorName.prefix(bytes: ActorName.longest))' lives in a client, where there are no \(what): "
+            "actor '\(message.actorName.prefix(bytes: ActorName.longest))' lives in a client, which does not support \(what): "
                 + "\(message.target.prefix(bytes: 128))")
     }
 
-    /// The server at the other end of a connection.
+    /// Returns the server at the other end of a connection.
     private func server(over number: Int) -> Caller {
         if let caller, caller.number == number { return caller.caller }
         let made = Caller(connection: CallerConnection(ofServer: ()))
@@ -127,7 +129,7 @@ final class HostedCalls {
         return made
     }
 
-    /// The server does not want the answer any more.
+    /// Cancels a call on request of the server.
     func cancel(_ message: borrowing Message, over number: Int) {
         let key = Key(number: number, callID: Array(message.callID))
         end(key, TrebuchetError(.cancelled, "the call was cancelled by its caller"))
@@ -138,7 +140,7 @@ final class HostedCalls {
         finish(key, .failure(error))
     }
 
-    /// The connection is gone: nobody waits for what came over it.
+    /// Cancels the calls of a lost connection.
     func lost(_ number: Int) {
         for (key, call) in running where key.number == number {
             running[key] = nil
@@ -158,7 +160,7 @@ final class HostedCalls {
         core.hostedCallEnded(over: key.number)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private func answer(_ key: Key, _ outcome: CallOutcome) {
         core.answer(over: key.number) { message(key.callID, outcome) }
@@ -178,15 +180,15 @@ final class HostedCalls {
             guard count <= limit else {
                 throw TrebuchetError(
                     .internal,
-                    "the result makes a message of \(count) bytes, and the server takes \(limit) (ServerLimits.clientAnswerSize "
-                        + "there)")
+                    "the message with the result has \(count) bytes; the server's limit is \(limit) (ServerLimits.clientAnswerSize "
+                        + "at the server)")
             }
             callID.withUnsafeBytes {
                 EnvelopeWriter.response(
                     callID: $0, result: result.isVoid ? nil : bytes, into: &buffer)
             }
         } catch {
-            // The server is who the client's errors are for.
+            // The server is the trusted receiver of the client's errors.
             let disclosure = ErrorDisclosure(showsText: true, log: { _ in })
             let failure = CallFailure(error, of: "the method", coder: coder, disclosure).fitting(limit)
             callID.withUnsafeBytes {

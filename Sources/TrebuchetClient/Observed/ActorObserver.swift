@@ -3,35 +3,37 @@ public import Observation
 internal import Relays
 internal import Synchronization
 
-/// An actor whose state is observed, and how that goes: `$state` of an ``ObservedActor``.
+/// An observed actor with the state of its observation: `$state` of an ``ObservedActor``.
 ///
-/// All of it may be read from anywhere, and reading is noticed by Observation. What comes of the network changes on the
-/// main actor. Observers are told after a change, so that whoever looks again then sees it.
+/// All properties can be read from any thread and are tracked by Observation. Network events change them on the main actor.
+/// Observers are notified after a change, so that they read the new value.
 public final class ActorObserver<A: DistributedActor, Value: Codable & Sendable>: Observable, Sendable
 where A.ActorSystem == TrebuchetActorSystem {
-    /// Who has said which client to use; the later one counts more.
+    /// The origin of the client to use; a later case has precedence.
     enum ClientOrigin: Int {
         case nobody, processDefault, environment, user
     }
 
+    /// The phase of the observation.
     private enum Phase: Equatable {
         case idle
         case following
         case ended(StreamOutcome)
     }
 
+    /// The state of an observer.
     private struct Contents: Sendable {
         var source: ActorSource<A>?
         var origin = ClientOrigin.nobody
         var value: Value?
-        /// What is being followed, and which of its values is shown.
+        /// The current stream, and the number of its displayed value.
         var stream: StateStream<Value>?
         var shown: UInt64 = 0
         var phase = Phase.idle
-        /// Why the newest version does not decode.
+        /// The error of the newest version if it does not decode.
         var undecodable: TrebuchetError?
         var connectionState = TrebuchetClient.ConnectionState.disconnected(nil)
-        /// Grows with each beginning: what an earlier one still tells does not count.
+        /// A counter of observations, by which late events of an earlier one are ignored.
         var run: UInt64 = 0
         var tasks: [Task<Void, Never>] = []
 
@@ -46,7 +48,7 @@ where A.ActorSystem == TrebuchetActorSystem {
 
     private let name: String
     private let path: any KeyPath<A, StateObservation<A, Value>> & Sendable
-    /// The system of the client or actor that it was made with.
+    /// The actor system of the client or actor in the initializer.
     private let givenSystem: ObjectIdentifier?
     private let contents: Mutex<Contents>
     private let registrar = ObservationRegistrar()
@@ -71,26 +73,26 @@ where A.ActorSystem == TrebuchetActorSystem {
         for task in contents.withLock({ $0.tasks }) { task.cancel() }
     }
 
-    /// Whether both were made to observe the same.
+    /// Returns whether both observe the same actor and state.
     func observesTheSame(as other: ActorObserver) -> Bool {
         name == other.name && path as AnyKeyPath == other.path as AnyKeyPath && givenSystem == other.givenSystem
     }
 
     // MARK: Reading
 
-    /// The newest value; nil until the first one has come. It stays when the connection breaks or the stream fails.
+    /// The newest value; nil until the first one arrives. It stays when the connection breaks or the stream fails.
     ///
-    /// Once there is one, of an actor at a server, it is never older than what a call of this client has seen when it returned:
-    /// who changes the state by a call finds the change here, wherever it looks.
+    /// After the first value, a value of a server's actor is never older than the effects of completed calls of this client.
+    /// Code that changes the state by a call then reads the change here.
     public var value: Value? {
         begun().registrar.access(ObservedParts(), keyPath: \.value)
         let (stream, shown) = contents.withLock { ($0.stream, $0.shown) }
-        // A newer one may have come and not been taken yet: that needs this thread, if it is the main actor's. With the first
-        // one more changes than the value.
+        // A newer value may be pending, because it is delivered on the main actor, possibly this thread. The first value also
+        // changes other properties.
         guard let stream, shown > 0, let newest = stream.newest(after: shown) else {
             return contents.withLock { $0.value }
         }
-        // The old value is taken out of the lock, as below.
+        // The old value is released outside the lock, as below.
         let (value, _) = contents.withLock { contents -> (Value?, old: Value?) in
             guard contents.stream?.isSame(as: stream) == true, newest.count > contents.shown else {
                 return (contents.value, nil)
@@ -102,22 +104,22 @@ where A.ActorSystem == TrebuchetActorSystem {
         return value
     }
 
-    /// The actor, to be called; nil without a client.
+    /// The actor, for calls; nil without a client.
     public var actor: A? { read { try? $0.source?.actor.get() } }
 
-    /// Whether a value is waited for: the first one, or those that come when a broken connection has been made again.
+    /// Whether a value is expected: the first one, or the next one after a broken connection.
     ///
     /// False when the observation has failed; then there is an `error`.
     public var isConnecting: Bool {
         read { $0.phase == .following && ($0.value == nil && $0.undecodable == nil || !$0.isConnected) }
     }
 
-    /// Why there are no newer values; nil while they are waited for, and when the server has ended the stream in order.
+    /// The reason that there are no newer values; nil while they are expected, and after an orderly end of the stream.
     ///
-    /// `actorNotFound`, for example, lasts until ``retry()``. `unavailable` is there when there is no client, or the client
-    /// has given up, because the server is not there or does not let it in (`connectionState` has the details); it goes as
-    /// soon as there is one, or the client is connecting again. A version that does not decode leaves the value before in place, and
-    /// its error lasts until one comes that does.
+    /// `actorNotFound`, for example, remains until ``retry()``. `unavailable` means that there is no client, or that the client
+    /// has given up, because the server is absent or rejects it (`connectionState` has the details). It disappears when there is
+    /// a client, or when the client connects again. A version that does not decode leaves the previous value in place, and its
+    /// error remains until a version decodes.
     public var error: TrebuchetError? {
         read { contents in
             if case .ended(.failed(let error)) = contents.phase { return error }
@@ -125,11 +127,11 @@ where A.ActorSystem == TrebuchetActorSystem {
             guard contents.source == nil else { return nil }
             return TrebuchetError(
                 .unavailable,
-                "there is no client to observe '\(name)' with: give @ObservedActor one, or set TrebuchetClient.default")
+                "no client is set to observe '\(name)': pass one to @ObservedActor, or set TrebuchetClient.default")
         }
     }
 
-    /// How the client stands with its server: its `connectionState`. Without a client, disconnected.
+    /// The `connectionState` of the client; disconnected without a client.
     public var connectionState: TrebuchetClient.ConnectionState { read { $0.connectionState } }
 
     private func read<Result: Sendable>(_ part: (Contents) -> Result) -> Result {
@@ -137,19 +139,19 @@ where A.ActorSystem == TrebuchetActorSystem {
         return contents.withLock { part($0) }
     }
 
-    // MARK: Beginning
+    // MARK: Starting
 
-    /// Observes with this client from now on, and connects it if it is not connected. With another client than before
-    /// the value is nil again.
+    /// Uses this client from now on, and connects it if necessary. With another client than before the value becomes nil.
     public func connect(_ client: TrebuchetClient) {
         use(client, .user)
-        // The same one may have given up.
+        // The same client may have given up.
         client.connectIfNeeded()
     }
 
-    /// Begins again after an `error`, or after the server has ended the stream. The value stays until a newer one comes.
+    /// Restarts the observation after an `error`, or after the server has ended the stream. The value stays until a newer one
+    /// arrives.
     ///
-    /// Does nothing while the state is being observed or there is no client.
+    /// Does nothing while the state is being observed or without a client.
     public func retry() {
         let hasEnded = contents.withLock { contents in
             guard case .ended = contents.phase else { return false }
@@ -161,7 +163,7 @@ where A.ActorSystem == TrebuchetActorSystem {
         registrar.withMutation(of: ObservedParts(), keyPath: \.progress) {}
     }
 
-    /// Observes with this client, unless one that counts more has been given.
+    /// Uses this client unless one with precedence is set.
     func use(_ client: TrebuchetClient, _ origin: ClientOrigin) {
         let isWanted = contents.withLock { contents in
             guard origin.rawValue >= contents.origin.rawValue else { return false }
@@ -173,7 +175,7 @@ where A.ActorSystem == TrebuchetActorSystem {
         }
         guard isWanted else { return }
         let source = ActorSource<A>(name, at: client)
-        // Taken out of the lock before it is freed.
+        // The replaced state is released outside the lock.
         let replaced = contents.withLock { contents in
             let replaced = contents
             contents = Contents(source, origin)
@@ -186,7 +188,7 @@ where A.ActorSystem == TrebuchetActorSystem {
         registrar.withMutation(of: ObservedParts(), keyPath: \.progress) {}
     }
 
-    /// The same, which has begun if there is a client.
+    /// Returns the observer after starting the observation, if there is a client.
     private func begun() -> Self {
         begin()
         return self
@@ -207,9 +209,9 @@ where A.ActorSystem == TrebuchetActorSystem {
         for task in replaced { task.cancel() }
     }
 
-    // MARK: Following
+    // MARK: Observing
 
-    /// Tasks that do not hold this observer: it may go while they wait, and cancels them then.
+    /// Starts the tasks of the observation. They do not retain the observer, which cancels them when it is freed.
     private func follow(_ source: ActorSource<A>, _ run: UInt64) -> [Task<Void, Never>] {
         let (path, states) = (path, source.connectionStates)
         let connection = Task.detached { [weak self] in
@@ -217,7 +219,7 @@ where A.ActorSystem == TrebuchetActorSystem {
         }
         // Values are decoded in this task, not on the main actor.
         let values = Task.detached { [weak self] in
-            // Nothing here waits for the connection itself, which cannot be cancelled.
+            // The connection is not awaited here, because that cannot be cancelled.
             source.client?.connectIfNeeded()
             while true {
                 let end: StreamOutcome
@@ -233,7 +235,7 @@ where A.ActorSystem == TrebuchetActorSystem {
                         case .failure(let error): await self?.change(run) { $0.undecodable = error }
                         }
                     }
-                    // None: the task was cancelled.
+                    // No outcome: the task was cancelled.
                     guard let outcome = stream.outcome else { return }
                     end = outcome
                 }
@@ -255,8 +257,10 @@ where A.ActorSystem == TrebuchetActorSystem {
         }
     }
 
-    /// - Parameter count: which value of the stream it is. Whoever looked may have seen it, or a newer one, before the main
-    ///   actor had time for it.
+    /// Publishes a value on the main actor.
+    ///
+    /// - Parameter count: the number of the value in the stream. A reader may have taken it, or a newer one, before the main
+    ///   actor was available.
     @MainActor private func take(_ value: Value, _ count: UInt64, _ run: UInt64) {
         let isTaken = change(run) { contents in
             if count > contents.shown { (contents.value, contents.shown) = (value, count) }
@@ -266,10 +270,10 @@ where A.ActorSystem == TrebuchetActorSystem {
         registrar.withMutation(of: ObservedParts(), keyPath: \.value) {}
     }
 
-    /// Changes what is shown, and with it the state of the connection to the one of now. False when another run counts.
+    /// Changes the state and updates the connection state. Returns false if another observation has replaced this one.
     @discardableResult
     @MainActor private func change(_ run: UInt64, _ body: (inout Contents) -> Void) -> Bool {
-        // The old value is taken out of the lock: its `deinit` may be code that uses this observer.
+        // The old state is released outside the lock: the `deinit` of its value may use this observer.
         let change = contents.withLock { contents -> (old: Contents, new: Contents)? in
             guard contents.run == run, let source = contents.source else { return nil }
             let old = contents
@@ -287,9 +291,9 @@ where A.ActorSystem == TrebuchetActorSystem {
     }
 }
 
-/// What Observation sees of an observer. Not the observer, whose type is generic: a key path into it would be made anew at each reading.
+/// The key paths for Observation. The observer itself is generic, so its key paths would be created at each access.
 private struct ObservedParts: Observable {
     var value: Void { () }
-    /// All but the value.
+    /// All properties except the value.
     var progress: Void { () }
 }

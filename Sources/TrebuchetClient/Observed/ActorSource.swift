@@ -2,13 +2,13 @@ internal import Distributed
 internal import Relays
 internal import TrebuchetActors
 
-/// An actor that is observed, and how it is reached.
+/// An observed actor with its client.
 struct ActorSource<A: DistributedActor>: Sendable where A.ActorSystem == TrebuchetActorSystem {
-    /// An error when another actor in this process has the name.
+    /// The actor, or an error if another actor in this process has the name.
     let actor: Result<A, TrebuchetError>
-    /// Held, because a client that nobody holds closes its connection. Nil for an actor that was given as such.
+    /// The client, retained because an unreferenced client closes its connection. Nil if an actor was given.
     let client: TrebuchetClient?
-    /// Of an actor in this process, always connected.
+    /// The connection states; for an actor in this process always connected.
     let connectionStates: StateRelay<TrebuchetClient.ConnectionState>
 
     init(_ actor: A) {
@@ -33,13 +33,13 @@ struct ActorSource<A: DistributedActor>: Sendable where A.ActorSystem == Trebuch
 }
 
 extension StateRelay<TrebuchetClient.ConnectionState> {
-    /// Waits until a client that has given up is asked to connect again. False when a stream that ended with `error` did
-    /// not end because of that, or there will be no connection any more.
+    /// Waits until a client that has given up is asked to connect again. Returns false if a stream with this `error` ended for
+    /// another reason, or if there will be no connection.
     func comesBack(after error: TrebuchetError) async -> Bool {
         guard error.code == .unavailable else { return false }
         switch currentValue {
         case .disconnected, .connecting: break
-        // It was not the connection: asking again at once would go on without end.
+        // The connection was not the reason; an immediate retry would loop endlessly.
         case .connected, .draining, .closed: return false
         }
         for await state in stream {

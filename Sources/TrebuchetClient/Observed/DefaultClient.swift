@@ -1,7 +1,7 @@
 internal import Observation
 internal import Synchronization
 
-/// Where `TrebuchetClient.default` is kept. Reading it is noticed by Observation.
+/// The storage of `TrebuchetClient.default`. Reads are tracked by Observation.
 final class DefaultClient: Observable, Sendable {
     static let shared = DefaultClient()
 
@@ -14,7 +14,7 @@ final class DefaultClient: Observable, Sendable {
             return current.withLock { $0 }
         }
         set {
-            // Taken out of the lock before it is freed: that closes its connection.
+            // The old client is released outside the lock, because that closes its connection.
             let replaced = current.withLock { client in
                 defer { client = newValue }
                 return client
@@ -26,9 +26,9 @@ final class DefaultClient: Observable, Sendable {
 }
 
 extension TrebuchetClient {
-    /// The client of each ``ObservedActor`` that is given none; for programs that have one server. Default nil.
+    /// The client of each ``ObservedActor`` without another; for programs with one server. Default nil.
     ///
-    /// Set it before or after they are first read. One that has a client already keeps it.
+    /// It can be set before or after their first read. An observer that has a client keeps it.
     public static var `default`: TrebuchetClient? {
         get { DefaultClient.shared.client }
         set { DefaultClient.shared.client = newValue }

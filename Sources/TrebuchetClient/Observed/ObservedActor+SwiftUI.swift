@@ -2,30 +2,31 @@
     internal import Distributed
     public import SwiftUI
 
-    /// In a view, the observation lasts as long as the view, and its client is the one of `.trebuchet(_:)` when it was
-    /// given none.
+    /// In a view, the observation lasts as long as the view. Its client is that of `.trebuchet(_:)` unless another was given.
     extension ObservedActor: DynamicProperty {}
 
     extension View {
-        /// Makes each ``ObservedActor`` of this view and those inside it use a client.
+        /// Sets the client of each ``ObservedActor`` in this view and its subviews.
         public func trebuchet(_ client: TrebuchetClient?) -> some View { environment(\.trebuchetClient, client) }
     }
 
     extension EnvironmentValues {
-        /// The client of `.trebuchet(_:)`; nil without one.
+        /// The client of `.trebuchet(_:)`, or nil.
         public var trebuchetClient: TrebuchetClient? {
             get { self[TrebuchetClientKey.self] }
             set { self[TrebuchetClientKey.self] = newValue }
         }
     }
 
+    /// The environment key of the client.
     private struct TrebuchetClientKey: EnvironmentKey {
         static var defaultValue: TrebuchetClient? { nil }
     }
 
-    /// Keeps the observer of a view, whose wrapper is made anew with each description of it.
+    /// The storage of a view's observer, because SwiftUI creates the wrapper again with each view value.
     struct ViewInstallation<A: DistributedActor, Value: Codable & Sendable>: DynamicProperty
     where A.ActorSystem == TrebuchetActorSystem {
+        /// A reference to the observer, kept by SwiftUI.
         private final class Kept {
             var observer: ActorObserver<A, Value>
 
@@ -35,7 +36,7 @@
         private let made: ActorObserver<A, Value>
         @State private var kept: Kept
         @Environment(\.trebuchetClient) private var client
-        /// Outside of views, where nobody calls `update()`, the one that was made.
+        /// The observer; outside of views, where `update()` is not called, the initial one.
         private(set) var observer: ActorObserver<A, Value>
 
         init(_ made: ActorObserver<A, Value>) {
@@ -45,7 +46,7 @@
         }
 
         mutating func update() {
-            // A view may come to show another actor.
+            // The view may display another actor now.
             if !kept.observer.observesTheSame(as: made) { kept.observer = made }
             observer = kept.observer
             if let client { observer.use(client, .environment) }

@@ -1,21 +1,21 @@
 public import Distributed
 
-/// The newest value of an actor's state, in a model, a view or a program.
+/// A property wrapper with the newest value of an actor's state, for a model, a view or a program.
 ///
 ///     @MainActor @Observable final class TodosModel {
 ///         @ObservationIgnored @ObservedActor("todos", observe: \TodoList.observeState) var state
 ///     }
 ///
-/// The value is nil until the first one has come. Reading it is noticed by Observation, also with `@ObservationIgnored`,
-/// which only keeps `@Observable` from making the property its own. `$state` is the ``ActorObserver``: the actor to call,
-/// and how the observation goes.
+/// The value is nil until the first one arrives. Reads are tracked by Observation, even with `@ObservationIgnored`, which only
+/// prevents `@Observable` from replacing the property. `$state` is the ``ActorObserver``, with the actor and the state of the
+/// observation.
 ///
-/// The observation begins when the value or anything of `$state` is first read, or when `$state.connect(_:)` gives it a
-/// client, and ends when the last copy of the wrapper is gone. Values are set on the main actor: versions that came while
-/// it was busy are skipped, the last one never is. They may be read from anywhere.
+/// The observation starts when the value or a property of `$state` is first read, or when `$state.connect(_:)` sets a client. It
+/// ends when the last copy of the wrapper is released. Values are set on the main actor: versions that arrive while it is busy
+/// are skipped, except for the last one. They can be read from any thread.
 ///
-/// The client is the one that was given here or to `$state.connect(_:)`, else the one of `.trebuchet(_:)` in a SwiftUI
-/// view, else `TrebuchetClient.default`. One that is not connected is connected.
+/// The client is the one given here or to `$state.connect(_:)`, otherwise the one of `.trebuchet(_:)` in a SwiftUI view,
+/// otherwise `TrebuchetClient.default`. It is connected if necessary.
 @propertyWrapper
 public struct ObservedActor<A: DistributedActor, Value: Codable & Sendable>
 where A.ActorSystem == TrebuchetActorSystem {
@@ -26,7 +26,7 @@ where A.ActorSystem == TrebuchetActorSystem {
         private let observer: ActorObserver<A, Value>
     #endif
 
-    /// Observes the actor of this name at the client's server.
+    /// Observes the actor with this name at the client's server.
     public init(
         _ id: String, observe path: any KeyPath<A, StateObservation<A, Value>> & Sendable,
         client: TrebuchetClient? = nil
@@ -34,7 +34,7 @@ where A.ActorSystem == TrebuchetActorSystem {
         self.init(ActorObserver(id, path, client: client))
     }
 
-    /// Observes an actor that is there already, in this process or as a reference, and keeps it.
+    /// Observes an existing actor, in this process or a reference, and retains it.
     public init(_ actor: A, observe path: any KeyPath<A, StateObservation<A, Value>> & Sendable) {
         self.init(ActorObserver(actor, path))
     }
@@ -47,9 +47,9 @@ where A.ActorSystem == TrebuchetActorSystem {
         #endif
     }
 
-    /// The newest value; nil until the first one has come.
+    /// The newest value; nil until the first one arrives.
     public var wrappedValue: Value? { observer.value }
 
-    /// The actor, and how its observation goes.
+    /// The actor and the state of its observation.
     public var projectedValue: ActorObserver<A, Value> { observer }
 }

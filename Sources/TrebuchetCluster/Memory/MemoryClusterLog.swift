@@ -1,13 +1,13 @@
 internal import Platform
 
-/// One log as an engine has it.
+/// One log in memory.
 struct MemoryClusterLog {
     private(set) var top = LogPosition.start
     private var snapshot: ClusterLogSnapshot?
     /// The newest entries, without a gap, up to `top`.
     private var entries: [ClusterLogEntry] = []
     private var replies: [ByteText: [UInt8]] = [:]
-    /// Their names, the oldest first.
+    /// The IDs of the recorded calls, the oldest first.
     private var calls: [ByteText] = []
     private var repliesUntil: UInt64 = 0
 
@@ -15,7 +15,7 @@ struct MemoryClusterLog {
         repliesUntil > now ? replies[ByteText(callID)] : nil
     }
 
-    /// Behind the check of the lease.
+    /// Appends. The caller has checked the lease.
     mutating func append(
         _ change: LogAppend, fence: UInt64, now: UInt64, _ limits: ClusterEngineLimits
     ) -> AppendOutcome {
@@ -44,7 +44,7 @@ struct MemoryClusterLog {
         repliesUntil = now + UInt64(limits.replyLifetime.milliseconds)
     }
 
-    /// Behind the check of the lease.
+    /// Stores a snapshot. The caller has checked the lease.
     mutating func store(_ bytes: [UInt8], at offset: UInt64, keepingLast: Int) -> SnapshotOutcome {
         guard offset >= snapshot?.position.offset ?? 0, let fence = fence(at: offset) else { return .misplaced }
         snapshot = ClusterLogSnapshot(LogPosition(fence: fence, offset: offset), bytes)
@@ -52,7 +52,7 @@ struct MemoryClusterLog {
         return .stored
     }
 
-    /// The fence with which an entry was written; nil when that is not known (any more).
+    /// Returns the fence of an entry; nil if it is unknown or no longer stored.
     private func fence(at offset: UInt64) -> UInt64? {
         if offset == top.offset { return top.fence }
         if let position = snapshot?.position, position.offset == offset { return position.fence }
@@ -68,7 +68,7 @@ struct MemoryClusterLog {
         return LogReading(.snapshot(snapshot), some(behind: snapshot.position.offset, limit, bytes), top: top)
     }
 
-    /// Whether all entries behind that offset are there.
+    /// Returns true if all entries after that offset are stored.
     private func isWhole(behind offset: UInt64) -> Bool { UInt64(entries.count) >= top.offset - offset }
 
     private func some(behind offset: UInt64, _ limit: Int, _ bytes: Int) -> [ClusterLogEntry] {

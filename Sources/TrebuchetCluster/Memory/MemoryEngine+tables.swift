@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// Tables, which nobody owns.
+/// Tables, which have no owner.
 extension MemoryEngine {
-    /// The values of some names.
+    /// Returns the values of some names.
     public func values(_ names: [String], of table: ClusterTable) async throws(ClusterEngineError) -> [TableValue?] {
         try limits.check(names, of: table)
         return try change { contents, now in
@@ -10,7 +10,7 @@ extension MemoryEngine {
         }
     }
 
-    /// Values whose names begin with `prefix`, in their order.
+    /// Returns values whose names begin with `prefix`, in their order.
     public func rows(
         of table: ClusterTable, prefix: String, after: String?, limit: Int
     ) async throws(ClusterEngineError) -> TablePage {
@@ -23,7 +23,7 @@ extension MemoryEngine {
         }
     }
 
-    /// Compares, writes and tells in one step.
+    /// Compares, writes and publishes in one step.
     public func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
         try limits.check(change, of: table)
         let limits = limits
@@ -36,7 +36,7 @@ extension MemoryEngine {
         }
     }
 
-    /// What was told behind a change.
+    /// Returns the notices after a change.
     public func news(
         of table: ClusterTable, after number: UInt64?, limit: Int
     ) async throws(ClusterEngineError) -> TableNews {
@@ -46,7 +46,7 @@ extension MemoryEngine {
         }
     }
 
-    /// Hears that there are news.
+    /// Subscribes to the arrival of notices.
     public func watch(
         _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
@@ -64,13 +64,13 @@ extension MemoryEngine {
         }
     }
 
-    /// Takes one of each of some rates, or nothing.
+    /// Consumes one unit of each of some rates, or none.
     public func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
         try limits.check(takes, of: table)
         return try change { $0.tables[table, default: MemoryTable()].take(takes, now: $1) }.map { .milliseconds($0) }
     }
 
-    /// Gives back what a key has used.
+    /// Restores the full rate of a key.
     public func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
         try limits.check(table)
         try limits.check(key)

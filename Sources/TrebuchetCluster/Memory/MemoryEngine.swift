@@ -1,11 +1,13 @@
 internal import Platform
 internal import Synchronization
 
-/// An engine within one process, for tests and previews: nodes of a test share one object. What it keeps goes with it.
+/// A coordination store within one process, for tests and previews: the nodes of a test share one object. Its data end
+/// with it.
 ///
-/// With a `ManualEngineClock` it does the same each time. Subscribers are called before the call returns that they hear of, unless
-/// another thread is telling them something.
+/// With a `ManualEngineClock` it is deterministic. Subscribers are called before the causing call returns, unless
+/// another thread is already notifying subscribers.
 public final class MemoryEngine: ClusterEngine {
+    /// The data and the subscribers, under the lock.
     struct Contents {
         var slots = MemorySlots()
         var logs: [ClusterLog: MemoryClusterLog] = [:]
@@ -15,17 +17,20 @@ public final class MemoryEngine: ClusterEngine {
         var inboxes: [ClusterNode: [Int: @Sendable (InboxEvent) -> Void]] = [:]
         var subscriptions = 0
         var isClosed = false
-        /// What subscribers are to be told, in its order; they are called without the lock, by one thread at a time.
+        /// The pending notifications of subscribers, in order. They are delivered without the lock, by one thread at a
+        /// time.
         var news: [@Sendable () -> Void] = []
         var isTelling = false
     }
 
-    /// What it keeps and takes.
+    /// The limits.
     public let limits: ClusterEngineLimits
     private let clock: ManualEngineClock?
     let contents = Mutex(Contents())
 
-    /// - Parameter clock: what leases go by; the machine's monotonic clock unless given.
+    /// Creates a coordination store.
+    ///
+    /// - Parameter clock: the clock of leases. Default: the machine's monotonic clock.
     public init(limits: ClusterEngineLimits = ClusterEngineLimits(), clock: ManualEngineClock? = nil) {
         self.limits = limits
         self.clock = clock
@@ -35,41 +40,41 @@ public final class MemoryEngine: ClusterEngine {
 
     // MARK: Nodes
 
-    /// A node lives for so long from now; again before that is over.
+    /// Announces a node, which is live for this duration; it must announce itself again before that.
     public func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
         try limits.check(info: info)
         let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
         try change { $0.slots.announce(node, info, until: $1 + lasting, now: $1) }
     }
 
-    /// The node is forgotten at once.
+    /// Removes a node at once.
     public func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
         try change { contents, _ in contents.slots.withdraw(node) }
     }
 
-    /// The nodes that live now, in the order of their names.
+    /// Returns the live nodes, in the order of their names.
     public func nodes() async throws(ClusterEngineError) -> [LiveNode] { try change { $0.slots.liveNodes(now: $1) } }
 
-    /// For tests: a node that has died counts as dead at once, as if the time of its leases had passed.
+    /// For tests: expires a node and its leases at once.
     package func expire(_ node: ClusterNode) throws(ClusterEngineError) {
         try change { contents, _ in contents.slots.expire(node) }
     }
 
     // MARK: Generations
 
-    /// Another one after `loseEverything()`.
+    /// Returns the generation, which changes after `loseEverything()`.
     public func generation() async throws(ClusterEngineError) -> String? {
         try change { contents, _ in contents.slots.generation }
     }
 
-    /// Begins one where there is none.
+    /// Begins a generation if there is none.
     public func beginGeneration() async throws(ClusterEngineError) -> String {
         try change { contents, _ in contents.slots.beginGeneration() }
     }
 
     // MARK: Slots
 
-    /// Takes a slot that nobody owns, or whose lease is over.
+    /// Acquires a slot without an owner, or with an expired lease.
     public func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
     ) async throws(ClusterEngineError) -> SlotClaim {
@@ -80,7 +85,7 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
-    /// Lets a lease last so long from now; false when it is lost.
+    /// Extends a lease to this duration from now; false if it is lost.
     public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
         let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
         return try attempt { (contents, now) throws(ClusterEngineError) in
@@ -88,12 +93,12 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
-    /// Gives a slot back; false when its lease is lost.
+    /// Releases a slot; false if its lease is lost.
     public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
         try attempt { (contents, _) throws(ClusterEngineError) in try contents.slots.release(lease) }
     }
 
-    /// Who owns the slot now.
+    /// Returns the owner of the slot now.
     public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
         try change { $0.slots.holder(of: slot, now: $1) }
     }
@@ -122,7 +127,7 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
-    /// Keeps a snapshot, and forgets entries that it makes needless.
+    /// Stores a snapshot, and deletes entries that it makes unnecessary.
     public func store(
         _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
@@ -138,7 +143,7 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
-    /// Forgets a log.
+    /// Removes a log.
     public func remove(
         _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
@@ -155,7 +160,7 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
-    /// What a reader lacks.
+    /// Returns the entries after a position, with a snapshot if necessary.
     public func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReading {
@@ -166,14 +171,14 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
-    /// The reply that was recorded with a call.
+    /// Returns the reply that was recorded with a call.
     public func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
         try limits.check(log)
         try limits.check(callID: callID)
         return try change { $0.logs[log]?.reply(to: callID, now: $1) }
     }
 
-    /// Listens to what is appended to a log.
+    /// Subscribes to the entries appended to a log.
     public func watch(
         _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
@@ -193,7 +198,7 @@ public final class MemoryEngine: ClusterEngine {
 
     // MARK: Messages
 
-    /// Listens to what is sent to a node.
+    /// Subscribes to the messages to a node.
     public func listen(
         as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
@@ -210,7 +215,7 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
-    /// Calls those who listen at the node; false when nobody does.
+    /// Delivers a message to the subscribers of the node; false if there are none.
     public func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         try limits.check(message: message)
         return try change { contents, _ in
@@ -219,9 +224,9 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
-    /// Ends all subscriptions, and all that is asked from now on.
+    /// Ends all subscriptions, and fails later requests.
     public func close() async {
-        let error = ClusterEngineError(.closed, "the engine was closed")
+        let error = ClusterEngineError(.closed, "the coordination store was closed")
         _ = try? change { contents, _ in
             contents.isClosed = true
             for watchers in contents.watchers.values { Self.tell(watchers, .ended(error), &contents.news) }
@@ -231,7 +236,7 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
-    /// For tests: all who listen are told that they may have missed something, as after a connection to an engine was lost.
+    /// For tests: notifies all subscribers that they may have missed events, as after a lost connection.
     public func breakSubscriptions() {
         _ = try? change { contents, _ in
             for watchers in contents.watchers.values { Self.tell(watchers, .mayHaveMissed, &contents.news) }
@@ -240,7 +245,7 @@ public final class MemoryEngine: ClusterEngine {
         }
     }
 
-    /// For tests: nodes, slots, logs and tables are forgotten, fences too.
+    /// For tests: deletes nodes, slots, logs and tables, including fences.
     public func loseEverything() {
         _ = try? change { contents, _ in
             contents.slots.loseEverything()
@@ -255,12 +260,13 @@ public final class MemoryEngine: ClusterEngine {
 
     // MARK: For an engine that keeps logs elsewhere
 
+    /// The reason to refuse a write under a lease.
     package enum Refusal {
         case fenced(UInt64)
         case leaseOver
     }
 
-    /// Why a write under a lease is to be refused now; nil when it is not.
+    /// Returns the reason to refuse a write under a lease now; nil if it is accepted.
     package func refusal(of lease: SlotLease) throws(ClusterEngineError) -> Refusal? {
         try attempt { (contents, now) throws(ClusterEngineError) in
             switch try contents.slots.refusal(of: lease, now: now) {
@@ -275,17 +281,17 @@ public final class MemoryEngine: ClusterEngine {
         try change { contents, _ in contents.slots.fence(of: slot) }
     }
 
-    /// That of an earlier process.
+    /// Restores the fence of an earlier process.
     package func restore(fence: UInt64, of slot: ClusterSlot) throws(ClusterEngineError) {
         try change { contents, _ in contents.slots.restore(fence, of: slot) }
     }
 
-    /// Tells those who watch a log of an entry.
+    /// Notifies the subscribers of a log of an entry.
     package func publish(_ entry: ClusterLogEntry, in log: ClusterLog) throws(ClusterEngineError) {
         try change { contents, _ in Self.tell(contents.watchers[log], .appended(entry), &contents.news) }
     }
 
-    // MARK: What happens
+    // MARK: Notifications
 
     static func tell<Event: Sendable>(
         _ subscribers: [Int: @Sendable (Event) -> Void]?, _ event: Event, _ news: inout [@Sendable () -> Void]
@@ -313,7 +319,7 @@ public final class MemoryEngine: ClusterEngine {
             return (result, true)
         }
         if mustTell { tellNews() }
-        guard let result else { throw ClusterEngineError(.closed, "the engine was closed") }
+        guard let result else { throw ClusterEngineError(.closed, "the coordination store was closed") }
         return result
     }
 
@@ -330,6 +336,7 @@ public final class MemoryEngine: ClusterEngine {
     }
 }
 
+/// A subscription that calls a closure at its end.
 final class MemorySubscription: ClusterSubscription {
     private let end: @Sendable () -> Void
 

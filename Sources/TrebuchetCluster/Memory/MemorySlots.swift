@@ -1,12 +1,14 @@
-/// Nodes and slots as an engine has them, at a time that the caller gives, in milliseconds.
+/// Nodes and slots in memory, at a time that the caller passes, in milliseconds.
 struct MemorySlots {
+    /// The owner and the fence of a slot.
     private struct Slot {
         var owner: ClusterNode?
         var until: UInt64 = 0
-        /// Of the newest owner; it stays when that goes.
+        /// The fence of the newest owner; it stays when that owner is gone.
         var fence: UInt64 = 0
     }
 
+    /// The announced data and the expiry of a node.
     private struct Node {
         var info: [UInt8]
         var until: UInt64
@@ -15,7 +17,7 @@ struct MemorySlots {
     private var slots: [ClusterSlot: Slot] = [:]
     private var nodes: [ClusterNode: Node] = [:]
     private(set) var generation: String?
-    /// How many have begun.
+    /// The number of generations so far.
     private var generations: UInt64 = 0
 
     mutating func beginGeneration() -> String {
@@ -26,14 +28,14 @@ struct MemorySlots {
         return begun
     }
 
-    /// Fences are forgotten too; those that come are higher.
+    /// Deletes all data, including fences; later fences are higher.
     mutating func loseEverything() {
         let before = generations
         self = MemorySlots()
         generations = before
     }
 
-    /// What the fences of new slots begin behind.
+    /// The number after which the fences of new slots begin.
     private var firstFence: UInt64 { generations > 1 ? (generations - 1) << 32 : 0 }
 
     mutating func announce(_ node: ClusterNode, _ info: [UInt8], until: UInt64, now: UInt64) {
@@ -43,7 +45,7 @@ struct MemorySlots {
 
     mutating func withdraw(_ node: ClusterNode) { nodes[node] = nil }
 
-    /// The time of a node and of its leases is over.
+    /// Expires a node and its leases.
     mutating func expire(_ node: ClusterNode) {
         nodes[node] = nil
         for (number, slot) in slots where slot.owner == node { slots[number]?.owner = nil }
@@ -83,7 +85,7 @@ struct MemorySlots {
             SlotLease(number, owner: owner, fence: slot.fence), remaining: .milliseconds(slot.until - now))
     }
 
-    /// Why a write under a lease is refused; nil when it is not.
+    /// Returns the reason to refuse a write under a lease; nil if it is accepted.
     func refusal(of lease: SlotLease, now: UInt64) throws(ClusterEngineError) -> Refusal? {
         guard try isNewest(lease) else { return .fenced(slots[lease.slot]?.fence ?? 0) }
         return slots[lease.slot]!.until > now ? nil : .leaseOver
@@ -91,9 +93,10 @@ struct MemorySlots {
 
     func fence(of slot: ClusterSlot) -> UInt64 { slots[slot]?.fence ?? 0 }
 
-    /// That of an earlier process: nobody owns the slot.
+    /// Restores the fence of an earlier process, without an owner.
     mutating func restore(_ fence: UInt64, of slot: ClusterSlot) { slots[slot] = Slot(fence: fence) }
 
+    /// The reason to refuse a write under a lease.
     enum Refusal {
         case fenced(UInt64)
         case leaseOver

@@ -1,10 +1,11 @@
 internal import Platform
 
-/// One table as an engine has it. Pure: the time is given, in milliseconds.
+/// One table in memory. Pure: the caller passes the time, in milliseconds.
 struct MemoryTable {
+    /// A value with its expiry.
     private struct Entry {
         var value: TableValue
-        /// When it goes; nil for one that stays.
+        /// The expiry of the value; nil for a permanent one.
         var until: UInt64?
 
         func isThere(_ now: UInt64) -> Bool { until.map { $0 > now } ?? true }
@@ -15,7 +16,7 @@ struct MemoryTable {
     private var cut: UInt64 = 0
     private var entries: [ByteText: Entry] = [:]
     private var news: [TableNews.Item] = []
-    /// When those who have used something of a rate have it back, by kind and name.
+    /// The times at which the consumption of each key is restored, by kind and name.
     private var rates: [String: [ByteText: Double]] = [:]
 
     func value(_ name: String, now: UInt64) -> TableValue? {
@@ -41,7 +42,7 @@ struct MemoryTable {
         return TablePage(rows, next: all.count > limit ? last : nil)
     }
 
-    /// What came of a change, and whether it told something.
+    /// Applies a change and returns its outcome.
     mutating func change(
         _ change: TableChange, now: UInt64, _ limits: ClusterEngineLimits
     ) throws(ClusterEngineError) -> TableOutcome {
@@ -84,7 +85,7 @@ struct MemoryTable {
 
     // MARK: Rates
 
-    /// Milliseconds to wait; nil when it was taken.
+    /// Returns the milliseconds to wait; nil if the units were consumed.
     mutating func take(_ takes: [RateTake], now: UInt64) -> Int? {
         let now = Double(now)
         var longest = 0.0
@@ -92,14 +93,14 @@ struct MemoryTable {
             let used = max(now, rates[take.key.kind]?[ByteText(take.key.name)] ?? now)
             longest = max(longest, used - now - Double(take.burst - 1) * take.interval.fractionalMilliseconds)
         }
-        // What is less is an error of rounding.
+        // A smaller value is a rounding error.
         guard longest <= 0.001 else { return Int(longest.rounded(.up)) }
         for take in takes {
             let name = ByteText(take.key.name)
             var kind = (rates[take.key.kind] ?? [:]).filter { $0.value > now }
             kind[name] = max(now, kind[name] ?? now) + take.interval.fractionalMilliseconds
             while kind.count > take.kept {
-                // Of equal ones the first by its bytes, as Redis has them in order.
+                // Among equal ones the first in byte order, as in Redis.
                 guard let first = kind.min(by: { ($0.value, $0.key) < ($1.value, $1.key) }) else { break }
                 kind[first.key] = nil
             }
@@ -112,12 +113,12 @@ struct MemoryTable {
 }
 
 extension Duration {
-    /// Milliseconds.
+    /// The duration in milliseconds.
     package var fractionalMilliseconds: Double { self / .milliseconds(1) }
 }
 
 extension ClusterTable {
-    /// A name for a table's life that no other one has.
+    /// Returns a unique incarnation for a table.
     package static func newLife() -> String {
         var random = SystemRandomNumberGenerator()
         return String(random.next(), radix: 16) + String(random.next(), radix: 16)
@@ -128,7 +129,7 @@ extension ClusterEngineError {
     package static func tableLost(_ expected: String, now life: String?) -> Self {
         Self(
             .dataLoss,
-            "the engine has lost what it kept: a table that was \(expected) is \(life ?? "not there") now. Was it emptied "
-                + "(FLUSHALL)? Put it right, then start the nodes again")
+            "the coordination store has lost data: table \(expected) is now \(life ?? "missing"). Was it emptied "
+                + "(FLUSHALL)? Repair it, then restart the nodes")
     }
 }

@@ -1,9 +1,10 @@
 internal import Platform
 internal import Synchronization
 
-/// What a member does again and again.
+/// The periodic work of a member.
 extension ClusterMember {
-    /// One round: renews what is due, looks who lives, takes and gives away. Errors of the engine are left to the next one.
+    /// Executes one round: renews due leases, reads the live nodes, acquires and hands over slots. Errors of the
+    /// coordination store are retried in the next round.
     package func round() async {
         state.withLock { $0.contact.beginRound() }
         defer { state.withLock { $0.contact.endRound() } }
@@ -15,13 +16,14 @@ extension ClusterMember {
         giveAway()
     }
 
-    /// For tests: returns when all that is being given away has been.
+    /// For tests: returns when all current handovers are complete.
     package func finishHandovers() async {
         for handover in state.withLock({ Array($0.handovers.values) }) { await handover.value }
     }
 
-    // MARK: Living
+    // MARK: Liveness
 
+    /// A request that maintains the node's liveness or a lease.
     private enum Duty: Sendable {
         case announce, withdraw
         case renew(SlotLease)
@@ -77,7 +79,8 @@ extension ClusterMember {
         }
     }
 
-    /// Whether the engine is the one that this node began with: nothing is taken of one that was emptied.
+    /// Returns true if the coordination store has the generation that this node began with: no slot of an emptied one
+    /// is acquired.
     private func checkGeneration() async -> Bool {
         let known = state.withLock { $0.generation }
         let isSame = await asking { () async throws(ClusterEngineError) -> Bool in
@@ -92,15 +95,15 @@ extension ClusterMember {
         return isSame ?? false
     }
 
-    /// Looks who lives, and plans anew when that are others; false when that is not known.
+    /// Reads the live nodes, and makes a new plan if they have changed. Returns false if they are unknown.
     private func look() async -> Bool {
         let live = await asking { () async throws(ClusterEngineError) in try await engine.nodes() }
         guard let live else { return false }
-        // Whatever an engine answers, each counts once.
+        // Removes duplicates, whatever the response contains.
         var seen: Set<ClusterNode> = []
         let nodes = live.map(\.node).filter { seen.insert($0).inserted }
         let isOther: Bool? = state.withLock { state in
-            // It counts as gone, and is not: it says first that it lives.
+            // This node is considered gone, although it is not: it first announces itself again.
             guard state.isDraining || nodes.contains(node) else {
                 state.announcedAt = nil
                 return nil
@@ -116,7 +119,7 @@ extension ClusterMember {
         return isOther != nil
     }
 
-    // MARK: Taking
+    // MARK: Acquiring slots
 
     private func claim() async {
         let now = clock()
@@ -151,7 +154,7 @@ extension ClusterMember {
         }
     }
 
-    // MARK: Giving away
+    // MARK: Handing over slots
 
     private func giveAway() {
         let now = clock()
@@ -165,7 +168,7 @@ extension ClusterMember {
         tell()
     }
 
-    /// Stops owning a slot, then tells the engine.
+    /// Stops owning a slot, then releases it in the coordination store.
     func letGo(_ lease: SlotLease) async {
         guard state.withLock({ $0.book.letGo(lease) }) else { return }
         await release(lease)
@@ -178,7 +181,7 @@ extension ClusterMember {
         }
     }
 
-    /// Of what was given away before this round: releases that were not answered, and what the listener takes too long for.
+    /// Retries unanswered releases of earlier rounds, and ends handovers whose listener takes too long.
     private func retryReleases() async {
         let now = clock()
         let timeout = settings.handoverTimeout.nanoseconds
@@ -192,11 +195,12 @@ extension ClusterMember {
         await inFlight(releases) { await self.release($0) }
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
-    /// Asks the engine; nil when it failed. What waiting does not mend ends the member.
+    /// Sends a request to the coordination store. Returns nil if it failed. An error that waiting does not resolve
+    /// ends the member.
     ///
-    /// - Parameter isWrite: whether the engine confirms by its answer that it takes writes.
+    /// - Parameter isWrite: whether the response confirms that the coordination store accepts writes.
     @discardableResult
     private func asking<Answer>(
         isWrite: Bool = false, _ body: () async throws(ClusterEngineError) -> Answer
@@ -221,7 +225,7 @@ extension ClusterMember {
         }
     }
 
-    /// Does something for each, so many at once.
+    /// Runs `body` for each item, with a limited concurrency.
     private func inFlight<Item: Sendable>(
         _ items: [Item], _ body: @escaping @Sendable (Item) async -> Void
     ) async {

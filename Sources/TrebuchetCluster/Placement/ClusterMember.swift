@@ -1,52 +1,57 @@
 internal import Platform
 internal import Synchronization
 
-/// A node's part in owning slots: it says that the node lives, renews its leases, takes the slots that are its by the plan, and gives away
-/// those that are others' in small steps.
+/// A node's part in the ownership of slots: announces the node, renews its leases, acquires the slots planned for it,
+/// and hands over those of other nodes in small steps.
 ///
-/// All nodes make the same plan from the nodes that live; the engine decides who gets a slot. `run()` does it all, and `lease(of:)` is what
-/// may be written under. While the engine is out of reach a node owns its slots as long as the leases last, and takes slots again when it
-/// is there. A process that stood still finds its leases over before it does anything.
+/// All nodes compute the same plan from the live nodes; the coordination store decides who owns a slot. `run()` does
+/// all this, and `lease(of:)` returns the lease for writes. While the coordination store is unreachable, a node owns
+/// its slots until the leases expire, and acquires slots again later. A process that was suspended finds its leases
+/// expired before it acts.
 public final class ClusterMember: Sendable {
+    /// The state of the member, under the lock.
     struct State {
         var book: LeaseBook
         var plan = SlotPlan([])
         var live: [ClusterNode] = []
-        /// What those say of themselves.
+        /// The announced data of these nodes.
         var infos: [ClusterNode: [UInt8]] = [:]
         var info: [UInt8]
-        /// The generation of the engine that this member began with; nil until its first round.
+        /// The generation that this member began with; nil until its first round.
         var generation: String?
         var contact = EngineContact()
-        /// Whether all leases ended because the engine renewed them too late; until it gives the next one.
+        /// True if all leases expired because they were renewed too late, until the next lease.
         var hasLapsed = false
         var announcedAt: UInt64?
         var phase = Phase.idle
         var isDraining = false
         var isWithdrawn = false
         var failure: ClusterEngineError?
-        /// Since when there is nothing left to give away; perhaps the engine has not said yet that it knows.
+        /// The time since which no slot is left to hand over. The last releases may be unconfirmed.
         var emptySince: UInt64?
         var waiting: [CheckedContinuation<Void, Never>] = []
         var handovers: [ClusterSlot: Task<Void, Never>] = [:]
-        /// What the listener is to be told, in its order; it is told without the lock, by one thread at a time.
+        /// The pending notifications of the listener, in order. They are delivered without the lock, by one thread at
+        /// a time.
         var news: [News] = []
         var isTelling = false
     }
 
+    /// The phase of the member's lifecycle.
     enum Phase {
         case idle, running, ended
     }
 
+    /// A notification for the listener.
     enum News {
         case assigned(SlotLease)
         case revoking(SlotLease)
         case lost(SlotLease)
     }
 
-    /// The node whose part it is.
+    /// The node of this member.
     public let node: ClusterNode
-    /// How long it owns slots, and how many it gives away at once.
+    /// The durations and limits of ownership.
     public let settings: ClusterMemberSettings
     let engine: any ClusterEngine
     let span: UInt64
@@ -54,11 +59,13 @@ public final class ClusterMember: Sendable {
     let state: Mutex<State>
     weak let listener: (any SlotRebalanceListener)?
 
+    /// Creates a member.
+    ///
     /// - Parameters:
-    ///   - node: a life of its own: one that was a member is not made one again.
-    ///   - info: what other nodes are to know of it, an address for instance.
-    ///   - listener: is not held.
-    /// - Throws: `invalid` for settings that do not fit each other.
+    ///   - node: a new incarnation; an incarnation that was a member cannot be one again.
+    ///   - info: data of the node for other nodes, for instance an address.
+    ///   - listener: is not retained.
+    /// - Throws: `invalid` for inconsistent settings.
     public convenience init(
         _ node: ClusterNode, at engine: any ClusterEngine, info: [UInt8] = [],
         settings: ClusterMemberSettings = ClusterMemberSettings(), listener: (any SlotRebalanceListener)?
@@ -68,7 +75,9 @@ public final class ClusterMember: Sendable {
         }
     }
 
-    /// - Parameter clock: nanoseconds, never less than before.
+    /// Creates a member with a clock.
+    ///
+    /// - Parameter clock: returns monotonic nanoseconds.
     package init(
         _ node: ClusterNode, at engine: any ClusterEngine, info: [UInt8] = [], settings: ClusterMemberSettings,
         listener: (any SlotRebalanceListener)?, clock: @escaping @Sendable () -> UInt64
@@ -83,41 +92,42 @@ public final class ClusterMember: Sendable {
         state = Mutex(State(book: LeaseBook(span: span), info: info))
     }
 
-    // MARK: What is owned
+    // MARK: Ownership
 
-    /// The lease under which this node may write now; nil when it does not own the slot. Ask again for each write.
+    /// Returns the lease under which this node may write now; nil if it does not own the slot. Call it again for each
+    /// write.
     public func lease(of slot: ClusterSlot) -> SlotLease? {
         let now = clock()
         return state.withLock { $0.book.lease(of: slot, at: now) }
     }
 
-    /// Whether it owns the slot and is not giving it away: whether something new may begin there.
+    /// Returns true if the node owns the slot and is not handing it over, so that new work may begin there.
     package func keeps(_ slot: ClusterSlot) -> Bool {
         let now = clock()
         return state.withLock { $0.handovers[slot] == nil && $0.book.lease(of: slot, at: now) != nil }
     }
 
-    /// How many slots it owns, those that it is giving away among them.
+    /// The number of owned slots, including those being handed over.
     public var slotCount: Int { state.withLock { $0.book.count } }
 
-    /// The nodes that lived when it looked last, in the order of their names.
+    /// The live nodes at the last round, in the order of their names.
     public var liveNodes: [ClusterNode] { state.withLock { $0.live } }
 
-    /// Whether it owns as many slots as it is to have among the nodes that it sees.
+    /// True if the node owns the planned number of slots among the nodes that it sees.
     package var ownsItsPart: Bool {
         let planned = state.withLock { $0.plan.slots(of: node).count }
         return planned == slotCount
     }
 
-    /// Which node is to own a slot, of those that it sees.
+    /// Returns the planned owner of a slot, among the nodes that this node sees.
     package func plannedOwner(of slot: ClusterSlot) -> ClusterNode? { state.withLock { $0.plan.owner(of: slot) } }
 
-    /// What a node said of itself when it was seen living last; of this one, what it says.
+    /// Returns the last announced data of a node; for this node, its current data.
     package func info(of node: ClusterNode) -> [UInt8]? {
         state.withLock { node == self.node ? $0.info : $0.infos[node] }
     }
 
-    /// What other nodes are to know of this one from its next announcement on.
+    /// Sets the data of this node for its next announcement.
     package func tell(_ info: [UInt8]) {
         state.withLock { state in
             state.info = info
@@ -125,13 +135,13 @@ public final class ClusterMember: Sendable {
         }
     }
 
-    // MARK: Its life
+    // MARK: Lifecycle
 
-    /// Owns slots until it has been drained, or its task is cancelled. Cancelled it stops at once and gives nothing back: the engine keeps
-    /// its slots for it until the leases are over.
+    /// Owns slots until it has been drained, or its task is cancelled. A cancelled member stops at once without
+    /// releasing slots, which stay reserved until the leases expire.
     ///
-    /// - Throws: `dataLoss` when the engine has lost what it kept: then nothing is owned any more, and this member takes nothing again.
-    ///   Other errors of the engine are waited for; `invalid` and `closed` end it too.
+    /// - Throws: `dataLoss` when the coordination store has lost data: then the node owns nothing any more, and this
+    ///   member acquires no slots again. `invalid` and `closed` end it too; other errors are retried.
     public func run() async throws(ClusterEngineError) {
         guard state.withLock({ $0.begin() }) else {
             if let failure = state.withLock({ $0.failure }) { throw failure }
@@ -154,9 +164,9 @@ public final class ClusterMember: Sendable {
         if let failure = state.withLock({ $0.failure }) { throw failure }
     }
 
-    /// Gives all slots away and says that the node goes; then `run()` returns. With an engine that is out of reach it takes as long as
-    /// leases last; with `slotWillBeRevoked` that does not return, at most `ClusterMemberSettings.handoverTimeout` for each
-    /// `handoversAtOnce` slots.
+    /// Hands over all slots and withdraws the node; then `run()` returns. If the coordination store is unreachable, it
+    /// takes until the leases expire. If `slotWillBeRevoked` does not return, it takes at most
+    /// `ClusterMemberSettings.handoverTimeout` for each `handoversAtOnce` slots.
     public func drain() async {
         await withCheckedContinuation { continuation in
             beginDraining()
@@ -168,10 +178,10 @@ public final class ClusterMember: Sendable {
         }
     }
 
-    /// From the next round on it takes nothing, and gives away all.
+    /// From the next round on, the member acquires no slots, and hands over all.
     package func beginDraining() { state.withLock { $0.isDraining = true } }
 
-    /// Whether there is nothing more to do.
+    /// True if no work is left.
     package var isOver: Bool {
         let now = clock()
         return state.withLock { state in
@@ -181,14 +191,14 @@ public final class ClusterMember: Sendable {
                 return false
             }
             if state.isWithdrawn, state.book.released.isEmpty { return true }
-            // What an engine does not answer it forgets by itself when the time is over.
+            // An unanswered release takes effect by itself when the lease expires.
             let since = state.emptySince ?? now
             state.emptySince = since
             return now >= since &+ settings.leaseDuration.nanoseconds
         }
     }
 
-    /// Owns nothing any more, at once.
+    /// Stops owning all slots, at once.
     private func stop() {
         let waiting = state.withLock { state in
             state.phase = .ended
@@ -200,7 +210,7 @@ public final class ClusterMember: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Stops owning because the engine cannot be relied on.
+    /// Stops owning all slots because the coordination store is unreliable.
     func fail(_ error: ClusterEngineError) {
         state.withLock { state in
             state.failure = state.failure ?? error
@@ -209,9 +219,9 @@ public final class ClusterMember: Sendable {
         tell()
     }
 
-    // MARK: Leases that end
+    // MARK: Lease expiry
 
-    /// Tells of leases whose time is over, whatever the engine does meanwhile.
+    /// Reports expired leases, independent of the coordination store.
     private func watchLeases() async {
         while !Task.isCancelled {
             let now = expire()
@@ -221,7 +231,7 @@ public final class ClusterMember: Sendable {
         }
     }
 
-    /// Ends leases whose time is over; gives the time.
+    /// Ends expired leases, and returns the time.
     @discardableResult
     func expire() -> UInt64 {
         let now = clock()
@@ -263,7 +273,7 @@ public final class ClusterMember: Sendable {
     private func revoke(_ lease: SlotLease) {
         let listener = listener
         state.withLock { state in
-            // In the lock, so that its end finds it there.
+            // Under the lock, so that the end of the task finds the entry.
             state.handovers[lease.slot] = Task {
                 await listener?.slotWillBeRevoked(lease)
                 await self.letGo(lease)
@@ -281,25 +291,26 @@ extension ClusterMember.State {
     }
 }
 
-/// What a node does when it comes to own slots, and when it does no more. Of one slot it is told in order, one thing after the other, from
-/// whichever thread; what does not suspend must not block it.
+/// Handles the beginning and the end of a node's ownership of slots. Notifications of one slot are sequential, on any
+/// thread; synchronous methods must not block it.
 public protocol SlotRebalanceListener: AnyObject, Sendable {
-    /// The engine has given the node the slot; nobody here knows it before this returns. The node may yet come to end instead.
+    /// The node has got the slot; no other code here knows before this returns. The node may still end up without it.
     func slotWillBeAssigned(_ lease: SlotLease)
 
-    /// The node owns the slot from now on. The same lease may come a second time, after it was lost and nobody else has taken it.
+    /// The node owns the slot from now on. A lease may come again, after it was lost and no other node has
+    /// taken the slot.
     func slotAssigned(_ lease: SlotLease)
 
-    /// The slot goes to another node. Until this returns the node still owns it: stop what lives there, and write what is to be kept. When
-    /// it takes longer than `ClusterMemberSettings.handoverTimeout`, or the lease is lost meanwhile, `slotLost` is called; otherwise
-    /// nothing more comes of this lease.
+    /// The slot is handed over to another node. Until this returns the node still owns it: stop its actors, and write
+    /// the state to persist. When it exceeds `ClusterMemberSettings.handoverTimeout`, or the lease is lost meanwhile,
+    /// `slotLost` is called. Otherwise no further notification of this lease follows.
     func slotWillBeRevoked(_ lease: SlotLease) async
 
-    /// The node does not own the slot any more, and perhaps another does already: stop what lives there, and write nothing.
+    /// The node no longer owns the slot, and another node may own it already: stop its actors, and write nothing.
     func slotLost(_ lease: SlotLease)
 }
 
 extension SlotRebalanceListener {
-    /// Does nothing.
+    /// The default: no action.
     public func slotWillBeAssigned(_ lease: SlotLease) {}
 }

@@ -1,23 +1,24 @@
 internal import Platform
 
-/// How a node owns slots: for how long, and how many it gives away at once. Nodes of one cluster have the same.
+/// The durations and limits of a node's ownership of slots. Nodes of one cluster have the same.
 public struct ClusterMemberSettings: Hashable, Sendable {
-    /// How long a lease lasts that is not renewed, and how long a node counts as alive: so long the slots of a node that died have no
-    /// owner. Default 5 s.
+    /// The duration of a lease without renewal, and of a node's liveness. After the death of a node, its slots have no
+    /// owner for this time. Default 5 s.
     public var leaseDuration = Duration.seconds(5)
-    /// So long before the end of its lease a node stops owning a slot, for clocks that do not run alike; less than a half of the lease.
-    /// Default 500 ms.
+    /// The time before the end of its lease at which a node stops owning a slot, for clock drift; less than half of
+    /// the lease. Default 500 ms.
     public var leaseMargin = Duration.milliseconds(500)
-    /// How often a node looks who lives, what it is to take, and what to give away. Default 250 ms.
+    /// The interval at which a node reads the live nodes, and acquires and hands over slots. Default 250 ms.
     public var roundInterval = Duration.milliseconds(250)
-    /// Slots that a node gives away at once when others come; the next follow when they are gone. Default 32.
+    /// The maximum number of slots in handover at once when other nodes join; the next follow after these. Default 32.
     public var handoversAtOnce = 32
-    /// How long `SlotRebalanceListener.slotWillBeRevoked` may take; then the slot is given away all the same. Default 5 s.
+    /// The maximum duration of `SlotRebalanceListener.slotWillBeRevoked`; after it the slot is handed over
+    /// nevertheless. Default 5 s.
     public var handoverTimeout = Duration.seconds(5)
-    /// Questions to the engine at once. Default 128.
+    /// The maximum number of concurrent requests to the coordination store. Default 128.
     public var requestsInFlight = 128
 
-    /// The defaults.
+    /// Creates the default settings.
     public init() {}
 
     func check() throws(ClusterEngineError) {
@@ -28,8 +29,8 @@ public struct ClusterMemberSettings: Hashable, Sendable {
         else {
             throw ClusterEngineError(
                 .invalid,
-                "of ClusterMemberSettings the margin is less than a half of the lease, a round no longer than a quarter of what is left, "
-                    + "and all others are more than nothing")
+                "ClusterMemberSettings: the margin must be less than half of the lease, a round at most a quarter of the rest, "
+                    + "and all other settings greater than 0")
         }
     }
 }

@@ -1,16 +1,17 @@
-/// What a member knows of its connection to the engine, at times of the member's clock.
+/// The state of a member's connection to the coordination store, at times of the member's clock.
 struct EngineContact {
-    /// How long requests may wait without any answer before the engine counts as silent.
+    /// The time in nanoseconds without any response to waiting requests after which the coordination store counts as
+    /// silent.
     static let patience: UInt64 = 2_000_000_000
 
     private var requests = 0
-    /// Since when requests wait and none was answered.
+    /// The time since which requests wait without a response.
     private var silentSince: UInt64 = 0
     private var error: ClusterEngineError?
     private var isErrorOfWrite = false
     private var hasFailed = false
     private var hasWritten = false
-    /// When the newest announcement or renewal was sent that the engine has taken.
+    /// The send time of the newest accepted announcement or renewal.
     private(set) var confirmedAt: UInt64?
 
     mutating func beginRequest(at now: UInt64) {
@@ -18,7 +19,9 @@ struct EngineContact {
         requests += 1
     }
 
-    /// - Parameter isWrite: whether the engine had to write something: with its memory or its disk full it may still answer questions.
+    /// Records the end of a request.
+    ///
+    /// - Parameter isWrite: whether the request required a write: with full memory or disk, reads may still succeed.
     mutating func endRequest(begunAt: UInt64, at now: UInt64, isWrite: Bool, error failure: ClusterEngineError?) {
         requests -= 1
         silentSince = now
@@ -32,18 +35,19 @@ struct EngineContact {
 
     mutating func beginRound() { (hasFailed, hasWritten) = (false, false) }
 
-    /// An error is over when a whole round passed without one, and what had failed was tried again.
+    /// Ends a round. An error is cleared when a whole round passed without one, and the failed kind of request was
+    /// repeated.
     mutating func endRound() {
         if !hasFailed, hasWritten || !isErrorOfWrite { error = nil }
     }
 
-    /// What was before counts no more; requests under way go on.
+    /// Clears the earlier state; running requests continue.
     mutating func beginAgain() { (error, confirmedAt) = (nil, nil) }
 
-    /// What the engine failed with last, or that it is silent; nil when it answers.
+    /// Returns the last error of the coordination store, or its silence; nil when it responds.
     func trouble(at now: UInt64) -> ClusterEngineError? {
         if let error { return error }
         guard requests > 0, now >= silentSince &+ Self.patience else { return nil }
-        return ClusterEngineError(.unavailable, "no answer for \((now - silentSince) / 1_000_000_000) s")
+        return ClusterEngineError(.unavailable, "no response for \((now - silentSince) / 1_000_000_000) s")
     }
 }

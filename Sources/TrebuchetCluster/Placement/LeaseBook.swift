@@ -1,24 +1,25 @@
 internal import Platform
 
-/// What one node knows of its leases, at times that the caller gives: nanoseconds of a clock of its own.
+/// The leases known to one node, at times that the caller passes: nanoseconds of the node's clock.
 ///
-/// A lease ends here a margin before it can end at the engine: counted from before the engine was asked.
+/// A lease ends here a margin before it can end in the coordination store, counted from before the request was sent.
 struct LeaseBook: Sendable {
+    /// An owned slot.
     private struct Held {
         let lease: SlotLease
         var askedAt: UInt64
-        /// Since when it is being given away.
+        /// The time since which the slot is being handed over.
         var leavingSince: UInt64?
     }
 
-    /// From asking to the end, and to asking again.
+    /// The time from a request to the end of its lease, and to its renewal.
     private let span: UInt64
     private let renewal: UInt64
     private var held: [ClusterSlot: Held] = [:]
-    /// Until when others have slots, unless they renew.
+    /// The times until which other nodes own slots, unless they renew.
     private var elsewhere: [ClusterSlot: UInt64] = [:]
-    /// Leases that were let go, and of which the engine has not said yet that it knows. The slot is not asked for until then: a release
-    /// that comes late to the engine would end the new lease, which has the same fence.
+    /// Leases whose release is unconfirmed. Their slots are not acquired until then: a late release would end the new
+    /// lease, which has the same fence.
     private(set) var released: [ClusterSlot: SlotLease] = [:]
     /// The highest fence of each slot that this node was given.
     private var fences: [ClusterSlot: UInt64] = [:]
@@ -28,36 +29,36 @@ struct LeaseBook: Sendable {
         renewal = span / 3
     }
 
-    // MARK: What there is
+    // MARK: Queries
 
     var isEmpty: Bool { held.isEmpty }
     var count: Int { held.count }
 
-    /// How many are being given away.
+    /// The number of slots being handed over.
     var leavingCount: Int { held.values.count { $0.leavingSince != nil } }
 
-    /// What may be written under now.
+    /// Returns the lease for writes now.
     func lease(of slot: ClusterSlot, at now: UInt64) -> SlotLease? {
         guard let held = held[slot], now < end(of: held) else { return nil }
         return held.lease
     }
 
-    /// Whether it counts as owned, also where its time is just over.
+    /// Returns true if the lease counts as owned, even if it has just expired.
     func holds(_ lease: SlotLease) -> Bool { held[lease.slot]?.lease == lease }
 
-    /// When the first of them ends.
+    /// The time at which the first lease ends.
     var nextEnd: UInt64? { held.values.map { end(of: $0) }.min() }
 
-    /// Those to be renewed.
+    /// Returns the leases to renew.
     func due(at now: UInt64) -> [SlotLease] {
         held.values.filter { now >= $0.askedAt &+ renewal }.map(\.lease).sorted { $0.slot < $1.slot }
     }
 
     private func end(of held: Held) -> UInt64 { held.askedAt &+ span }
 
-    // MARK: What the engine says
+    // MARK: Results of the coordination store
 
-    /// Takes a lease that the engine gave; false when its time is over by now. Throws when the engine has forgotten fences.
+    /// Adds a lease; false if it has already expired. Throws if the coordination store has lost fences.
     mutating func acquired(_ lease: SlotLease, askedAt: UInt64, now: UInt64) throws(ClusterEngineError) -> Bool {
         try check(lease)
         fences[lease.slot] = lease.fence
@@ -67,8 +68,9 @@ struct LeaseBook: Sendable {
         return true
     }
 
-    /// Notes who else has a slot. Throws when the engine has forgotten fences: those of leases that this node was given. Another one's may not
-    /// be confirmed by the replicas that durability asks for, and then it is lost with the server in good order.
+    /// Records the other owner of a slot. Throws if the coordination store has lost fences of leases that this node
+    /// was given. The fence of another node's lease may be unconfirmed by replicas, and is then lost in a regular
+    /// failover.
     mutating func isHeld(_ holder: SlotHolder, at now: UInt64) throws(ClusterEngineError) {
         try check(holder.lease)
         elsewhere[holder.lease.slot] = now &+ holder.remaining.nanoseconds
@@ -86,14 +88,14 @@ struct LeaseBook: Sendable {
         held[lease.slot]?.askedAt = max(known.askedAt, askedAt)
     }
 
-    /// Forgets a lease; false when it was not there any more.
+    /// Removes a lease; false if it was not present.
     mutating func lose(_ lease: SlotLease) -> Bool {
         guard held[lease.slot]?.lease == lease else { return false }
         held[lease.slot] = nil
         return true
     }
 
-    /// Forgets those whose time is over.
+    /// Removes and returns the expired leases.
     mutating func expire(at now: UInt64) -> [SlotLease] {
         let span = span
         return remove { now >= $0.askedAt &+ span }
@@ -107,7 +109,7 @@ struct LeaseBook: Sendable {
         return over
     }
 
-    // MARK: Letting go
+    // MARK: Releases
 
     mutating func letGo(_ lease: SlotLease) -> Bool {
         guard lose(lease) else { return false }
@@ -119,10 +121,10 @@ struct LeaseBook: Sendable {
         if released[lease.slot] == lease { released[lease.slot] = nil }
     }
 
-    // MARK: What to do
+    // MARK: Planning
 
-    /// What the node asks for: all that is its by the plan and may be free, and of what others have the first ones, which they give away
-    /// first.
+    /// Returns the slots to acquire: all planned ones that may be free, and the first of those owned by others, which
+    /// hand these over first.
     func claims(_ planned: [ClusterSlot], atMost polls: Int, now: UInt64) -> [ClusterSlot] {
         var left = polls
         return planned.filter { slot in
@@ -133,7 +135,7 @@ struct LeaseBook: Sendable {
         }
     }
 
-    /// Begins to give away: the first that `isOthers` says are for others, so that no more than `limit` are leaving at once.
+    /// Begins handovers of the first slots for which `isOthers` is true, so that at most `limit` are in progress.
     mutating func giveAway(atMost limit: Int, at now: UInt64, _ isOthers: (ClusterSlot) -> Bool) -> [SlotLease] {
         let free = limit - leavingCount
         guard free > 0 else { return [] }
@@ -143,7 +145,7 @@ struct LeaseBook: Sendable {
         return Array(leaving)
     }
 
-    /// Those that have been leaving for so long.
+    /// Returns the leases whose handover began at or before `moment`.
     func leaving(since moment: UInt64) -> [SlotLease] {
         held.values.filter { $0.leavingSince.map { $0 <= moment } ?? false }.map(\.lease)
             .sorted { $0.slot < $1.slot }

@@ -1,15 +1,17 @@
 internal import Platform
 internal import Synchronization
 
-/// Who owns a slot, as one node knows it: asked of the engine once, and again when who was said to own it refused.
+/// The owners of slots as known to one node: looked up in the coordination store once, and again after the presumed
+/// owner refused.
 public final class SlotDirectory: Sendable {
     private typealias Question = Task<Result<ClusterNode?, ClusterEngineError>, Never>
 
+    /// The known owners and the lookups in progress, under the lock.
     private struct State {
         var owners: [ClusterSlot: ClusterNode] = [:]
-        /// Under way; who wants to know the same waits for it.
+        /// The lookups in progress, which concurrent callers share.
         var asking: [ClusterSlot: Question] = [:]
-        /// Pauses before it is asked again.
+        /// The pauses before further lookups.
         var pauses: [ClusterSlot: Set<Task<Void, Never>>] = [:]
         var willKnow: (@Sendable (ClusterSlot, ClusterNode) -> Void)?
     }
@@ -19,7 +21,9 @@ public final class SlotDirectory: Sendable {
     private let backoff: Backoff
     private let state = Mutex(State())
 
-    /// - Parameter member: the node's own part, which knows of its slots without asking; nil for a node that owns none.
+    /// Creates a directory.
+    ///
+    /// - Parameter member: the member of this node, whose own slots need no lookup; nil for a node that owns none.
     public convenience init(_ engine: any ClusterEngine, member: ClusterMember? = nil) {
         self.init(engine, member: member, backoff: Backoff(first: .milliseconds(10), limit: .milliseconds(200)))
     }
@@ -30,18 +34,18 @@ public final class SlotDirectory: Sendable {
         self.backoff = backoff
     }
 
-    /// Calls `body` with the owner of a slot that was asked for, before anybody else hears of it.
+    /// Calls `body` with the looked-up owner of a slot, before any caller receives it.
     package func beforeAnswers(_ body: @escaping @Sendable (ClusterSlot, ClusterNode) -> Void) {
         state.withLock { $0.willKnow = body }
     }
 
-    /// The same as `owner(of:)`, as far as it is known without asking.
+    /// Returns the owner as `owner(of:)`, as far as it is known without a lookup.
     package func knownOwner(of slot: ClusterSlot) -> ClusterNode? {
         if let member, member.keeps(slot) { return member.node }
         return state.withLock { $0.owners[slot] }
     }
 
-    /// The node that owns a slot, which may have changed since it was asked; nil when nobody does now.
+    /// Returns the node that owns a slot, which may have changed since the lookup; nil if there is none now.
     public func owner(of slot: ClusterSlot) async throws(ClusterEngineError) -> ClusterNode? {
         if let member, member.keeps(slot) { return member.node }
         let (known, asking) = state.withLock { state -> (ClusterNode?, Question?) in
@@ -54,9 +58,9 @@ public final class SlotDirectory: Sendable {
         return try await asking.value.get()
     }
 
-    /// The same, and where nobody owns the slot it waits until somebody does.
+    /// Returns the node that owns a slot, and waits for one if there is none.
     ///
-    /// - Throws: `unavailable` when nobody has after `timeout`, or the engine is out of reach.
+    /// - Throws: `unavailable` when there is none after `timeout`, or the coordination store is unreachable.
     public func owner(
         of slot: ClusterSlot, waitingUpTo timeout: Duration
     ) async throws(ClusterEngineError) -> ClusterNode {
@@ -66,7 +70,7 @@ public final class SlotDirectory: Sendable {
             do throws(ClusterEngineError) {
                 if let owner = try await owner(of: slot) { return owner }
             } catch {
-                // Who asks changes nothing: where it is not known whether the engine has heard the question, it is asked again.
+                // A lookup changes nothing, so it is repeated after an unknown outcome.
                 let mayPass = [.unavailable, .unknownOutcome, .overloaded].contains(error.code)
                 guard mayPass, MonotonicClock.now < end else { throw error }
             }
@@ -74,17 +78,17 @@ public final class SlotDirectory: Sendable {
             let now = MonotonicClock.now
             let left = Duration.nanoseconds(Int64(clamping: end > now ? end - now : 0))
             guard left > .zero, !Task.isCancelled else {
-                throw ClusterEngineError(.unavailable, "nobody owns \(slot) now, which its names lie in")
+                throw ClusterEngineError(.unavailable, "\(slot) currently has no owner")
             }
             await pause(min(left, backoff.delay(afterFailures: failures)), for: slot)
         }
     }
 
-    /// Until this node itself comes to own the slot, at most.
+    /// Pauses for the delay, or until this node itself owns the slot.
     private func pause(_ delay: Duration, for slot: ClusterSlot) async {
         let pause = Task<Void, Never> { try? await Task.sleep(for: delay) }
         state.withLock { _ = $0.pauses[slot, default: []].insert(pause) }
-        // It may have come to that before this was noted.
+        // The node may have acquired the slot before the pause was recorded.
         if member?.keeps(slot) == true { pause.cancel() }
         await withTaskCancellationHandler {
             await pause.value
@@ -97,29 +101,29 @@ public final class SlotDirectory: Sendable {
         }
     }
 
-    /// For tests.
+    /// For tests: returns true if a caller pauses for the slot.
     func isWaiting(for slot: ClusterSlot) -> Bool { state.withLock { $0.pauses[slot] != nil } }
 
-    /// This node owns the slot from now on: who waits for that hears it at once.
+    /// Ends the pauses for a slot that this node owns from now on.
     package func didAcquire(_ slot: ClusterSlot) {
         for pause in state.withLock({ $0.pauses[slot] }) ?? [] { pause.cancel() }
     }
 
-    /// Forgets that a node owns a slot, because that node said that it does not, or nobody listens there. What was learned since stays.
+    /// Removes the owner of a slot, because that node refused or has no subscriber. A newer entry stays.
     public func forget(_ slot: ClusterSlot, ownedBy node: ClusterNode) {
         state.withLock { if $0.owners[slot] == node { $0.owners[slot] = nil } }
     }
 
-    /// Forgets who owns a slot: this node is about to.
+    /// Removes the owner of a slot that this node is about to own.
     package func forget(_ slot: ClusterSlot) { state.withLock { $0.owners[slot] = nil } }
 
-    /// In the lock.
+    /// Starts a lookup. Called under the lock.
     private func ask(_ slot: ClusterSlot) -> Question {
         Task {
             let answer: Result<ClusterNode?, ClusterEngineError>
             do throws(ClusterEngineError) {
                 let owner = try await engine.holder(of: slot)?.lease.owner
-                // Its own leases it knows best: what it has none for it does not own, or not yet.
+                // The member knows its own leases best: without a lease it does not own the slot, or not yet.
                 answer = .success(owner == member?.node ? nil : owner)
             } catch {
                 answer = .failure(error)

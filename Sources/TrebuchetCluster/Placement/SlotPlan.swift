@@ -1,13 +1,13 @@
 internal import Platform
 
-/// Which node is to own which slot: for each the live node with the highest number for it (rendezvous hashing). Whoever knows the same
-/// nodes has the same plan, and when a node comes or goes the slots of that node alone move.
+/// The planned owners of slots: for each slot the live node with the highest weight for it (rendezvous hashing). Nodes
+/// with the same view have the same plan, and when a node joins or leaves, only its slots move.
 struct SlotPlan: Equatable, Sendable {
     private let owners: [ClusterNode]
 
-    /// Without nodes it plans nothing.
+    /// Creates a plan. Without nodes it is empty.
     init(_ nodes: some Sequence<ClusterNode>) {
-        // By the name, so that a node that starts again is to have what it had. Of two with one name each gets a part.
+        // By the name, so that a restarted node gets its former slots. Two nodes with one name share its slots.
         let all = nodes.map { (node: $0, name: Self.digest($0.name), life: Self.digest($0.incarnation)) }
         guard !all.isEmpty else {
             owners = []
@@ -23,7 +23,7 @@ struct SlotPlan: Equatable, Sendable {
 
     func owner(of slot: ClusterSlot) -> ClusterNode? { owners.isEmpty ? nil : owners[slot.number] }
 
-    /// In their order.
+    /// Returns the slots of a node, in order.
     func slots(of node: ClusterNode) -> [ClusterSlot] {
         zip(ClusterSlot.all, owners).filter { $0.1 == node }.map(\.0)
     }
@@ -35,7 +35,7 @@ struct SlotPlan: Equatable, Sendable {
     }
 
     private static func weight(_ digest: UInt64, _ slot: ClusterSlot) -> UInt64 {
-        // Mixed first: numbers that are near to each other begin far apart.
+        // Mixed first, so that similar numbers have different beginnings.
         var source = RandomSource(seed: digest)
         var mixed = RandomSource(seed: source.next() ^ UInt64(slot.number))
         return mixed.next()

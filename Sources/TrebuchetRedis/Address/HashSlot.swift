@@ -1,8 +1,9 @@
-/// Which part of a Redis Cluster a key lies in.
+/// The hash slot of a key in a Redis Cluster.
 package enum HashSlot {
     package static let count = 16_384
 
-    /// CRC16 of the key, or of its tag: what stands between the first `{` and the `}` behind it, if that is something.
+    /// Returns the CRC16 of the key, or of its tag: the text between the first `{` and the next `}`, unless it is
+    /// empty.
     package static func of(_ key: some Collection<UInt8>) -> Int {
         if let open = key.firstIndex(of: UInt8(ascii: "{")) {
             let inside = key[key.index(after: open)...]
@@ -13,7 +14,7 @@ package enum HashSlot {
         return Int(crc16(key)) % count
     }
 
-    /// CRC-16/XMODEM.
+    /// Returns the CRC-16/XMODEM.
     static func crc16(_ bytes: some Collection<UInt8>) -> UInt16 {
         bytes.reduce(0) { crc, byte in (crc << 8) ^ table[Int(UInt8(truncatingIfNeeded: crc >> 8) ^ byte)] }
     }
@@ -23,23 +24,23 @@ package enum HashSlot {
     }
 }
 
-/// A node that a cluster sends a command on to.
+/// A redirection of a command to another node of a cluster.
 package enum RedisRedirect: Equatable, Sendable {
-    /// The slot lives there from now on.
+    /// The slot belongs to that node from now on.
     case moved(slot: Int, RedisURL.Endpoint)
-    /// The slot is on its way there, and this key is there already.
+    /// The slot is migrating to that node, and this key is there already.
     case ask(slot: Int, RedisURL.Endpoint)
 
-    /// Nil when the error is another one.
+    /// Parses a redirection; nil for another error.
     ///
-    /// - Parameter asked: the node that said so; some name no host when it is their own.
+    /// - Parameter asked: the node that sent the redirection, because some omit their own host.
     package init?(_ reply: RedisReply, from asked: RedisURL.Endpoint) {
         let words = reply.description.split(separator: " ")
         guard words.count == 3, let slot = Int(words[1]), (0..<HashSlot.count).contains(slot),
             let colon = words[2].lastIndex(of: ":"), let port = Int(words[2][words[2].index(after: colon)...]),
             (1...65_535).contains(port)
         else { return nil }
-        // An IPv6 address stands there without brackets.
+        // The format has no brackets around an IPv6 address.
         let host = words[2][..<colon]
         let endpoint = RedisURL.Endpoint(host: host.isEmpty ? asked.host : String(host), port: port)
         switch words[0] {

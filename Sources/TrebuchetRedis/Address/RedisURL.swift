@@ -1,8 +1,9 @@
 internal import Platform
 package import Transports
 
-/// Where a server is, and who asks there.
+/// The address of a server, and the credentials of the client.
 package struct RedisURL: Equatable, Sendable {
+    /// A host with a port.
     package struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         package let host: String
         package let port: Int
@@ -15,19 +16,20 @@ package struct RedisURL: Equatable, Sendable {
         package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
     }
 
+    /// The kind of servers at the endpoints.
     package enum Kind: Equatable, Sendable {
         case server
-        /// The endpoints are those of sentinels, which know where the server of that name is.
+        /// The endpoints of sentinels, which know the address of the server with that name.
         case sentinels(masterName: String)
-        /// The endpoints are some of a cluster's nodes.
+        /// The endpoints of some nodes of a cluster.
         case cluster
     }
 
     package let kind: Kind
-    /// At least one.
+    /// The endpoints, at least one.
     package let endpoints: [Endpoint]
     package let isSecure: Bool
-    /// Nil for the default user.
+    /// The user; nil for the default user.
     package let user: String?
     package let password: String?
     package let database: Int
@@ -36,10 +38,10 @@ package struct RedisURL: Equatable, Sendable {
         "redis://[user:password@]host[:port][/database], redis+sentinel://host,host/name, redis+cluster://host,host,"
         + " or the same with rediss for TLS"
 
-    /// The message of an error never holds the password.
+    /// Parses a URL. An error message never contains the password.
     package init(_ text: String) throws(TransportError) {
         func invalid(_ why: String) -> TransportError {
-            TransportError(.addressInvalid, "this is no address of a Redis server (\(Self.forms)): \(why)")
+            TransportError(.addressInvalid, "invalid address of a Redis server (\(Self.forms)): \(why)")
         }
         guard text.utf8.count <= 4_096, let separator = text.firstRange(of: "://") else { throw invalid("no scheme") }
         let scheme = text[..<separator.lowerBound].lowercased()
@@ -49,7 +51,7 @@ package struct RedisURL: Equatable, Sendable {
         if let at = rest.lastIndex(of: "@") {
             let parts = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = Self.decoded(parts[0]), let secret = parts.count == 2 ? Self.decoded(parts[1]) : nil else {
-                throw invalid("before the @ stand a user, a colon, and a password, percent-encoded")
+                throw invalid("expected user:password before the @, percent-encoded")
             }
             user = name.isEmpty || name.isSameBytes(as: "default") ? nil : name
             password = secret
@@ -65,36 +67,36 @@ package struct RedisURL: Equatable, Sendable {
             standardPort = 6_379
             if !path.isEmpty {
                 guard let number = Int(path), (0...65_535).contains(number) else {
-                    throw invalid("behind the / stands the number of a database")
+                    throw invalid("expected the number of a database after the /")
                 }
                 database = number
             }
         case "redis+sentinel", "rediss+sentinel", "sentinel":
             guard let name = Self.decoded(path), !name.isEmpty else {
-                throw invalid("behind the / stands the name under which the sentinels know the server")
+                throw invalid("expected the service name of the sentinels after the /")
             }
             kind = .sentinels(masterName: name)
             standardPort = 26_379
         case "redis+cluster", "rediss+cluster":
-            guard path.isEmpty else { throw invalid("a cluster has no databases") }
+            guard path.isEmpty else { throw invalid("a cluster does not support databases") }
             kind = .cluster
             standardPort = 6_379
-        default: throw invalid("an unknown scheme")
+        default: throw invalid("unknown scheme")
         }
         var endpoints: [Endpoint] = []
         for part in rest[..<slash].split(separator: ",", omittingEmptySubsequences: false) {
             guard let endpoint = Self.endpoint(part, standardPort) else {
-                throw invalid("'\(part)' is no host with a port")
+                throw invalid("'\(part)' is not a host with a port")
             }
             endpoints.append(endpoint)
         }
-        guard kind != .server || endpoints.count == 1 else { throw invalid("one server has one host") }
+        guard kind != .server || endpoints.count == 1 else { throw invalid("a single server requires one host") }
         self.endpoints = endpoints
         isSecure = scheme.hasPrefix("rediss")
         (self.user, self.password, self.database) = (user, password, database)
     }
 
-    /// `host`, `host:port`, `[::1]:port`.
+    /// Parses an endpoint: `host`, `host:port` or `[::1]:port`.
     package static func endpoint(_ text: Substring, _ standardPort: Int) -> Endpoint? {
         var name = text
         var digits: Substring?

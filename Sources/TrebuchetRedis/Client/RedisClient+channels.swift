@@ -1,26 +1,27 @@
 internal import Networking
 internal import Platform
 
-/// What comes over a channel; called on the client's reactor.
+/// Receives the events of a channel, on the client's reactor.
 package typealias RedisSubscriber = @Sendable (RedisChannelEvent) -> Void
 
+/// An event for subscribers of a channel.
 package enum RedisChannelEvent: Equatable, Sendable {
     case message([UInt8])
-    /// The connection was made again: what was published meanwhile did not come.
+    /// The connection was reestablished: messages published meanwhile were lost.
     case mayHaveMissed
-    /// Nothing comes any more; the last event.
+    /// No more events follow.
     case ended(RedisError)
 }
 
-/// A channel and who listens to it.
+/// A channel and its subscribers.
 ///
-/// `@unchecked Sendable`: it is touched on the client's reactor alone.
+/// `@unchecked Sendable`: it is accessed only on the client's reactor.
 final class RedisTopic: @unchecked Sendable {
     let name: [UInt8]
     var subscribers: [Int: RedisSubscriber] = [:]
-    /// Those whose subscription is not yet confirmed.
+    /// The completions of unconfirmed subscriptions.
     var joining: [Int: @Sendable (RedisError?) -> Void] = [:]
-    /// Whether the server has confirmed it on the connection that there is; and on whichever.
+    /// True if the server has confirmed the channel on the current connection; below, on any connection.
     var isConfirmed = false
     var wasConfirmed = false
 
@@ -29,7 +30,7 @@ final class RedisTopic: @unchecked Sendable {
     var join: RedisCommand { RedisCommand("SSUBSCRIBE", [.bytes(name)]) }
 }
 
-/// Listens until it is cancelled or nobody holds it any more.
+/// A subscription that lasts until it is cancelled or released.
 package final class RedisSubscription: Sendable {
     private let client: RedisClient
     private let channel: [UInt8]
@@ -49,9 +50,10 @@ package final class RedisSubscription: Sendable {
     }
 }
 
-/// Channels of one shard (SSUBSCRIBE): they work with a single server and in a cluster alike.
+/// Sharded channels (SSUBSCRIBE), which work with a single server and in a cluster alike.
 extension RedisClient {
-    /// Listens to a channel. When this returns, the server knows of it; after a connection was lost it is taken up again by itself.
+    /// Subscribes to a channel. When this returns, the server has confirmed it. After a lost connection it is resumed
+    /// automatically.
     package func subscribe(
         _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
     ) async throws(RedisError) -> RedisSubscription {
@@ -87,18 +89,18 @@ extension RedisClient {
         if case .open(let connection) = state { sendSubscribe(topic, over: connection) } else { start() }
     }
 
-    /// Why nobody more may join.
+    /// Returns the reason to refuse another subscription.
     private func excess(_ topic: RedisTopic) -> RedisError? {
         if subscriberCount >= settings.subscriptions {
             return .overloaded(
-                "\(subscriberCount) subscriptions are held at Redis; the limit is RedisSettings.subscriptions")
+                "\(subscriberCount) subscriptions at Redis reach the limit RedisSettings.subscriptions")
         }
         if topic.isConfirmed { return nil }
         guard case .open(let connection) = state else { return excess(topic.join, joiningCount, 0) }
         return excess(topic.join, max(joiningCount, connection.pendingCount), connection.pendingBytes)
     }
 
-    /// It is never refused, as it ends something: so what waits is at most that for `subscriptions` more.
+    /// Unsubscribes. It is never refused, so at most `subscriptions` further commands wait.
     fileprivate func unsubscribe(_ channel: [UInt8], _ number: Int) {
         guard let topic = topics[channel], topic.subscribers.removeValue(forKey: number) != nil else { return }
         subscriberCount -= 1
@@ -122,7 +124,7 @@ extension RedisClient {
     }
 
     private func didSubscribe(_ topic: RedisTopic, _ outcome: Result<RESPValue, RedisError>) {
-        // The channel may have been left meanwhile, and joined by others.
+        // The channel may have been left meanwhile, and joined by other subscribers.
         guard topics[topic.name] === topic else { return }
         switch outcome {
         case .success:
@@ -135,7 +137,7 @@ extension RedisClient {
             topic.wasConfirmed = true
             finishJoining(topic, nil)
         case .failure(.reply(let reply)): end(topic, .reply(reply))
-        // The connection is lost. Who was joining is told; the others go on with the next one.
+        // The connection is lost. Unconfirmed subscriptions fail; the others continue with the next one.
         case .failure(let error): leaveJoining(topic, error)
         }
     }
@@ -163,12 +165,12 @@ extension RedisClient {
         for subscriber in old.values { subscriber(.ended(error)) }
     }
 
-    /// There is no connection, and will not be one soon.
+    /// Fails unconfirmed subscriptions, because there is no connection, and will be none soon.
     func failTopics(_ error: RedisError) {
         for topic in topics.values { leaveJoining(topic, error) }
     }
 
-    /// There will be none any more.
+    /// Ends all subscriptions, because there will be no more connections.
     func endTopics(_ error: RedisError) {
         for topic in topics.values { end(topic, error) }
     }
@@ -178,7 +180,7 @@ extension RedisClient {
         if elements[0].isText("smessage"), elements.count == 3, let message = elements[2].bytes {
             for subscriber in topic.subscribers.values { subscriber(.message(message)) }
         } else if elements[0].isText("sunsubscribe") {
-            // The part of the cluster in which the channel lies has gone to another node.
+            // The channel's part of the cluster has moved to another node.
             end(topic, .unavailable("the channel has moved to another node"))
         }
     }

@@ -1,32 +1,36 @@
 package import Networking
 internal import Platform
+internal import Synchronization
 internal import Transports
 
-/// Commands to one server, over one connection that is made again when it breaks.
+/// Sends commands to one server, over one connection that is reestablished after a failure.
 ///
-/// Commands leave in the order in which they were given, many in flight, and their answers come in that order. Those given while
-/// a connection is being made wait for it; they fail with `unavailable` when that attempt does, and so do all that come in the
-/// pause behind it. What was in flight on a connection that broke fails with `unknownOutcome`; nothing is sent twice.
+/// Commands are sent in the order of the calls, pipelined, and their replies arrive in that order. Commands sent
+/// during a connection attempt wait for it. If the attempt fails, they fail with `unavailable`, and so do all commands
+/// in the pause after it. Commands in flight on a broken connection fail with `unknownOutcome`; no command is sent
+/// twice.
 ///
-/// `@unchecked Sendable`: apart from `let`s its state is touched on its reactor alone.
+/// `@unchecked Sendable`: apart from `let`s its state is accessed only on its reactor.
 package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
+    /// The state of the connection.
     enum State {
         case idle
         case connecting
         case greeting(RedisConnection)
         case open(RedisConnection)
-        /// Until the next attempt; why the last one failed.
+        /// A pause before the next attempt, with the reason of the last failure.
         case pausing(LoopTimer, reason: String)
         case closed
     }
 
+    /// A command that waits for the connection.
     private struct Waiting {
         let command: RedisCommand
         let deadline: UInt64
         let done: RedisCompletion
     }
 
-    /// A connection that did not live as long as this counts as an attempt that failed.
+    /// The lifetime below which a connection counts as a failed attempt.
     private static let shortLife = Duration.seconds(1).nanoseconds
 
     package let reactor: Reactor
@@ -43,19 +47,19 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     private var greetingTimer: LoopTimer?
     private var sweepTimer: LoopTimer?
     private var sweepAt = UInt64.max
-    /// Of `RedisClient+channels.swift`: channels, how many subscribers there have been, how many there are, and how many of these
-    /// wait for the server to confirm it.
+    /// State of `RedisClient+channels.swift`: the channels, the number of subscribers so far, the current number, and
+    /// the number of unconfirmed ones.
     var topics: [[UInt8]: RedisTopic] = [:]
     var subscribers = 0
     var subscriberCount = 0
     var joiningCount = 0
-    /// Of `RedisConfirmation.swift`: who waits for the next WAIT, and whether one is under way.
+    /// State of `RedisConfirmation.swift`: the writes that wait for the next WAIT, and whether one is in progress.
     var unconfirmed: [Unconfirmed] = []
     var isConfirming = false
 
     /// - Parameters:
-    ///   - scripts: those that each connection loads at its beginning.
-    ///   - connections: counts the connections that are opened.
+    ///   - scripts: The scripts that each connection loads first.
+    ///   - connections: Counts opened connections.
     package init(
         _ target: RedisTarget, settings: RedisSettings = RedisSettings(), scripts: [RedisScript] = [],
         counting connections: ConnectionCount = ConnectionCount(), on reactor: Reactor = ReactorGroup.client
@@ -77,9 +81,9 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
 
     // MARK: Commands
 
-    /// Gives the server's answer, or throws.
+    /// Sends a command and returns the server's reply.
     ///
-    /// - Parameter timeout: how long the answer may take; `RedisSettings.commandTimeout` unless given.
+    /// - Parameter timeout: The maximum time until the reply; `RedisSettings.commandTimeout` by default.
     package func send(_ command: RedisCommand, timeout: Duration? = nil) async throws(RedisError) -> RESPValue {
         let outcome = await withCheckedContinuation { continuation in
             reactor.run { self.send(command, timeout: timeout) { continuation.resume(returning: $0) } }
@@ -87,7 +91,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         return try outcome.get()
     }
 
-    /// Runs a script. One that the server has forgotten is loaded and run again.
+    /// Runs a script. If the server does not know it, it is loaded and run again.
     package func run(
         _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument], timeout: Duration? = nil,
         confirmation: RedisConfirmation? = nil
@@ -97,18 +101,18 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
             return try await send([command], timeout: timeout, confirmation: confirmation)
         } catch {
             guard case .reply(let reply) = error, reply.code == "NOSCRIPT" else { throw error }
-            // One behind the other in one turn: nobody's FLUSH of this connection comes between.
+            // In one turn without gap: no FLUSH over this connection comes in between.
             return try await send([script.load, command], timeout: timeout, confirmation: confirmation)
         }
     }
 
-    /// Sends commands with nothing between them, and gives the answer to the last.
+    /// Sends commands without others in between, and returns the reply to the last.
     package func send(
         _ commands: [RedisCommand], timeout: Duration? = nil, confirmation: RedisConfirmation? = nil
     ) async throws(RedisError) -> RESPValue {
         let outcome = await withCheckedContinuation { continuation in
             reactor.run {
-                // The last fails, too, when one before it was not sent, and tells of it.
+                // If an earlier one was not sent, the last fails, too, and reports it.
                 for command in commands.dropLast() { self.send(command, timeout: timeout) { _ in } }
                 self.send(commands.last!, timeout: timeout) { outcome in
                     guard let confirmation, case .success(let answer) = outcome, confirmation.isNeeded(answer) else {
@@ -121,7 +125,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         return try outcome.get()
     }
 
-    /// On the reactor: the same without a task. `done` is called once, perhaps before this returns.
+    /// Sends a command without a task, on the reactor. `done` is called once, possibly before this returns.
     package func send(_ command: RedisCommand, timeout: Duration? = nil, _ done: @escaping RedisCompletion) {
         let now = reactor.now
         let deadline = now &+ (timeout ?? settings.commandTimeout).nanoseconds
@@ -144,20 +148,20 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
 
     func excess(_ command: RedisCommand, _ count: Int, _ bytes: Int) -> RedisError? {
         if count >= settings.waitingCommands {
-            return .overloaded("\(count) commands wait for Redis; the limit is RedisSettings.waitingCommands")
+            return .overloaded("\(count) queued commands for Redis reach the limit RedisSettings.waitingCommands")
         }
         guard bytes + command.bytes.count > settings.waitingBytes else { return nil }
         return .overloaded(
-            "\(bytes) bytes of commands wait for Redis, and \(command.bytes.count) more do not fit; the limit is \(settings.waitingBytes)"
+            "\(bytes) bytes of commands are queued for Redis; \(command.bytes.count) more exceed the limit of \(settings.waitingBytes)"
                 + " (RedisSettings.waitingBytes)")
     }
 
-    /// Connects now rather than at the first command.
+    /// Connects now instead of at the first command.
     package func start() {
         reactor.run { if case .idle = self.state { self.connect() } }
     }
 
-    /// Ends the connection; all that waits fails.
+    /// Closes the connection. All waiting commands fail.
     package func close() {
         reactor.run {
             let before = self.state
@@ -174,7 +178,8 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         }
     }
 
-    /// Gives the connection up, unless it leads there: the server turned out to be another one. The next is made soon.
+    /// Closes the connection, unless it leads to that endpoint, because the server has changed. The next connection attempt follows
+    /// soon.
     func reconnect(unlessTo endpoint: RedisURL.Endpoint?) {
         reactor.run {
             if case .open(let connection) = self.state, connection.endpoint != endpoint { connection.close() }
@@ -210,7 +215,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         }
         state = .greeting(connection)
         greetingTimer = reactor.schedule(after: settings.connectTimeout, for: self) { client in
-            client.refuse(connection, "\(endpoint) was connected to and does not answer")
+            client.refuse(connection, "\(endpoint) accepted the connection and does not respond")
         }
         let now = reactor.now
         let greeting = target.greeting(name: settings.clientName, scripts: scripts)
@@ -228,7 +233,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         case .failure(.reply(let reply)): return refuse(connection, Self.explained(reply, connection.endpoint))
         case .failure: return
         case .success(.array(let role)) where target.isPrimaryNeeded && role.first?.isText("master") == false:
-            return refuse(connection, "\(connection.endpoint) follows another server, and was said to be the primary")
+            return refuse(connection, "\(connection.endpoint) is a replica, but was reported as the primary")
         case .success: break
         }
         if isLast { open(connection) }
@@ -236,14 +241,14 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
 
     private static func explained(_ reply: RedisReply, _ endpoint: RedisURL.Endpoint) -> String {
         switch reply.code {
-        case "NOAUTH": "\(endpoint) asks for a password: name one in the URL, redis://user:password@host (\(reply))"
-        case "WRONGPASS": "\(endpoint) does not take the user and password of the URL (\(reply))"
-        case "NOPERM": "the user of the URL may not do at \(endpoint) what is needed (\(reply))"
-        default: "\(endpoint) answered the greeting with: \(reply)"
+        case "NOAUTH": "\(endpoint) requires a password; add it to the URL, redis://user:password@host (\(reply))"
+        case "WRONGPASS": "\(endpoint) rejected the user or password of the URL (\(reply))"
+        case "NOPERM": "the user of the URL lacks required permissions at \(endpoint) (\(reply))"
+        default: "\(endpoint) replied to the greeting with: \(reply)"
         }
     }
 
-    /// Ends an attempt that had come as far as a connection.
+    /// Fails an attempt that had established a connection.
     private func refuse(_ connection: RedisConnection, _ reason: String) {
         guard case .greeting(let current) = state, current === connection else { return }
         didFail(reason)
@@ -261,7 +266,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         waitingBytes = 0
         for waiting in all {
             if waiting.deadline <= openedAt {
-                waiting.done(.failure(.unavailable("\(connection.endpoint) was not connected to in time")))
+                waiting.done(.failure(.unavailable("connecting to \(connection.endpoint) timed out")))
             } else {
                 connection.send(waiting.command, now: openedAt, deadline: waiting.deadline, waiting.done)
             }
@@ -305,7 +310,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
 
     // MARK: Deadlines
 
-    /// Sees to it that deadlines are looked at then, or before.
+    /// Schedules a check of deadlines at this time or earlier.
     func sweep(at deadline: UInt64) {
         guard deadline < sweepAt else { return }
         sweepAt = deadline
@@ -322,13 +327,24 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         if !late.isEmpty {
             waiting.removeAll { $0.deadline <= now }
             waitingBytes -= late.reduce(0) { $0 + $1.command.bytes.count }
-            for waiting in late { waiting.done(.failure(.unavailable("Redis was not connected to in time"))) }
+            for waiting in late { waiting.done(.failure(.unavailable("connecting to Redis timed out"))) }
         }
         if let next = waiting.map(\.deadline).min() { sweep(at: next) }
         guard case .open(let connection) = state else { return }
         if let next = connection.expire(now: now) { return sweep(at: next) }
-        // Nothing is asked: whether the server is still there, which those who only listen would not notice.
+        // No command is waiting: checks whether the server still responds, which subscribers alone would not notice.
         connection.send(RedisCommand("PING"), now: now, deadline: .max) { _ in }
         sweep(at: now &+ settings.commandTimeout.nanoseconds)
     }
+}
+
+/// How many connections the clients of a route have opened so far.
+package final class ConnectionCount: Sendable {
+    private let count = Atomic(0)
+
+    package init() {}
+
+    package var value: Int { count.load(ordering: .acquiring) }
+
+    func add() { count.add(1, ordering: .releasing) }
 }

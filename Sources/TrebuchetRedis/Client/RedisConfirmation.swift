@@ -1,10 +1,10 @@
 internal import Networking
 
-/// That a write counts as done when replicas have it.
+/// The requirement that replicas acknowledge a write.
 package struct RedisConfirmation: Sendable {
     let replicas: Int
     let within: Duration
-    /// Whether an answer says that something was written, or had been.
+    /// Returns true if a reply reports a write, new or repeated.
     let isNeeded: @Sendable (RESPValue) -> Bool
 
     package init(replicas: Int, within: Duration, isNeeded: @escaping @Sendable (RESPValue) -> Bool) {
@@ -16,27 +16,28 @@ package struct RedisConfirmation: Sendable {
     }
 }
 
-/// WAIT holds up its connection, so one of them serves all commands that were answered before it.
+/// WAIT blocks its connection, so one of them serves all earlier commands.
 extension RedisClient {
+    /// A write that waits for its confirmation.
     struct Unconfirmed {
         let confirmation: RedisConfirmation
-        /// Where it was answered: another one might lead to a server that has never had it.
+        /// The connection of the write: another one might lead to a server without it.
         let connection: RedisConnection
         let done: @Sendable (Result<Void, RedisError>) -> Void
     }
 
-    /// In the completion of a command: waits for replicas to have it.
+    /// Waits until replicas have a write. Called in the completion of its command.
     func confirm(_ confirmation: RedisConfirmation, _ done: @escaping @Sendable (Result<Void, RedisError>) -> Void) {
         guard case .open(let connection) = state else { return done(.failure(Self.lost)) }
         unconfirmed.append(Unconfirmed(confirmation: confirmation, connection: connection, done: done))
         guard !isConfirming else { return }
         isConfirming = true
-        // Behind the other answers that have come with this one.
+        // After the other replies that have arrived with this one.
         reactor.execute { self.sendWait() }
     }
 
     private static let lost = RedisError.unknownOutcome(
-        "it was written, and the connection broke before replicas had said that they have it")
+        "written, but the connection broke before replicas acknowledged it")
 
     private func sendWait() {
         var current: RedisConnection?
@@ -64,10 +65,10 @@ extension RedisClient {
             if count >= confirmation.replicas { return .success(()) }
             return .failure(
                 .unknownOutcome(
-                    "it was written, and \(count) of \(confirmation.replicas) replicas said within \(confirmation.within) that they have it"
+                    "written, but only \(count) of \(confirmation.replicas) replicas acknowledged it within \(confirmation.within)"
                 ))
         case .failure(let error):
-            return .failure(.unknownOutcome("it was written, and replicas were not waited for: \(error)"))
+            return .failure(.unknownOutcome("written, but waiting for replicas failed: \(error)"))
         }
     }
 }

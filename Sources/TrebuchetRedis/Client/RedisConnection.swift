@@ -3,38 +3,40 @@ internal import Networking
 internal import Platform
 internal import Transports
 
-/// Who has a connection; called on its reactor.
+/// The owner of a connection; called on its reactor.
 protocol RedisConnectionOwner: AnyObject {
-    /// What the server said that answers no command.
+    /// Receives a push message that is not a reply.
     func connection(_ connection: RedisConnection, didPush elements: [RESPValue])
-    /// It is gone, and all that was in flight has been told.
+    /// The connection has closed, and all commands in flight have completed.
     func connectionDidClose(_ connection: RedisConnection, reason: String)
 }
 
-/// One connection to a server: commands go out, answers come in their order, and what answers none is handed on between them.
+/// One connection to a server. Replies arrive in the order of the commands; push messages between them are passed to
+/// the owner.
 ///
-/// `@unchecked Sendable`: it is touched on its reactor alone.
+/// `@unchecked Sendable`: it is accessed only on its reactor.
 final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
+    /// A command that waits for its reply.
     private struct Pending {
-        /// Nil once its time has passed; the answer is still to come.
+        /// Nil after the deadline; the reply is still to come.
         var done: RedisCompletion?
         let sent: UInt64
         let deadline: UInt64
         let bytes: Int
         let expected: Expected
-        /// Of `left`: whether an error has come.
+        /// For `left`: true after an error.
         var hasError = false
     }
 
-    /// How a server answers a command.
+    /// The expected reply to a command.
     enum Expected {
-        /// With what is no push.
+        /// Any value except a push.
         case answer
-        /// SSUBSCRIBE: with a push that names the channel, or with an error.
+        /// For SSUBSCRIBE: a push that names the channel, or an error.
         case joined([UInt8])
-        /// SUNSUBSCRIBE and PING behind it. The push that says that a channel was left looks as the one that says that the part
-        /// of a cluster has moved in which it lies; then the answer is an error, or the same push again. So all of them are its
-        /// answer, up to that to PING.
+        /// For SUNSUBSCRIBE followed by PING. The push for an unsubscribed channel equals the one for a migrated part
+        /// of the cluster, in which case the reply is an error, or the same push again. So all of them count as its
+        /// reply, up to the reply to PING.
         case left([UInt8])
     }
 
@@ -43,7 +45,7 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
     private let patience: UInt64
     private weak var owner: (any RedisConnectionOwner)?
     private var parser = RESPParser()
-    /// In the order of their answers; those before `head` have theirs.
+    /// The commands in the order of their replies. Those before `head` are complete.
     private var pending: [Pending] = []
     private var head = 0
     private(set) var pendingBytes = 0
@@ -62,7 +64,7 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
 
     func start() throws(TransportError) { try channel.start(self) }
 
-    /// Writes a command; with what else this turn writes it leaves in one `send`.
+    /// Writes a command. All writes of a turn are sent in one `send`.
     func send(
         _ command: RedisCommand, now: UInt64, deadline: UInt64, expecting expected: Expected = .answer,
         _ done: @escaping RedisCompletion
@@ -73,7 +75,7 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
         channel.write { (buffer: inout ByteBuffer) in buffer.append(command.bytes) }
     }
 
-    /// Tells those whose time has passed; gives the next moment at which somebody's does.
+    /// Fails the commands whose deadline has passed, and returns the next deadline.
     func expire(now: UInt64) -> UInt64? {
         var next: UInt64?
         var late: [RedisCompletion] = []
@@ -84,17 +86,17 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
                 next = min(next ?? .max, pending[index].deadline)
             }
         }
-        // A connection over which nothing comes any more may be cut without a word.
+        // A silent connection may have been cut without notice.
         if head < pending.count {
             let end = pending[head].sent &+ patience
             if end <= now {
-                channel.reset(TransportError(.timedOut, "\(endpoint) answers nothing any more"))
+                channel.reset(TransportError(.timedOut, "\(endpoint) no longer responds"))
             } else {
                 next = min(next ?? .max, end)
             }
         }
         for done in late {
-            done(.failure(.unknownOutcome("\(endpoint) did not answer in time; what was asked may have been done")))
+            done(.failure(.unknownOutcome("\(endpoint) did not respond in time; the command may have been executed")))
         }
         return next
     }
@@ -108,7 +110,7 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
         do throws(RESPViolation) {
             while channel.isOpen, let value = try parser.next(&rest) { take(value) }
         } catch {
-            giveUp("it does not speak RESP3: \(error)")
+            giveUp("invalid RESP3: \(error)")
         }
     }
 
@@ -120,7 +122,7 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
             default: owner?.connection(self, didPush: elements); return
             }
         } else if head == pending.count {
-            return giveUp("it answers what nobody asked")
+            return giveUp("reply without a command")
         } else if case .left = pending[head].expected, case .error = value, !pending[head].hasError {
             pending[head].hasError = true
             return
@@ -148,12 +150,12 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
     func channelDidBecomeWritable(_ channel: ByteChannel) {}
 
     func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
-        let reason = error.map { "the connection to \(endpoint) broke: \($0)" } ?? "\(endpoint) ended the connection"
+        let reason = error.map { "the connection to \(endpoint) broke: \($0)" } ?? "\(endpoint) closed the connection"
         let lost = pending[head...]
         pending = []
         (head, pendingBytes) = (0, 0)
         for pending in lost {
-            pending.done?(.failure(.unknownOutcome(reason + "; what was asked may have been done")))
+            pending.done?(.failure(.unknownOutcome(reason + "; the command may have been executed")))
         }
         owner?.connectionDidClose(self, reason: reason)
     }

@@ -1,24 +1,24 @@
-/// What a server did not do, or perhaps did not do.
+/// The failure of a command, which the server may have executed.
 package enum RedisError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// It was not asked; nothing came of the command.
+    /// The command was not sent and had no effect.
     case unavailable(String)
-    /// It was asked, and its answer did not come.
+    /// The command was sent, and its reply did not arrive.
     case unknownOutcome(String)
-    /// Too much waits already; it was not asked.
+    /// Too many commands wait; this one was not sent.
     case overloaded(String)
-    /// It answered with an error.
+    /// The server replied with an error.
     case reply(RedisReply)
-    /// The client was closed before it asked.
+    /// The client was closed before the command was sent.
     case closed
 
     package var description: String {
         switch self {
         case .unavailable(let reason), .unknownOutcome(let reason), .overloaded(let reason): reason
-        case .reply(let reply): "the server answered: \(reply)"
+        case .reply(let reply): "the server replied: \(reply)"
         case .closed: "the client of the Redis server was closed"
         }
     }
 }
 
-/// What becomes of a command; called on the client's reactor, once.
+/// Receives the result of a command; called on the client's reactor, once.
 package typealias RedisCompletion = @Sendable (Result<RESPValue, RedisError>) -> Void

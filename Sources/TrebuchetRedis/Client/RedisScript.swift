@@ -1,15 +1,15 @@
 internal import COpenSSL
 internal import Networking
 
-/// A script that the server knows by its digest once it was loaded.
+/// A script, which the server identifies by its digest after it was loaded.
 package struct RedisScript: Sendable {
     package let source: String
-    /// SHA-1 in hexadecimal, as the server makes it.
+    /// The SHA-1 in hexadecimal, as computed by the server.
     package let digest: String
 
     package init(_ source: String) {
         self.source = source
-        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
+        precondition(OpenSSL.outlivesReactors, "OpenSSL initialization failed")
         var digest = [UInt8](repeating: 0, count: 20)
         let text = Array(source.utf8)
         let status = EVP_Digest(text, text.count, &digest, nil, EVP_sha1(), nil)

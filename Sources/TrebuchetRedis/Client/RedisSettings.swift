@@ -1,31 +1,32 @@
 public import Networking
 
-/// How a client of Redis servers behaves: how long it waits, and how much.
+/// The timeouts and limits of a client of Redis servers.
 public struct RedisSettings: Sendable {
-    /// How long an answer may take. Then it is not known whether the command was done, and a connection on which the oldest
-    /// command waits so long is given up. Default 5 s.
+    /// The maximum time until a reply. After it the outcome of the command is unknown, and a connection whose oldest
+    /// command waits that long is closed. Default 5 s.
     public var commandTimeout = Duration.seconds(5)
-    /// How long connecting may take, and greeting the server behind it. Default 3 s.
+    /// The maximum time to connect, and to exchange the greeting after it. Default 3 s.
     public var connectTimeout = Duration.seconds(3)
-    /// Commands, subscriptions among them, that wait for their answers, or for the connection, at once; one more is refused. Default 10,000.
+    /// The maximum number of commands, including subscriptions, that wait for replies or for the connection; further
+    /// ones are refused. Default 10,000.
     public var waitingCommands = 10_000
-    /// Bytes of the same. Default 32 MiB.
+    /// The maximum size of these commands in bytes. Default 32 MiB.
     public var waitingBytes = 32 << 20
-    /// Subscriptions to channels at once; one more is refused. Default 100,000.
+    /// The maximum number of subscriptions to channels; further ones are refused. Default 100,000.
     public var subscriptions = 100_000
-    /// The pause after a first attempt to connect that failed; it doubles with each other. Default 50 ms.
+    /// The pause after the first failed connection attempt; it doubles with each further one. Default 50 ms.
     public var firstReconnectDelay = Duration.milliseconds(50)
-    /// The longest such pause. Default 2 s.
+    /// The maximum pause between connection attempts. Default 2 s.
     public var longestReconnectDelay = Duration.seconds(2)
-    /// How often sentinels, or a cluster, are asked who is in charge now. Default 1 s.
+    /// The interval at which sentinels, or a cluster, are queried for the current topology. Default 1 s.
     public var topologyInterval = Duration.seconds(1)
-    /// How often a command is sent on from node to node of a cluster. Default 5.
+    /// The maximum number of redirections of a command between nodes of a cluster. Default 5.
     public var redirects = 5
-    /// By which name the server lists the connection; no spaces. Default "trebuchet".
+    /// The name of the connection in the server's client list; no spaces. Default "trebuchet".
     public var clientName = "trebuchet"
-    /// Whom to trust with `rediss:`.
+    /// The trusted certificates for `rediss:`.
     public var tls = TLSClientSettings()
 
-    /// The defaults.
+    /// Creates the default settings.
     public init() {}
 }

@@ -1,20 +1,21 @@
-/// What a client connects to, asked anew for each connection.
+/// The target of a client's connections, resolved for each connection.
 package struct RedisTarget: Sendable {
-    /// Where the server is now. Called on the client's reactor; what it throws is why there is no connection.
+    /// Returns the current address of the server. Called on the client's reactor; its error becomes the reason of the
+    /// failed connection.
     let resolve: @Sendable () async throws -> RedisURL.Endpoint
-    /// Whether a server that only follows another one is none.
+    /// True if a replica is not acceptable.
     let isPrimaryNeeded: Bool
     let isSecure: Bool
     let user: String?
     let password: String?
     let database: Int
 
-    /// One server of a URL's, with what that says of who asks.
+    /// Creates the target of one server of a URL, with the URL's credentials.
     package init(_ endpoint: RedisURL.Endpoint, as url: RedisURL) {
         self.init(as: url, isPrimaryNeeded: false) { endpoint }
     }
 
-    /// A sentinel, which has neither databases nor the server's users.
+    /// Creates the target of a sentinel, which has neither databases nor the server's users.
     init(sentinel endpoint: RedisURL.Endpoint, of url: RedisURL) {
         resolve = { endpoint }
         isPrimaryNeeded = false
@@ -28,7 +29,7 @@ package struct RedisTarget: Sendable {
         (isSecure, user, password, database) = (url.isSecure, url.user, url.password, url.database)
     }
 
-    /// What a new connection says first; an error to one of them ends it.
+    /// Returns the first commands of a new connection. An error reply to one of them closes it.
     func greeting(name: String, scripts: [RedisScript]) -> [RedisCommand] {
         var hello: [RedisArgument] = ["3"]
         if let password { hello += ["AUTH", .text(user ?? "default"), .text(password)] }

@@ -1,7 +1,7 @@
 internal import TrebuchetCluster
 
 extension LogReading {
-    /// From what the script `read` gives; nil when that is not whole.
+    /// Parses the result of the script `read`; nil if it is incomplete.
     init?(_ words: [RESPValue], after position: LogPosition?) {
         guard words.count >= 6, words.count % 3 == 0, let top = LogPosition(offset: words[1], fence: words[2]),
             let snapAt = LogPosition(offset: words[3], fence: words[4]), let snapshot = words[5].bytes
@@ -20,7 +20,7 @@ extension LogReading {
         var entries: [ClusterLogEntry] = []
         entries.reserveCapacity(words.count / 3 - 2)
         for index in stride(from: 6, to: words.count, by: 3) {
-            // An id is offset-0.
+            // The ids have the form offset-0.
             guard let id = words[index].bytes, id.suffix(2).elementsEqual([0x2D, 0x30]),
                 let offset = RESPNumber.integer(id.dropLast(2)), let fence = words[index + 1].number,
                 let payload = words[index + 2].bytes, last < UInt64.max, UInt64(exactly: offset) == last + 1
@@ -28,7 +28,7 @@ extension LogReading {
             last += 1
             entries.append(ClusterLogEntry(LogPosition(fence: UInt64(clamping: fence), offset: last), payload))
         }
-        // Without one entry there is none: else the log has lost some.
+        // A result without entries must end at the top; otherwise the log has lost some.
         guard !entries.isEmpty || last == top.offset else { return nil }
         self.init(beginning, entries, top: top)
     }
@@ -44,7 +44,7 @@ extension LogPosition {
 }
 
 extension ClusterLogEntry {
-    /// From `fence:offset:payload`.
+    /// Parses `fence:offset:payload`.
     init?(published bytes: [UInt8]) {
         let parts = bytes.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let fence = RESPNumber.integer(parts[0]).flatMap({ UInt64(exactly: $0) }),
@@ -60,17 +60,17 @@ extension ClusterEngineError {
         case .unavailable(let reason): self.init(.unavailable, reason)
         case .unknownOutcome(let reason): self.init(.unknownOutcome, reason)
         case .overloaded(let reason): self.init(.overloaded, reason)
-        case .closed: self.init(.closed, "the engine was closed")
+        case .closed: self.init(.closed, "the coordination store was closed")
         case .reply(let reply):
             switch reply.code {
             case "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "BUSY", "MOVED", "ASK":
-                self.init(.unavailable, "Redis cannot do it now: \(reply)")
+                self.init(.unavailable, "Redis is temporarily unavailable: \(reply)")
             case "OOM":
-                self.init(.failed, "Redis has no memory left: raise its maxmemory, or keep less (\(reply))")
+                self.init(.failed, "Redis is out of memory; raise its maxmemory, or store less data (\(reply))")
             case "MISCONF":
-                self.init(.failed, "Redis cannot write to its disk, and takes nothing until it can (\(reply))")
-            case "NOPERM": self.init(.failed, "the user of the URL may not do at Redis what is needed (\(reply))")
-            default: self.init(.failed, "Redis answered: \(reply)")
+                self.init(.failed, "Redis cannot write to its disk and refuses writes until it can (\(reply))")
+            case "NOPERM": self.init(.failed, "the user of the URL lacks required permissions at Redis (\(reply))")
+            default: self.init(.failed, "Redis replied: \(reply)")
             }
         }
     }

@@ -1,8 +1,8 @@
-/// What is done with tables in one step at the server.
+/// The scripts for atomic operations on tables at the server.
 extension EngineScripts {
     static let tables = [tableValues, tableRows, tableChange, tableNews, rates]
 
-    /// `found(stored)` gives version and bytes of what a table keeps under a name; nothing when there is none, or its time is over.
+    /// The function `found(stored)` returns version and bytes of a stored value; nothing if it is missing or expired.
     private static let found =
         time + """
             local function found(stored)
@@ -14,7 +14,7 @@ extension EngineScripts {
 
             """
 
-    /// KEYS: values. ARGV: names. Gives version (0 for none) and bytes of each in turn.
+    /// KEYS: values. ARGV: names. Returns version (0 for none) and bytes of each in turn.
     static let tableValues = RedisScript(
         found + """
             local all = {}
@@ -25,8 +25,8 @@ extension EngineScripts {
             return all
             """)
 
-    /// KEYS: values, names. ARGV: the lowest and the highest name as ZRANGEBYLEX has them, limit, limit of bytes. Gives the last name that
-    /// was looked at, or nothing if that was all, then name, version and bytes of each.
+    /// KEYS: values, names. ARGV: the lowest and the highest name in the syntax of ZRANGEBYLEX, limit, limit of bytes.
+    /// Returns the last name that was read, or nothing if no more follow, then name, version and bytes of each.
     static let tableRows = RedisScript(
         found + """
             local limit, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -48,11 +48,12 @@ extension EngineScripts {
             return all
             """)
 
-    /// KEYS: state, values, names, until, news. ARGV: the expected life or nothing, a life for a new table, limits of values and of news,
-    /// channel, whether there are news (`n` or nothing), the news, how many expectations, then name and version of each, then name, deed
-    /// (`p`, `l`, `a`, `d`), its number and its bytes of each write.
+    /// KEYS: state, values, names, until, news. ARGV: the expected life or nothing, a life for a new table, limits of
+    /// values and of notices, channel, whether there is a notice (`n` or nothing), the notice, the number of
+    /// expectations, then name and version of each, then name, deed (`p`, `l`, `a`, `d`), its number and its bytes of
+    /// each write.
     ///
-    /// Of what has gone by its time some is removed at each change.
+    /// Each change also removes some of the expired values.
     static let tableChange = RedisScript(
         found + """
             local life = redis.call('HGET', KEYS[1], 'life')
@@ -109,7 +110,8 @@ extension EngineScripts {
             return {'changed', top}
             """)
 
-    /// KEYS: state, news. ARGV: the number behind which, limit. Gives life, top and cut, whether that is all, then id and bytes of each.
+    /// KEYS: state, news. ARGV: the number after which to read, limit. Returns life, top and cut, whether no more
+    /// follow, then id and bytes of each.
     static let tableNews = RedisScript(
         """
         local state = redis.call('HMGET', KEYS[1], 'life', 'top', 'cut')
@@ -123,8 +125,9 @@ extension EngineScripts {
         return all
         """)
 
-    /// KEYS: the set of each rate. ARGV: name, milliseconds of the interval, burst and how many are kept, of each. The score of a name is
-    /// when all that it has used is back. Gives the milliseconds to wait, 0 when it was taken.
+    /// KEYS: the set of each rate. ARGV: name, milliseconds of the interval, burst and maximum number of keys, of
+    /// each. The score of a name is the time at which its rate is restored. Returns the milliseconds to wait, 0 if the
+    /// units were consumed.
     static let rates = RedisScript(
         """
         local t = redis.call('TIME')

@@ -1,11 +1,11 @@
-/// What is done in one step at the server. Numbers go in and out as text: Lua's own are not exact above 2^53, and it writes large ones
-/// in another way.
+/// The scripts for atomic operations at the server. Numbers are passed and returned as text: Lua's numbers are not
+/// exact above 2^53, and it formats large ones differently.
 package enum EngineScripts {
     static let all =
         [announce, nodes, beginGeneration, joinGeneration, completeGeneration, acquire, renew, release, holder]
         + [append, store, remove, read] + tables
 
-    /// `now` is the server's time in milliseconds; `text(n)` is a number as text.
+    /// Defines `now`, the server's time in milliseconds, and `text(n)`, a number as text.
     static let time = """
         local t = redis.call('TIME')
         local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -15,10 +15,10 @@ package enum EngineScripts {
 
     // MARK: Nodes
 
-    /// KEYS: until, info. ARGV: node, info, milliseconds. Nodes that are long gone go from the lists, some at a time.
+    /// KEYS: until, info. ARGV: node, info, milliseconds. Also removes some expired nodes from the lists.
     ///
-    /// The info of no node is the time of the last announcement: when the clock was put back by more than a second, all times go back with
-    /// it, or a node that has died would live for as long.
+    /// The info of the empty node is the time of the last announcement. If the clock was set back by more than a
+    /// second, all times are moved back with it; otherwise a dead node would stay live for as long.
     static let announce = RedisScript(
         time + """
             local back = (redis.call('HGET', KEYS[2], '') or 0) - now
@@ -37,7 +37,7 @@ package enum EngineScripts {
             return 1
             """)
 
-    /// KEYS: until, info. Gives node, milliseconds and info of each in turn.
+    /// KEYS: until, info. Returns node, milliseconds and info of each in turn.
     static let nodes = RedisScript(
         time + """
             local found = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. text(now), '+inf', 'WITHSCORES')
@@ -52,7 +52,7 @@ package enum EngineScripts {
 
     // MARK: Generations
 
-    /// KEYS: generation. ARGV: the name of a new one. Gives the name, and 1 when all slots are of it.
+    /// KEYS: generation. ARGV: the name of a new one. Returns the name, and 1 if all slots belong to it.
     static let beginGeneration = RedisScript(
         """
         local found = redis.call('HMGET', KEYS[1], 'name', 'whole')
@@ -61,8 +61,8 @@ package enum EngineScripts {
         return {ARGV[1], 0}
         """)
 
-    /// KEYS: own. ARGV: generation. Fences of a generation begin behind the time at which it began, so that they are higher than all of before:
-    /// nothing that a node still knows by an earlier fence is taken for what is there now.
+    /// KEYS: own. ARGV: generation. Fences of a generation begin after the time of its beginning, so that they are
+    /// higher than all earlier ones: data of an earlier fence are never taken for current data.
     static let joinGeneration = RedisScript(
         time + """
             local own = redis.call('HMGET', KEYS[1], 'generation', 'fence')
@@ -75,7 +75,7 @@ package enum EngineScripts {
             return 1
             """)
 
-    /// KEYS: generation. ARGV: its name. Gives 0 when there is another one by now.
+    /// KEYS: generation. ARGV: its name. Returns 0 if there is another one by now.
     static let completeGeneration = RedisScript(
         """
         if redis.call('HGET', KEYS[1], 'name') ~= ARGV[1] then return 0 end
@@ -85,8 +85,8 @@ package enum EngineScripts {
 
     // MARK: Slots. KEYS: own.
 
-    /// `left(until, lasts)` is what is left of a lease: never more than it was given for, so that a clock that was put back by more lets
-    /// none go on for as long.
+    /// The function `left(until, lasts)` returns the rest of a lease: never more than its duration, so that a clock
+    /// that was set back does not extend it by more.
     private static let left =
         time + """
             local function left(ends, lasts)
@@ -111,7 +111,7 @@ package enum EngineScripts {
             return {'acquired', fence}
             """)
 
-    /// ARGV: node, fence, milliseconds. Gives the fence that there is when that fell.
+    /// ARGV: node, fence, milliseconds. Returns the current fence if it fell.
     static let renew = RedisScript(
         time + """
             local own = redis.call('HMGET', KEYS[1], 'owner', 'fence')
@@ -121,7 +121,7 @@ package enum EngineScripts {
             return 1
             """)
 
-    /// ARGV: node, fence. Gives the fence that there is when that fell.
+    /// ARGV: node, fence. Returns the current fence if it fell.
     static let release = RedisScript(
         """
         local own = redis.call('HMGET', KEYS[1], 'owner', 'fence')
@@ -141,7 +141,7 @@ package enum EngineScripts {
 
     // MARK: Logs
 
-    /// Refuses who does not own the slot. ARGV begins with owner and fence.
+    /// Refuses a node that does not own the slot. ARGV begins with owner and fence.
     private static let owned =
         time + """
             local own = redis.call('HMGET', KEYS[1], 'owner', 'fence', 'until')
@@ -151,10 +151,11 @@ package enum EngineScripts {
 
             """
 
-    /// KEYS: own, meta, log, done, calls. ARGV: owner, fence, expected top, channel, limit of entries, then the payload or nothing, then
-    /// nothing or call, reply, limit of replies, their milliseconds; `ARGV[6]` says which of both there are (`e`, `c`, `ec`).
+    /// KEYS: own, meta, log, done, calls. ARGV: owner, fence, expected top, channel, limit of entries, then the
+    /// payload or nothing, then nothing or call, reply, limit of replies, their milliseconds. `ARGV[6]` tells which of
+    /// both are present (`e`, `c`, `ec`).
     ///
-    /// The stream comes first: if the server refuses that, nothing was written.
+    /// The stream is written first: if the server refuses that, nothing was written.
     package static let append = RedisScript(
         owned + """
             local hasEntry, hasCall = ARGV[6] ~= 'c', ARGV[6] ~= 'e'
@@ -182,7 +183,8 @@ package enum EngineScripts {
             return {'accepted', top}
             """)
 
-    /// `fenceAt(offset)` is the fence of an entry that is known, else nil. `meta` is top, fence, snap_at, snap_fence.
+    /// The function `fenceAt(offset)` returns the fence of a known entry, else nil. `meta` is top, fence, snap_at,
+    /// snap_fence.
     private static func fenceAt(meta: Int, log: Int) -> String {
         """
         local meta = redis.call('HMGET', KEYS[\(meta)], 'top', 'fence', 'snap_at', 'snap_fence')
@@ -198,7 +200,7 @@ package enum EngineScripts {
         """
     }
 
-    /// KEYS: own, meta, log. ARGV: owner, fence, offset, snapshot, how many entries are kept.
+    /// KEYS: own, meta, log. ARGV: owner, fence, offset, snapshot, number of entries to keep.
     static let store = RedisScript(
         owned + fenceAt(meta: 2, log: 3) + """
             if tonumber(ARGV[3]) < tonumber(meta[3] or '0') then return {'misplaced'} end
@@ -220,7 +222,8 @@ package enum EngineScripts {
 
     /// KEYS: meta, log. ARGV: fence and offset of the reader, or nothing for both; limit of entries; limit of bytes.
     ///
-    /// Gives where to begin, top and its fence, offset, fence and bytes of the snapshot, then id, fence and payload of each entry.
+    /// Returns the beginning, top and its fence, offset, fence and bytes of the snapshot, then id, fence and payload
+    /// of each entry.
     static let read = RedisScript(
         """
         local function text(n) return string.format('%.0f', n) end

@@ -1,5 +1,7 @@
-/// When what is written at a Redis server counts as done: what an append, a snapshot or a slot that was taken outlasts.
+/// The condition for a completed write at a Redis server, and so the failures that an append, a snapshot or an
+/// acquired slot survives.
 public struct RedisDurability: Hashable, Sendable {
+    /// The kind of confirmation.
     enum Kind: Hashable {
         case engine, synced
         case replicated(Int, within: Duration)
@@ -7,20 +9,20 @@ public struct RedisDurability: Hashable, Sendable {
 
     let kind: Kind
 
-    /// When the server has it; what it outlasts depends on how that is set. With `appendfsync everysec` up to a second of it is lost when
-    /// the machine goes down. The default.
+    /// The server has the write; its configuration determines which failures it survives. With `appendfsync everysec`
+    /// a crash of the machine loses up to a second of writes. The default.
     public static let engine = RedisDurability(kind: .engine)
 
-    /// When it is on the server's disk. `RedisEngine.check()` refuses a server that is not set so (`appendfsync always`); the user of the
-    /// URL needs `+config|get` for that.
+    /// The write is on the server's disk. `RedisEngine.check()` refuses a server without that setting (`appendfsync
+    /// always`); the user of the URL needs `+config|get` for the check.
     public static let synced = RedisDurability(kind: .synced)
 
-    /// When so many replicas have said that they have it; after `within` it is an `unknownOutcome`: written, and perhaps lost when another
-    /// server takes the place of this one.
+    /// This number of replicas has acknowledged the write. After `within` it is an `unknownOutcome`: written, and
+    /// possibly lost after a failover.
     ///
     /// - Parameters:
     ///   - replicas: at least 1.
-    ///   - within: at most a half of `RedisSettings.commandTimeout`.
+    ///   - within: at most half of `RedisSettings.commandTimeout`.
     public static func replicated(_ replicas: Int, within: Duration = .seconds(1)) -> RedisDurability {
         RedisDurability(kind: .replicated(replicas, within: within))
     }
@@ -30,7 +32,7 @@ public struct RedisDurability: Hashable, Sendable {
         guard replicas > 0, within >= .milliseconds(1), within * 2 <= settings.commandTimeout else {
             throw ClusterEngineError(
                 .invalid,
-                "one replica or more is waited for, and from 1 ms to a half of RedisSettings.commandTimeout")
+                "at least one replica is required, and a time of 1 ms to half of RedisSettings.commandTimeout")
         }
     }
 

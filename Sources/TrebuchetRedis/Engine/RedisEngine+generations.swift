@@ -1,8 +1,8 @@
 public import TrebuchetCluster
 
-/// What tells a server that was emptied from the one that it was.
+/// Generations, which distinguish an emptied server from its earlier state.
 extension RedisEngine {
-    /// The generation of what the server keeps; nil where none has begun.
+    /// Returns the generation of the server's data; nil if none has begun.
     public func generation() async throws(ClusterEngineError) -> String? {
         let key = keys.generation
         return try await asking { () async throws(RedisError) in
@@ -10,7 +10,8 @@ extension RedisEngine {
         }.text
     }
 
-    /// Begins a generation where there is none. All slots are of it when this returns, so that one that lacks it later has been lost.
+    /// Begins a generation if there is none. All slots belong to it when this returns, so that a slot without it has
+    /// been lost.
     public func beginGeneration() async throws(ClusterEngineError) -> String {
         while true {
             let words =
@@ -22,7 +23,7 @@ extension RedisEngine {
             if isWhole == 1 { return name }
             try await join(name)
             let isDone = try await run(EngineScripts.completeGeneration, [keys.generation], [.text(name)]).number == 1
-            // Else the server was emptied meanwhile.
+            // Otherwise the server was emptied meanwhile.
             if isDone { return name }
         }
     }

@@ -1,8 +1,8 @@
 internal import Platform
 
-/// Tables, which nobody owns. Each change is one script.
+/// Tables, which have no owner. Each change is one script.
 extension RedisEngine {
-    /// The values of some names.
+    /// Returns the values of some names.
     public func values(_ names: [String], of table: ClusterTable) async throws(ClusterEngineError) -> [TableValue?] {
         try limits.check(names, of: table)
         guard !names.isEmpty else { return [] }
@@ -28,7 +28,7 @@ extension RedisEngine {
         return TableValue(bytes, version: version)
     }
 
-    /// Values whose names begin with `prefix`, in their order.
+    /// Returns values whose names begin with `prefix`, in their order.
     public func rows(
         of table: ClusterTable, prefix: String, after: String?, limit: Int
     ) async throws(ClusterEngineError) -> TablePage {
@@ -36,7 +36,7 @@ extension RedisEngine {
         let limit = min(max(1, limit), ClusterEngineLimits.mostNames)
         let isBehind = after.map { prefix.precedesInBytes($0) || prefix.isSameBytes(as: $0) } ?? false
         let lowest = isBehind ? "(\(after ?? "")" : "[\(prefix)"
-        // No text of UTF-8 has the byte 255 in it.
+        // UTF-8 text never contains the byte 255.
         let highest = prefix.isEmpty ? [UInt8(ascii: "+")] : Array("(\(prefix)".utf8) + [255]
         let words =
             try await run(
@@ -52,7 +52,7 @@ extension RedisEngine {
         return TablePage(rows, next: next.isEmpty ? nil : next)
     }
 
-    /// Compares, writes and tells in one script.
+    /// Compares, writes and publishes in one script.
     public func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
         try limits.check(change, of: table)
         var arguments: [RedisArgument] = [
@@ -82,7 +82,7 @@ extension RedisEngine {
         return .changed(number)
     }
 
-    /// What was told behind a change.
+    /// Returns the notices after a change.
     public func news(
         of table: ClusterTable, after number: UInt64?, limit: Int
     ) async throws(ClusterEngineError) -> TableNews {
@@ -98,7 +98,7 @@ extension RedisEngine {
         else { throw Self.damaged("table '\(table)'") }
         var items: [TableNews.Item] = []
         for index in stride(from: 4, to: words.count, by: 2) {
-            // An id is number-0.
+            // The ids have the form number-0.
             guard let number = words[index].text.flatMap({ UInt64($0.dropLast(2)) }), let bytes = words[index + 1].bytes
             else { throw Self.damaged("table '\(table)'") }
             items.append(TableNews.Item(number, bytes))
@@ -107,7 +107,7 @@ extension RedisEngine {
             life: life.isEmpty ? nil : life, top: top, cut: cut, items, isComplete: words[3].number == 1)
     }
 
-    /// Hears that there are news. After a lost connection it is taken up again by itself.
+    /// Subscribes to the arrival of notices. After a lost connection it is resumed automatically.
     public func watch(
         _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
@@ -115,7 +115,7 @@ extension RedisEngine {
         return try await subscribe(keys.part(.published, of: table)) { event in
             switch event {
             case .message(let bytes):
-                // What others publish there is not for us.
+                // Other messages on the channel are ignored.
                 if let number = UInt64(String(decoding: bytes, as: UTF8.self)) { receive(.news(number)) }
             case .mayHaveMissed: receive(.mayHaveMissed)
             case .ended(let error): receive(.ended(ClusterEngineError(error)))
@@ -123,7 +123,7 @@ extension RedisEngine {
         }
     }
 
-    /// Takes one of each of some rates, or nothing.
+    /// Consumes one unit of each of some rates, or none.
     public func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
         try limits.check(takes, of: table)
         guard !takes.isEmpty else { return nil }
@@ -140,7 +140,7 @@ extension RedisEngine {
         return wait > 0 ? .milliseconds(wait) : nil
     }
 
-    /// Gives back what a key has used.
+    /// Restores the full rate of a key.
     public func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
         try limits.check(table)
         try limits.check(key)

@@ -2,17 +2,17 @@
 
 internal import Transports
 
-/// An engine that is a Redis server, version 7 or later (or one that speaks like it, as Valkey), the primary that Redis Sentinel
-/// names, or a Redis Cluster.
+/// A coordination store in Redis, version 7 or later (or a compatible server such as Valkey): a single server, the
+/// primary that Redis Sentinel names, or a Redis Cluster.
 ///
-/// It connects when something is asked of it first. While the server is out of reach all that is asked fails with `unavailable`
-/// at once, and goes on when it is there again.
+/// It connects at the first request. While the server is unreachable, all requests fail with `unavailable` at once;
+/// they succeed again when it is reachable.
 public final class RedisEngine: ClusterEngine {
-    /// What it keeps and takes.
+    /// The limits.
     public let limits: ClusterEngineLimits
     private let durability: RedisDurability
     let confirmation: RedisConfirmation?
-    /// With `.replicated`.
+    /// A Boolean value that indicates whether the durability is `.replicated`.
     public var confirms: Bool { confirmation != nil }
     /// Those for commands, to all servers.
     public var connectionCount: Int { route.connectionCount }
@@ -20,15 +20,18 @@ public final class RedisEngine: ClusterEngine {
     let route: any RedisRoute
     private let hasSentinels: Bool
 
+    /// Creates a coordination store.
+    ///
     /// - Parameters:
-    ///   - url: `redis://user:password@host:port/database`, for TLS `rediss://…`; `redis+sentinel://host,host,host/name`; or
-    ///     `redis+cluster://host,host`. User, password, port and database may be left out.
-    ///   - prefix: what all keys begin with; nodes that share a server share nothing when they have other ones.
+    ///   - url: `redis://user:password@host:port/database`, for TLS `rediss://…`;
+    ///     `redis+sentinel://host,host,host/name`; or `redis+cluster://host,host`. User, password, port and database
+    ///     are optional.
+    ///   - prefix: the prefix of all keys; nodes with different prefixes share no data.
     ///   - limits: the same for all nodes.
-    ///   - durability: when what is written counts as done.
-    ///   - settings: how long it waits for the server, and how much.
-    /// - Throws: `invalid` when the URL, the prefix or the durability is none, or the limits allow a snapshot of more than 32 MiB or than half of
-    ///   `RedisSettings.waitingBytes`, or other texts as long.
+    ///   - durability: the condition for a completed write.
+    ///   - settings: the timeouts and limits of the client.
+    /// - Throws: `invalid` when the URL, the prefix or the durability is invalid, or the limits allow a snapshot or
+    ///   other value of more than 32 MiB or than half of `RedisSettings.waitingBytes`.
     public init(
         url: String, prefix: String = "tb", limits: ClusterEngineLimits = ClusterEngineLimits(),
         durability: RedisDurability = .engine, settings: RedisSettings = RedisSettings()
@@ -40,7 +43,7 @@ public final class RedisEngine: ClusterEngine {
         guard largest <= min(32 << 20, settings.waitingBytes / 2) else {
             throw ClusterEngineError(
                 .invalid,
-                "a Redis server is not sent \(largest) bytes at once: at most 32 MiB, and half of RedisSettings.waitingBytes"
+                "\(largest) bytes per command exceed the limit for a Redis server: 32 MiB, and half of RedisSettings.waitingBytes"
             )
         }
         do throws(TransportError) {
@@ -61,11 +64,11 @@ public final class RedisEngine: ClusterEngine {
         }
     }
 
-    /// Looks whether the server can be relied on: its version, that it never drops what it keeps when memory is short, that it
-    /// writes to a disk. Call it before the first write.
+    /// Checks whether the server is reliable: its version, that it does not evict data when memory is short, and that
+    /// it writes to a disk. Call it before the first write.
     ///
-    /// - Returns: warnings, a sentence each: what may be lost, and what to set.
-    /// - Throws: `unfit`, with what is wrong and how to put it right; `unavailable`.
+    /// - Returns: warnings, one sentence each: the possible data loss, and the setting against it.
+    /// - Throws: `unfit`, with the problem and its remedy; `unavailable`.
     public func check() async throws(ClusterEngineError) -> [String] {
         var warnings: [String] = []
         let all = try await asking { () async throws(RedisError) in try await route.sendToAll(RedisCommand("INFO")) }
@@ -87,15 +90,15 @@ public final class RedisEngine: ClusterEngine {
         for setting in all where setting.elements?.last?.isText("always") != true {
             throw ClusterEngineError(
                 .unfit,
-                "The server acknowledges what is not on its disk yet, and durability is .synced. Set appendfsync always."
+                "The server acknowledges writes before they are on disk, and durability is .synced. Set appendfsync always."
             )
         }
     }
 
-    /// Ends its connections, all subscriptions, and all that is asked from now on.
+    /// Closes its connections, ends all subscriptions, and fails later requests.
     public func close() async { route.close() }
 
-    // MARK: Asking
+    // MARK: Requests
 
     func run(
         _ script: RedisScript, _ keys: [[UInt8]], _ arguments: [RedisArgument], _ confirmation: RedisConfirmation? = nil
@@ -112,12 +115,12 @@ public final class RedisEngine: ClusterEngine {
     }
 
     static func damaged(_ what: String) -> ClusterEngineError {
-        ClusterEngineError(.damaged, "the server keeps something else than was written: \(what)")
+        ClusterEngineError(.damaged, "unexpected data in the server: \(what)")
     }
 
     // MARK: Nodes
 
-    /// A node lives for so long from now; again before that is over.
+    /// Announces a node, which is live for this duration; it must announce itself again before that.
     public func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
         try limits.check(info: info)
         let lasting = try ClusterEngineLimits.milliseconds(lasting)
@@ -126,7 +129,7 @@ public final class RedisEngine: ClusterEngine {
             [.text(node.description), .bytes(info), .integer(Int64(lasting))])
     }
 
-    /// The node is forgotten when the server has it.
+    /// Removes a node when the server executes the request.
     public func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
         let key = keys.nodes[0]
         _ = try await asking { () async throws(RedisError) in
@@ -134,7 +137,7 @@ public final class RedisEngine: ClusterEngine {
         }
     }
 
-    /// The nodes that live by the server's clock, in the order of their names.
+    /// Returns the live nodes by the server's clock, in the order of their names.
     public func nodes() async throws(ClusterEngineError) -> [LiveNode] {
         let found = try await run(EngineScripts.nodes, keys.nodes, []).elements ?? []
         var nodes: [LiveNode] = []
@@ -149,7 +152,7 @@ public final class RedisEngine: ClusterEngine {
 
     // MARK: Slots
 
-    /// Takes a slot that nobody owns, or whose lease is over by the server's clock.
+    /// Acquires a slot without an owner, or with a lease that has expired by the server's clock.
     public func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
     ) async throws(ClusterEngineError) -> SlotClaim {
@@ -167,7 +170,7 @@ public final class RedisEngine: ClusterEngine {
         return .acquired(SlotLease(slot, owner: node, fence: UInt64(clamping: fence)))
     }
 
-    /// Lets a lease last so long from now; false when it is lost.
+    /// Extends a lease to this duration from now; false if it is lost.
     public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
         let lasting = try ClusterEngineLimits.milliseconds(lasting)
         let answer = try await run(
@@ -176,14 +179,14 @@ public final class RedisEngine: ClusterEngine {
         return answer.number == 1
     }
 
-    /// Gives a slot back; false when its lease is lost.
+    /// Releases a slot; false if its lease is lost.
     public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
         let answer = try await run(EngineScripts.release, [keys.owner(of: lease.slot)], Self.words(lease))
         try Self.checkFence(answer, lease)
         return answer.number == 1
     }
 
-    /// Who owns the slot now.
+    /// Returns the owner of the slot now.
     public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
         let answer = try await run(EngineScripts.holder, [keys.owner(of: slot)], []).elements ?? []
         return answer.isEmpty ? nil : try Self.holder(of: slot, answer[...])
@@ -200,7 +203,7 @@ public final class RedisEngine: ClusterEngine {
         return SlotHolder(lease, remaining: .milliseconds(left))
     }
 
-    /// Throws when the script says that the server has lost the lease's fence.
+    /// Throws if the script reports that the server has lost the lease's fence.
     private static func checkFence(_ answer: RESPValue, _ lease: SlotLease) throws(ClusterEngineError) {
         guard let words = answer.elements, words.first?.isText("fell") == true else { return }
         throw .fenceFell(of: lease, to: UInt64(clamping: words.last?.number ?? 0))
@@ -249,6 +252,7 @@ public final class RedisEngine: ClusterEngine {
         return .accepted(offset)
     }
 
+    /// The reason why the server refused a write under a lease.
     private enum Refusal {
         case fenced(UInt64)
         case leaseOver
@@ -260,7 +264,7 @@ public final class RedisEngine: ClusterEngine {
         return .fenced(UInt64(clamping: fence))
     }
 
-    /// Keeps a snapshot, and forgets entries that it makes needless.
+    /// Stores a snapshot, and deletes entries that it makes unnecessary.
     public func store(
         _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
@@ -273,7 +277,7 @@ public final class RedisEngine: ClusterEngine {
         return try Self.outcome(answer, log, lease)
     }
 
-    /// Forgets a log.
+    /// Removes a log.
     public func remove(
         _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
@@ -300,7 +304,7 @@ public final class RedisEngine: ClusterEngine {
         return .misplaced
     }
 
-    /// What a reader lacks.
+    /// Returns the entries after a position, with a snapshot if necessary.
     public func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReading {
@@ -317,7 +321,7 @@ public final class RedisEngine: ClusterEngine {
         return reading
     }
 
-    /// The reply that was recorded with a call.
+    /// Returns the reply that was recorded with a call.
     public func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
         try limits.check(log)
         try limits.check(callID: callID)
@@ -327,7 +331,7 @@ public final class RedisEngine: ClusterEngine {
         }.bytes
     }
 
-    /// Listens to what is appended to a log. After a lost connection it is taken up again by itself.
+    /// Subscribes to the entries appended to a log. After a lost connection it is resumed automatically.
     public func watch(
         _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
@@ -335,7 +339,7 @@ public final class RedisEngine: ClusterEngine {
         return try await subscribe(keys.part(.published, of: log)) { event in
             switch event {
             case .message(let bytes):
-                // What others publish there is not for us.
+                // Other messages on the channel are ignored.
                 if let entry = ClusterLogEntry(published: bytes) { receive(.appended(entry)) }
             case .mayHaveMissed: receive(.mayHaveMissed)
             case .ended(let error): receive(.ended(ClusterEngineError(error)))
@@ -345,7 +349,7 @@ public final class RedisEngine: ClusterEngine {
 
     // MARK: Messages
 
-    /// Listens to what is sent to a node. After a lost connection it is taken up again by itself.
+    /// Subscribes to the messages to a node. After a lost connection it is resumed automatically.
     public func listen(
         as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
@@ -358,7 +362,7 @@ public final class RedisEngine: ClusterEngine {
         }
     }
 
-    /// Publishes to the node's channel; false when the server knows of nobody who listens there.
+    /// Publishes to the node's channel; false if the server has no subscriber.
     public func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         try limits.check(message: message)
         let inbox = keys.inbox(of: node)
@@ -376,6 +380,7 @@ public final class RedisEngine: ClusterEngine {
     }
 }
 
+/// A subscription of the engine, which owns the one of the route.
 private final class EngineSubscription: ClusterSubscription {
     private let held: any RedisCancellable
 

@@ -1,11 +1,13 @@
-/// Whether a server can be relied on, from what its INFO says.
+/// The suitability of a server, according to its INFO.
 struct RedisFitness: Equatable {
-    /// With one of them it is not used. A sentence or two each: what is wrong, and how to put it right.
+    /// Problems that exclude the server, a sentence or two each, with the remedy.
     private(set) var problems: [String] = []
-    /// What may be lost.
+    /// Possible data losses.
     private(set) var warnings: [String] = []
 
-    /// - Parameter hasSentinels: whether sentinels put another server in its place.
+    /// Evaluates the INFO of a server.
+    ///
+    /// - Parameter hasSentinels: whether sentinels perform failovers of the server.
     init(info: String, _ durability: RedisDurability = .engine, hasSentinels: Bool = false) {
         var fields: [Substring: Substring] = [:]
         for line in info.split(whereSeparator: \.isNewline) where !line.hasPrefix("#") {
@@ -18,33 +20,34 @@ struct RedisFitness: Equatable {
                 problems.append("The server is Redis \(version). Run Redis 7.0 or later, or Valkey.")
             }
         } else {
-            problems.append("The server does not tell its version. Let the user of the URL call INFO (ACL: +info).")
+            problems.append(
+                "The server does not report its version. Allow the user of the URL to call INFO (ACL: +info).")
         }
         if let policy = fields["maxmemory_policy"], policy != "noeviction" {
             problems.append(
-                "The server throws away what it keeps when memory is short (maxmemory-policy \(policy)). Set maxmemory-policy noeviction."
+                "The server evicts keys when memory is short (maxmemory-policy \(policy)). Set maxmemory-policy noeviction."
             )
         }
         switch fields["aof_enabled"] {
         case "1":
             if fields["aof_last_write_status"].map({ $0 != "ok" }) ?? false {
                 problems.append(
-                    "The server could not write its append-only file last time. See its log; usually the disk is full.")
+                    "The last write of the server's append-only file failed. See its log; usually the disk is full.")
             }
         case "0":
             warnings.append(
-                "The server does not write each change to a disk (appendonly no): what was acknowledged is lost when it ends. Set appendonly yes."
+                "The server does not persist each change (appendonly no): acknowledged writes are lost when it ends. Set appendonly yes."
             )
         default: break
         }
         if durability == .synced, fields["aof_enabled"] == "0" {
-            problems.append("The server writes nothing to a disk, and durability is .synced. Set appendonly yes.")
+            problems.append("The server does not persist changes, and durability is .synced. Set appendonly yes.")
         }
-        // The field is there only where the setting is above 0.
+        // The field exists only if the setting is above 0.
         if hasSentinels, durability.confirmation == nil, fields["min_slaves_good_slaves"] == nil {
             warnings.append(
-                "The server acknowledges writes while no replica takes them (min-replicas-to-write 0): when it is cut off from the sentinels, "
-                    + "what it acknowledges until nodes leave it is lost. Set min-replicas-to-write 1 and min-replicas-max-lag 2, or use "
+                "The server acknowledges writes without a replica (min-replicas-to-write 0): after a network partition from the sentinels, "
+                    + "acknowledged writes are lost. Set min-replicas-to-write 1 and min-replicas-max-lag 2, or use "
                     + "durability .replicated(1).")
         }
         if case .replicated(let needed, _) = durability.kind {

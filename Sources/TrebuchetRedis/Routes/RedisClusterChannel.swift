@@ -3,15 +3,16 @@ internal import Platform
 internal import Synchronization
 internal import Transports
 
-/// A channel that is listened to at whichever node of a cluster has it.
+/// A subscription to a channel of a cluster, at the node that owns it.
 final class RedisClusterChannel: RedisCancellable {
     typealias Join =
         @Sendable (@escaping RedisSubscriber) async throws(RedisError) -> (RedisSubscription, RedisURL.Endpoint)
 
+    /// The current subscription and its node, under the lock.
     private struct State {
         var held: RedisSubscription?
         var endpoint: RedisURL.Endpoint?
-        /// Which subscription counts; what comes of earlier ones is thrown away.
+        /// The number of the valid subscription. Events of earlier ones are dropped.
         var number = 0
         var failures = 0
         var isOver = false
@@ -46,7 +47,7 @@ final class RedisClusterChannel: RedisCancellable {
         held?.cancel()
     }
 
-    /// The node that has the channel now, as a new map says.
+    /// Moves to the node that owns the channel according to a new map.
     func follow(_ owner: RedisURL.Endpoint?) {
         let number: Int? = state.withLock { state in
             guard let owner, let endpoint = state.endpoint, endpoint != owner, !state.isOver else { return nil }
@@ -81,7 +82,7 @@ final class RedisClusterChannel: RedisCancellable {
         if !wasOver { subscriber(.ended(error)) }
     }
 
-    /// Leaves the node and listens at the next, trying until it can.
+    /// Leaves the node and subscribes at the next, with retries.
     private func move(from number: Int) {
         let (next, held): (Int?, RedisSubscription?) = state.withLock { state in
             guard state.number == number, !state.isOver else { return (nil, nil) }
@@ -97,7 +98,7 @@ final class RedisClusterChannel: RedisCancellable {
         Task(executorPreference: reactor.taskExecutor) { [weak self] in
             do throws(RedisError) {
                 try await self?.listen(number)
-                // What was published between the two did not come.
+                // Messages published in between were lost.
                 self?.receive(.mayHaveMissed, number)
             } catch {
                 self?.retry(number, after: error)

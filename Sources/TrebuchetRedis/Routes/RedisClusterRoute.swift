@@ -1,7 +1,8 @@
 internal import Synchronization
 
-/// The nodes of a cluster, each with connections of its own, and which of them has which slot.
+/// The nodes of a cluster, each with its own connections, and the map of slots.
 final class RedisClusterRoute: RedisRoute {
+    /// The connections to one node: for commands, for confirmed writes, and for channels.
     private struct Node {
         let commands: RedisClient
         let confirmed: RedisClient
@@ -10,15 +11,17 @@ final class RedisClusterRoute: RedisRoute {
         func close() { for client in [commands, confirmed, channels] { client.close() } }
     }
 
+    /// The map of slots and the nodes, under the lock.
     private struct State {
         var map = SlotMap()
         var nodes: [RedisURL.Endpoint: Node] = [:]
-        /// Under way; who needs a newer map waits for it.
+        /// The map request in progress, which concurrent callers share.
         var reading: Task<RedisError?, Never>?
         var channels: [ObjectIdentifier: WeakChannel] = [:]
         var isClosed = false
     }
 
+    /// A weak reference to a channel.
     private struct WeakChannel {
         weak var channel: RedisClusterChannel?
     }
@@ -40,7 +43,7 @@ final class RedisClusterRoute: RedisRoute {
 
     var connectionCount: Int { connections.value }
 
-    /// Who only listens hears of a new owner so; before the first question there is nobody to ask for.
+    /// Reads the map again, so that subscribers without commands learn of a new owner. Does nothing before the first request.
     private func look() async {
         guard state.withLock({ !$0.map.isEmpty }) else { return }
         _ = await readMap()
@@ -54,7 +57,7 @@ final class RedisClusterRoute: RedisRoute {
         let command = script.command(keys: keys, arguments)
         return try await routed(keys[0]) { (node, isAsking) async throws(RedisError) in
             let client = confirmation == nil ? node.commands : node.confirmed
-            // ASKING is for the one command behind it: the slot is on its way to that node.
+            // ASKING applies to the next command only: the slot is migrating to that node.
             guard isAsking else {
                 return try await client.run(script, keys: keys, arguments, confirmation: confirmation)
             }
@@ -68,7 +71,7 @@ final class RedisClusterRoute: RedisRoute {
         }
     }
 
-    /// Asks the node of a key; where that sends on, the next, up to `RedisSettings.redirects` times.
+    /// Sends to the node of a key, and follows up to `RedisSettings.redirects` redirections.
     private func routed(
         _ key: [UInt8], _ ask: (Node, _ isAsking: Bool) async throws(RedisError) -> RESPValue
     ) async throws(RedisError) -> RESPValue {
@@ -84,10 +87,10 @@ final class RedisClusterRoute: RedisRoute {
                 (endpoint, isAsking) = next
             }
         }
-        throw .unavailable("the cluster sent a command on more than \(settings.redirects) times")
+        throw .unavailable("the cluster redirected a command more than \(settings.redirects) times")
     }
 
-    /// Where to ask after an error; nil when that is not because of the node.
+    /// Returns the next node after an error; nil if the error does not depend on the node.
     private func next(
         after error: RedisError, from asked: RedisURL.Endpoint, _ slot: Int
     ) async -> (RedisURL.Endpoint, isAsking: Bool)? {
@@ -96,14 +99,14 @@ final class RedisClusterRoute: RedisRoute {
             switch RedisRedirect(reply, from: asked) {
             case .moved(let slot, let endpoint):
                 state.withLock { $0.map.set(slot, endpoint) }
-                // Seldom does one slot move alone.
+                // A slot rarely moves alone.
                 startReadingMap()
                 return (endpoint, false)
             case .ask(_, let endpoint): return (endpoint, true)
             case nil: return nil
             }
         case .unavailable:
-            // Nothing was done there; perhaps another node has taken its place.
+            // The command was not sent; another node may have replaced this one.
             guard await readMap() == nil, let owner = state.withLock({ $0.map[slot] }), owner != asked else {
                 return nil
             }
@@ -112,14 +115,14 @@ final class RedisClusterRoute: RedisRoute {
             startReadingMap()
             return nil
         case .closed:
-            // The node has left the cluster, unless all of it was closed.
+            // The node has left the cluster, unless the whole route was closed.
             guard let owner = state.withLock({ $0.isClosed ? nil : $0.map[slot] }), owner != asked else { return nil }
             return (owner, false)
         case .overloaded: return nil
         }
     }
 
-    /// As those see it who know of the cluster alone.
+    /// Converts an error for callers, which know only the cluster.
     private func outward(_ error: RedisError) -> RedisError {
         guard error == .closed, !state.withLock({ $0.isClosed }) else { return error }
         return .unavailable("the node has left the Redis Cluster")
@@ -138,7 +141,7 @@ final class RedisClusterRoute: RedisRoute {
 
     private func startReadingMap() { _ = mapReading() }
 
-    /// Reads the map anew, once for all who wait for it. Gives why it could not.
+    /// Reads the map, once for all waiting callers. Returns the error if it fails.
     private func readMap() async -> RedisError? { await mapReading().value }
 
     private func mapReading() -> Task<RedisError?, Never> {
@@ -155,13 +158,13 @@ final class RedisClusterRoute: RedisRoute {
 
     private func askForMap() async -> RedisError? {
         let known = state.withLock { Array($0.nodes.keys) }
-        var failure = RedisError.unavailable("no node of the Redis Cluster was reached")
+        var failure = RedisError.unavailable("no node of the Redis Cluster is reachable")
         var found: SlotMap?
         for endpoint in known + url.endpoints.filter({ !known.contains($0) }) where found == nil {
             do throws(RedisError) {
                 let answer = try await node(endpoint).commands.send(RedisCommand("CLUSTER", ["SLOTS"]))
                 found = SlotMap(answer, from: endpoint)
-                if found == nil { failure = .unavailable("\(endpoint) knows no slots of a Redis Cluster") }
+                if found == nil { failure = .unavailable("\(endpoint) reports no slots of a Redis Cluster") }
             } catch {
                 failure = error
             }
@@ -216,7 +219,7 @@ final class RedisClusterRoute: RedisRoute {
         return joined
     }
 
-    /// Listens at the node that has the channel now.
+    /// Subscribes at the node that owns the channel now.
     private func join(
         _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
     ) async throws(RedisError) -> (RedisSubscription, RedisURL.Endpoint) {
@@ -231,7 +234,7 @@ final class RedisClusterRoute: RedisRoute {
                 endpoint = next.0
             }
         }
-        throw .unavailable("the cluster sent a subscription on more than \(settings.redirects) times")
+        throw .unavailable("the cluster redirected a subscription more than \(settings.redirects) times")
     }
 
     func sendToAll(_ command: RedisCommand) async throws(RedisError) -> [RESPValue] {

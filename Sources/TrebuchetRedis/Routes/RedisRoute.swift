@@ -1,8 +1,9 @@
-/// The way from a key to the server that has it.
+/// Routes keys to the servers that own them.
 protocol RedisRoute: Sendable {
     /// Runs a script at the server of its first key; the others have the same tag.
     ///
-    /// - Parameter confirmation: what is confirmed so goes over a connection of its own, which that holds up.
+    /// - Parameter confirmation: The confirmation to wait for; confirmed writes use a separate connection, which the confirmation
+    ///   blocks.
     func run(
         _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument], _ confirmation: RedisConfirmation?
     ) async throws(RedisError) -> RESPValue
@@ -14,16 +15,16 @@ protocol RedisRoute: Sendable {
         _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
     ) async throws(RedisError) -> any RedisCancellable
 
-    /// How many connections for commands were opened so far.
+    /// The number of connections for commands opened so far.
     var connectionCount: Int { get }
 
-    /// What each server answers.
+    /// Sends a command to each server and returns their replies.
     func sendToAll(_ command: RedisCommand) async throws(RedisError) -> [RESPValue]
 
     func close()
 }
 
-/// What goes on until it is cancelled or nobody holds it any more.
+/// A subscription that lasts until it is cancelled or released.
 protocol RedisCancellable: AnyObject, Sendable {
     func cancel()
 }

@@ -1,8 +1,8 @@
 internal import Networking
 internal import Synchronization
 
-/// One server, or the primary that sentinels name. Channels have a connection of their own: the server cuts one that does not take
-/// what it hears, and commands are not to go with it.
+/// A route to one server, or to the primary that sentinels name. Channels have a separate connection: the server
+/// disconnects a subscriber that does not read, and commands should not fail with it.
 final class RedisServerRoute: RedisRoute {
     private let commands: RedisClient
     private let confirmed: RedisClient
@@ -12,7 +12,7 @@ final class RedisServerRoute: RedisRoute {
 
     var connectionCount: Int { connections.value }
 
-    /// One server of that address.
+    /// Creates the route to one server.
     init(_ url: RedisURL, _ settings: RedisSettings, scripts: [RedisScript]) {
         let target = RedisTarget(url.endpoints[0], as: url)
         commands = RedisClient(target, settings: settings, scripts: scripts, counting: connections)
@@ -21,8 +21,8 @@ final class RedisServerRoute: RedisRoute {
         ticker = nil
     }
 
-    /// The primary of that name. Who takes its place is connected to when the connection breaks, when the server says that it follows
-    /// another one now, and when the sentinels, which are asked again and again, name another one.
+    /// Creates the route to the primary of that name. It connects to a new primary when the connection breaks, when
+    /// the server reports that it has become a replica, and when the sentinels, which it polls, name another one.
     init(primary name: String, of url: RedisURL, _ settings: RedisSettings, scripts: [RedisScript]) {
         let sentinels = Sentinels(url, name, settings)
         let target = RedisTarget(as: url, isPrimaryNeeded: true) { try await sentinels.primary() }
@@ -49,7 +49,7 @@ final class RedisServerRoute: RedisRoute {
         try await noticing { () async throws(RedisError) in try await commands.send(command) }
     }
 
-    /// A server that has come to follow another one is left.
+    /// Leaves a server that has become a replica.
     private func noticing(
         _ body: () async throws(RedisError) -> RESPValue
     ) async throws(RedisError) -> RESPValue {

@@ -2,7 +2,7 @@ internal import Networking
 internal import Synchronization
 internal import Transports
 
-/// Does something again and again, each time so long after the last has ended, until it is stopped or nobody holds it.
+/// Repeats work at an interval after its end, until it is stopped or released.
 final class RedisTicker: Sendable {
     private let reactor: Reactor
     private let interval: Duration

@@ -1,8 +1,9 @@
 internal import Synchronization
 
-/// Those who know which server is the primary of a name. They are asked without user and password, which are the server's.
+/// The sentinels that know the primary of a name. They are queried without user and password, which belong to the
+/// server.
 final class Sentinels: Sendable {
-    /// What one of them says: with each failover that the sentinels have agreed on the epoch is higher.
+    /// The report of one sentinel. Each failover agreed by the sentinels increments the epoch.
     struct Word: Equatable, Sendable {
         let epoch: Int64
         let endpoint: RedisURL.Endpoint
@@ -10,9 +11,9 @@ final class Sentinels: Sendable {
 
     private let name: String
     private let clients: [RedisClient]
-    /// How long they are waited for.
+    /// The timeout of a query.
     private let timeout: Duration
-    /// What was said with the highest epoch so far: one that was cut off from the others does not know of a later failover.
+    /// The report with the highest epoch so far: a sentinel that was partitioned does not know of later failovers.
     private let newest = Mutex<Word?>(nil)
 
     init(_ url: RedisURL, _ name: String, _ settings: RedisSettings) {
@@ -23,7 +24,7 @@ final class Sentinels: Sendable {
 
     deinit { for client in clients { client.close() } }
 
-    /// Asks all of them at once, and takes the word with the highest epoch.
+    /// Queries all sentinels concurrently, and uses the report with the highest epoch.
     func primary() async throws(RedisError) -> RedisURL.Endpoint {
         let answers = await withTaskGroup(of: Result<Word, RedisError>.self) { group in
             for client in clients {
@@ -42,7 +43,7 @@ final class Sentinels: Sendable {
             }
         }
         guard !words.isEmpty else {
-            throw .unavailable("no sentinel says where the server is: " + reasons.joined(separator: "; "))
+            throw .unavailable("no sentinel reported the address of the server: " + reasons.joined(separator: "; "))
         }
         return newest.withLock { newest in
             let word = Self.newest(of: words, known: newest)
@@ -51,14 +52,17 @@ final class Sentinels: Sendable {
         }
     }
 
+    /// Returns the newest report.
+    ///
     /// - Parameters:
-    ///   - words: at least one.
-    ///   - known: what was gone by so far. It counts while others say no more, as a sentinel may change addresses in one epoch.
+    ///   - words: At least one report.
+    ///   - known: The last used report. It wins over reports that are not newer, because a sentinel may change addresses within one
+    ///     epoch.
     static func newest(of words: [Word], known: Word?) -> Word {
         let highest = words.max { $0.epoch < $1.epoch }!
         guard let known, known.epoch >= highest.epoch else { return highest }
         if known.epoch > highest.epoch { return known }
-        // Of one epoch: as long as one says so it stays.
+        // Within one epoch it stays while any sentinel confirms it.
         return words.contains(known) ? known : highest
     }
 
@@ -66,7 +70,7 @@ final class Sentinels: Sendable {
         _ client: RedisClient, _ name: String, within timeout: Duration
     ) async -> Result<Word, RedisError> {
         do throws(RedisError) {
-            // The epoch first: the address is as new as that, or newer. While a failover goes on, MASTER has the address of before.
+            // The epoch first: the address is at least as new. During a failover, MASTER has the former address.
             let master = RedisCommand("SENTINEL", ["MASTER", .text(name)])
             let epoch: Int64
             do throws(RedisError) {
@@ -79,7 +83,7 @@ final class Sentinels: Sendable {
             let words = try await client.send(address, timeout: timeout).elements ?? []
             guard words.count == 2, let host = words[0].text, let port = words[1].number.flatMap({ Int(exactly: $0) }),
                 (1...65_535).contains(port)
-            else { throw .unavailable("a sentinel knows no server of the name '\(name)'") }
+            else { throw .unavailable("a sentinel does not know a server named '\(name)'") }
             return .success(Word(epoch: epoch, endpoint: RedisURL.Endpoint(host: host, port: port)))
         } catch {
             return .failure(error)
@@ -88,7 +92,7 @@ final class Sentinels: Sendable {
 }
 
 extension Sentinels.Word {
-    /// From what `SENTINEL MASTER` answers: names and values in turn.
+    /// Parses the reply to `SENTINEL MASTER`: names and values in turn.
     fileprivate static func epoch(in fields: [RESPValue]) -> Int64 {
         for index in stride(from: 0, to: fields.count - 1, by: 2) where fields[index].isText("config-epoch") {
             return fields[index + 1].number ?? 0

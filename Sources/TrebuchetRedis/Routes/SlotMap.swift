@@ -1,12 +1,12 @@
-/// Which node has which slot of a cluster.
+/// The map from the slots of a cluster to their nodes.
 struct SlotMap: Equatable, Sendable {
     private(set) var endpoints: [RedisURL.Endpoint] = []
-    /// Places in `endpoints`; -1 for a slot that nobody is known to have.
+    /// Indices in `endpoints`; -1 for a slot without a known node.
     private var places = [Int32](repeating: -1, count: HashSlot.count)
 
     init() {}
 
-    /// From the answer to CLUSTER SLOTS; nil when that is none. The first node of each range is its primary.
+    /// Parses the reply to CLUSTER SLOTS; nil if it is invalid. The first node of each range is its primary.
     init?(_ answer: RESPValue, from asked: RedisURL.Endpoint) {
         guard let ranges = answer.elements, !ranges.isEmpty else { return nil }
         for range in ranges {
@@ -14,7 +14,7 @@ struct SlotMap: Equatable, Sendable {
                 0 <= first, first <= last, last < HashSlot.count, let node = parts[2].elements, node.count >= 2,
                 let port = node[1].number, (1...65_535).contains(port)
             else { return nil }
-            // A node that does not know by which name it is reached gives none.
+            // A node that does not know its own host name omits it.
             let host = node[0].text.flatMap { $0.isEmpty || $0.utf8.elementsEqual("?".utf8) ? nil : $0 } ?? asked.host
             let place = place(of: RedisURL.Endpoint(host: host, port: Int(port)))
             for slot in Int(first)...Int(last) { places[slot] = place }

@@ -1,45 +1,47 @@
 internal import Glibc
 
-/// What a server's answers may make us keep.
+/// The memory limits for the replies of a server.
 package struct RESPLimits: Hashable, Sendable {
-    /// Bytes of one line: a number, a word, an error. Default 64 KiB.
+    /// The maximum size of one line in bytes: a number, a word, an error. Default 64 KiB.
     package var lineBytes = 64 << 10
-    /// Bytes of one text. Default 64 MiB.
+    /// The maximum size of one text in bytes. Default 64 MiB.
     package var bulkBytes = 64 << 20
-    /// Bytes of all texts and lines of one answer. Default 128 MiB.
+    /// The maximum size of all texts and lines of one reply in bytes. Default 128 MiB.
     package var answerBytes = 128 << 20
-    /// Elements of one answer, with those inside of them. Default 1,000,000.
+    /// The maximum number of elements of one reply, including nested ones. Default 1,000,000.
     package var elements = 1_000_000
-    /// Arrays inside of arrays. Default 16.
+    /// The maximum depth of nested arrays. Default 16.
     package var depth = 16
 
     package init() {}
 }
 
-/// What came is no RESP, or more than a limit allows; there is no way on behind it.
+/// The error for invalid RESP, or for an exceeded limit. Parsing cannot continue after it.
 package struct RESPViolation: Error, Equatable, Sendable, CustomStringConvertible {
     package let description: String
 }
 
-/// Bytes in, values out, however the network cuts them. It keeps what is not whole, never more than `RESPLimits` allow, and takes
-/// memory for what has come, not for what was announced.
+/// Parses values from bytes, independent of their segmentation. It buffers incomplete values, never more than
+/// `RESPLimits` allow, and allocates memory for received bytes, not for announced ones.
 package struct RESPParser: Sendable {
+    /// An array whose elements are incomplete.
     private struct Open: Sendable {
         let kind: UInt8
         var left: Int
         var elements: [RESPValue] = []
     }
 
+    /// The part of a value that the parser expects.
     private enum Part: Sendable {
         case line
-        /// How many bytes are still to come, with the line break behind them.
+        /// The number of missing bytes, including the final line break.
         case bulk(kind: UInt8, left: Int)
         case failed(RESPViolation)
     }
 
     private let limits: RESPLimits
     private var part = Part.line
-    /// Of a line or a text that is not whole.
+    /// The bytes of an incomplete line or text.
     private var kept: [UInt8] = []
     private var open: [Open] = []
     private var elementsLeft: Int
@@ -51,10 +53,10 @@ package struct RESPParser: Sendable {
         bytesLeft = limits.answerBytes
     }
 
-    /// Bytes and elements that are kept until more comes.
+    /// The number of buffered bytes and elements.
     package var keptCount: Int { kept.count + open.reduce(0) { $0 + $1.elements.count } }
 
-    /// Takes from `rest` up to the end of a value; nil when all was taken and more is needed.
+    /// Consumes `rest` up to the end of a value; nil if all was consumed and more is needed.
     package mutating func next(_ rest: inout UnsafeRawBufferPointer) throws(RESPViolation) -> RESPValue? {
         do throws(RESPViolation) {
             while !rest.isEmpty {
@@ -98,7 +100,7 @@ package struct RESPParser: Sendable {
         kept.append(contentsOf: taken)
         var line: [UInt8] = []
         swap(&line, &kept)
-        // A closure cannot throw what it is to throw by type, so what comes of it is handed out.
+        // A closure cannot throw a typed error here, so its result is returned.
         let outcome: Result<RESPValue?, RESPViolation> = line.withUnsafeBytes { line in
             do throws(RESPViolation) { return .success(try read(line)) } catch { return .failure(error) }
         }
@@ -109,7 +111,7 @@ package struct RESPParser: Sendable {
     private mutating func read(_ line: UnsafeRawBufferPointer) throws(RESPViolation) -> RESPValue? {
         guard line.count >= 3, line[line.count - 2] == 0x0D, memchr(line.baseAddress!, 0x0D, line.count - 2) == nil
         else {
-            throw RESPViolation(description: "a line without a kind or without its end")
+            throw RESPViolation(description: "a line without a type or terminator")
         }
         let body = UnsafeRawBufferPointer(rebasing: line[1..<(line.count - 2)])
         switch line[0] {
@@ -129,7 +131,7 @@ package struct RESPParser: Sendable {
             }
         case let kind: return try readLength(kind, body)
         }
-        throw RESPViolation(description: "no value of the kind \(line[0])")
+        throw RESPViolation(description: "invalid value of type \(line[0])")
     }
 
     private mutating func spend(_ body: UnsafeRawBufferPointer) throws(RESPViolation) -> [UInt8] {
@@ -140,22 +142,22 @@ package struct RESPParser: Sendable {
     private mutating func spend(_ bytes: Int) throws(RESPViolation) {
         bytesLeft -= bytes
         guard bytesLeft >= 0 else {
-            throw RESPViolation(description: "an answer has more than \(limits.answerBytes) bytes")
+            throw RESPViolation(description: "a reply has more than \(limits.answerBytes) bytes")
         }
     }
 
-    /// The beginning of what has a length: a text or an array.
+    /// Reads the beginning of a value with a length: a text or an array.
     private mutating func readLength(_ kind: UInt8, _ body: UnsafeRawBufferPointer) throws(RESPViolation) -> RESPValue?
     {
-        // An empty line has no kind; a line break in the place of one is caught above.
+        // An empty line has no kind; a line break in its place was rejected above.
         guard let length = RESPNumber.integer(body), body.first != UInt8(ascii: "+") else {
-            throw RESPViolation(description: "a value of the kind \(kind) without a length")
+            throw RESPViolation(description: "a value of type \(kind) without a length")
         }
         switch kind {
         case UInt8(ascii: "$"), UInt8(ascii: "!"), UInt8(ascii: "="):
             if length == -1, kind == UInt8(ascii: "$") { return .null }
             guard length >= 0, length <= limits.bulkBytes else {
-                throw RESPViolation(description: "a text of \(length) bytes; the limit is \(limits.bulkBytes)")
+                throw RESPViolation(description: "a string of \(length) bytes; the limit is \(limits.bulkBytes)")
             }
             try spend(Int(length))
             part = .bulk(kind: kind, left: Int(length) + 2)
@@ -163,7 +165,7 @@ package struct RESPParser: Sendable {
         case UInt8(ascii: "*"), UInt8(ascii: "~"), UInt8(ascii: "%"), UInt8(ascii: ">"), UInt8(ascii: "|"):
             if length == -1, kind == UInt8(ascii: "*") { return .null }
             return try begin(kind, length)
-        default: throw RESPViolation(description: "a value of the unknown kind \(kind)")
+        default: throw RESPViolation(description: "a value of unknown type \(kind)")
         }
     }
 
@@ -173,7 +175,7 @@ package struct RESPParser: Sendable {
         _ kind: UInt8, _ left: Int, _ rest: inout UnsafeRawBufferPointer
     ) throws(RESPViolation) -> RESPValue? {
         let count = min(left, rest.count)
-        // The usual case has all of it in one piece, and takes memory once.
+        // Usually all bytes arrive at once, which needs one allocation.
         kept.append(contentsOf: rest[..<count])
         rest = UnsafeRawBufferPointer(rebasing: rest[count...])
         guard count == left else {
@@ -182,12 +184,12 @@ package struct RESPParser: Sendable {
         }
         part = .line
         guard kept.suffix(2).elementsEqual([0x0D, 0x0A]) else {
-            throw RESPViolation(description: "a text that goes on behind its length")
+            throw RESPViolation(description: "a string longer than its length")
         }
         kept.removeLast(2)
         if kind == UInt8(ascii: "=") {
             guard kept.count >= 4, kept[3] == UInt8(ascii: ":") else {
-                throw RESPViolation(description: "a verbatim text without a format")
+                throw RESPViolation(description: "a verbatim string without a format")
             }
             kept.removeFirst(4)
         }
@@ -201,13 +203,13 @@ package struct RESPParser: Sendable {
     private mutating func begin(_ kind: UInt8, _ length: Int64) throws(RESPViolation) -> RESPValue? {
         let isPairs = kind == UInt8(ascii: "%") || kind == UInt8(ascii: "|")
         guard length >= 0, length <= elementsLeft / (isPairs ? 2 : 1) else {
-            throw RESPViolation(description: "\(length) elements; the limit for an answer is \(limits.elements)")
+            throw RESPViolation(description: "\(length) elements; the limit for a reply is \(limits.elements)")
         }
         guard open.count < limits.depth else {
-            throw RESPViolation(description: "arrays lie in more than \(limits.depth) others")
+            throw RESPViolation(description: "arrays nested more than \(limits.depth) deep")
         }
         guard kind != UInt8(ascii: ">") || open.isEmpty else {
-            throw RESPViolation(description: "a push inside of another value")
+            throw RESPViolation(description: "a push inside another value")
         }
         let count = Int(length) * (isPairs ? 2 : 1)
         elementsLeft -= count
@@ -219,14 +221,14 @@ package struct RESPParser: Sendable {
         return Self.value(begun)
     }
 
-    /// Puts a value into the array that is open; gives it, or the array that it was the last of, when none is.
+    /// Adds a value to the open array. Returns the value if there is none, or the array that it completes.
     private mutating func close(_ value: RESPValue) throws(RESPViolation) -> RESPValue? {
         var value = value
         while let last = open.indices.last {
             open[last].elements.append(value)
             open[last].left -= 1
             guard open[last].left == 0 else { return nil }
-            // Attributes are about the value behind them, and nobody here asks for them.
+            // Attributes describe the next value and are ignored here.
             guard let whole = Self.value(open.removeLast()) else { return nil }
             value = whole
         }

@@ -1,25 +1,25 @@
-/// What a server says in RESP3, and in RESP2 where that says the same.
+/// A value in RESP3, or in RESP2 with the same meaning.
 package enum RESPValue: Equatable, Sendable {
-    /// A word or two on one line, as `OK`.
+    /// A word or two on one line, such as `OK`.
     case simple([UInt8])
-    /// Any bytes; of a verbatim string those behind its format.
+    /// Any bytes. For a verbatim string, the bytes after its format.
     case bulk([UInt8])
     case integer(Int64)
     case double(Double)
     case boolean(Bool)
     /// An integer of any size, in decimal.
     case bigNumber([UInt8])
-    /// Of whichever of the three kinds.
+    /// Null, in any of its three encodings.
     case null
     case error(RedisReply)
     case array([RESPValue])
     case set([RESPValue])
     /// Keys and values in turn.
     case map([RESPValue])
-    /// What nobody asked for: a message of a channel, or the answer to SUBSCRIBE.
+    /// An unrequested message: a message of a channel, or the reply to SUBSCRIBE.
     case push([RESPValue])
 
-    /// The bytes of a text, whichever way it was sent.
+    /// The bytes of a text, in any encoding.
     package var bytes: [UInt8]? {
         switch self {
         case .simple(let bytes), .bulk(let bytes), .bigNumber(let bytes): bytes
@@ -27,10 +27,10 @@ package enum RESPValue: Equatable, Sendable {
         }
     }
 
-    /// The same as text; what is no UTF-8 in it is replaced.
+    /// The text; invalid UTF-8 in it is replaced.
     package var text: String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
 
-    /// An integer, also one that was sent as text.
+    /// An integer, including one that was sent as text.
     package var number: Int64? {
         switch self {
         case .integer(let number): number
@@ -53,18 +53,18 @@ package enum RESPValue: Equatable, Sendable {
     }
 }
 
-/// An error that a server answered with. Nothing came of the command, except of a script that had begun to write.
+/// An error reply of a server. The command had no effect, except a script that had begun to write.
 package struct RedisReply: Error, Hashable, Sendable, CustomStringConvertible {
-    /// `MOVED 3999 127.0.0.1:6381`, as the server wrote it; what is no UTF-8 in it is replaced.
+    /// The text of the reply, such as `MOVED 3999 127.0.0.1:6381`; invalid UTF-8 in it is replaced.
     package let description: String
 
     package init(_ description: String) { self.description = description }
 
-    /// Its first word, as `NOSCRIPT`.
+    /// The first word, such as `NOSCRIPT`.
     package var code: Substring { description.prefix { $0 != " " } }
 }
 
-/// Numbers as RESP writes them: nothing else that Swift would read as one.
+/// Parses numbers in the syntax of RESP, which is narrower than Swift's.
 enum RESPNumber {
     static func integer(_ bytes: some Collection<UInt8>) -> Int64? {
         let isSigned = bytes.first == 0x2D || bytes.first == 0x2B

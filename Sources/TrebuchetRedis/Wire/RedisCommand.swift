@@ -1,8 +1,10 @@
-/// A command as it goes over the wire: an array of texts.
+/// A command in wire format: an array of texts.
 package struct RedisCommand: Sendable {
     package private(set) var bytes: [UInt8]
 
-    /// - Parameter name: one word; a command of two words has the second among its arguments.
+    /// Creates a command.
+    ///
+    /// - Parameter name: one word. The second word of a two-word command is its first argument.
     package init(_ name: StaticString, _ arguments: [RedisArgument] = []) {
         bytes = []
         bytes.reserveCapacity(arguments.reduce(32 + name.utf8CodeUnitCount) { $0 + $1.mostBytes + 16 })
@@ -17,7 +19,7 @@ package struct RedisCommand: Sendable {
         }
     }
 
-    /// Two commands, one behind the other.
+    /// Creates two commands in sequence.
     init(_ name: StaticString, _ arguments: [RedisArgument], then next: RedisCommand) {
         self.init(name, arguments)
         bytes += next.bytes
@@ -42,7 +44,7 @@ package struct RedisCommand: Sendable {
     }
 }
 
-/// One text of a command.
+/// One argument of a command.
 package enum RedisArgument: Sendable {
     case bytes([UInt8])
     case text(String)

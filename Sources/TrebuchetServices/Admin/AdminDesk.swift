@@ -1,11 +1,11 @@
 internal import Platform
 internal import Trebuchet
 
-/// Does what administrators ask for, with the services of a server. Clients never come here.
+/// Executes requests of administrators with the services of a server. It is not reachable by clients.
 struct AdminDesk: Sendable {
-    /// Entries of a page, at most.
+    /// The maximum number of entries of a page.
     static let longestPage = 1_000
-    /// Bytes after which a page of documents or members ends, so that it fits into a line.
+    /// The size in bytes at which a page of documents or members ends, so that it fits into a line.
     private static let pageBytes = 1 << 20
 
     let server: TrebuchetServer
@@ -19,9 +19,11 @@ struct AdminDesk: Sendable {
         init(_ description: String) { self.description = description }
     }
 
+    /// Executes a request.
+    ///
     /// - Parameters:
-    ///   - uid: who asks.
-    ///   - send: hands an answer on; throws when nobody takes it any more.
+    ///   - uid: the user id of the administrator.
+    ///   - send: sends an answer; throws when the connection is broken.
     func answer(
         _ request: AdminRequest, by uid: UInt32, _ send: (AdminAnswer) async throws -> Void
     ) async throws {
@@ -33,7 +35,7 @@ struct AdminDesk: Sendable {
         } catch let error as AdminLink.Broken {
             throw error
         } catch {
-            server.log("admin: uid \(uid): not done: \(error)")
+            server.log("admin: uid \(uid): request failed: \(error)")
             answer = .failed("\(error)")
         }
         try await send(answer)
@@ -56,7 +58,7 @@ struct AdminDesk: Sendable {
         case .removeDocuments(let name, let ids):
             return .removed(try await hosted(collections, CollectionHost.name).remove(ids, from: name))
         case .removeOldest(let name, let limit):
-            guard limit > 0 else { throw Refusal("at least one document is removed at a time") }
+            guard limit > 0 else { throw Refusal("the number of documents to remove must be at least 1") }
             return .removed(try await hosted(collections, CollectionHost.name).removeOldest(limit, from: name))
         case .restore(let name, let documents, let replaces):
             let host = try hosted(collections, CollectionHost.name)
@@ -66,13 +68,15 @@ struct AdminDesk: Sendable {
             return .rooms(host.summaries(prefix: "", after: after, limit: try page(limit)))
         case .members(let room, let after, let limit):
             guard let members = await (try hosted(rooms, RoomHost.name)).members(of: room) else {
-                throw Refusal("there is no room '\(room)'")
+                throw Refusal("room '\(room)' does not exist")
             }
             return .members(
                 part(of: members, after, try page(limit), { $0.presence?.byteCount ?? 0 }, by: { $0.stay }))
         case .kick(let stay, let room, let seconds):
             let host = try hosted(rooms, RoomHost.name)
-            guard (0...86_400).contains(seconds) else { throw Refusal("somebody is kept out for 0 to 86400 seconds") }
+            guard (0...86_400).contains(seconds) else {
+                throw Refusal("the duration of a kick must be 0 to 86400 seconds")
+            }
             return .done(await host.kick(stay, from: room, for: .seconds(seconds)))
         case .export: return .end(0)
         case .accounts, .account, .sessions, .setRole, .removeAccount, .endSession:
@@ -91,7 +95,7 @@ struct AdminDesk: Sendable {
             return .sessions(try await accounts.sessions(of: account, after: after, limit: try page(limit)))
         case .setRole(let role, let account, let isGranted):
             guard CollectionLimits.isName(role), !RoleSet.words.contains(role) else {
-                throw Refusal("'\(role)' is no role that can be granted: a name of letters, digits, -, _ and .")
+                throw Refusal("'\(role)' is not a valid role; use letters, digits, -, _ and .")
             }
             guard let isChanged = try await accounts.setRole(role, of: account, isGranted: isGranted) else {
                 throw noAccount(account)
@@ -99,34 +103,35 @@ struct AdminDesk: Sendable {
             return isGranted ? .granted(isNew: isChanged, warning: warning(of: role)) : .done(isChanged)
         case .removeAccount(let name): return .done(try await accounts.removeAccount(name))
         case .endSession(let name): return .done(try await accounts.endSession(name))
-        default: throw Refusal("this is not about accounts")
+        default: throw Refusal("not a request about accounts")
         }
     }
 
-    /// What to say of a role that the rules in force do not name; nil when they do, and when they name none.
+    /// Returns a warning for a role that the current rules do not declare; nil when they do, or declare none.
     private func warning(of role: String) -> String? {
         let books = [collections?.rules as? RuleBook, rooms?.rules as? RuleBook].compactMap(\.self)
         let known = Set(books.flatMap(\.roles)).sorted { $0.precedesInBytes($1) }
         guard !known.isEmpty, !known.contains(where: { $0.isSameBytes(as: role) }) else { return nil }
         let hint = NearestMatch.find(role, in: known).map { "did you mean '\($0)'?" }
-        return "the rules in force name no role '\(role)'; \(hint ?? "they name \(known.joined(separator: ", "))")"
+        return
+            "the current rules do not name the role '\(role)'; \(hint ?? "they name \(known.joined(separator: ", "))")"
     }
 
-    private func noAccount(_ name: String) -> Refusal { Refusal("there is no account '\(name)'") }
+    private func noAccount(_ name: String) -> Refusal { Refusal("account '\(name)' does not exist") }
 
     private func hosted<Host>(_ host: Host?, _ name: String) throws -> Host {
-        guard let host else { throw Refusal("the server hosts no \(name)") }
+        guard let host else { throw Refusal("the server does not host \(name)") }
         return host
     }
 
     private func page(_ limit: Int) throws -> Int {
         guard (1...Self.longestPage).contains(limit) else {
-            throw Refusal("a page has 1 to \(Self.longestPage) entries")
+            throw Refusal("the page size must be 1 to \(Self.longestPage) entries")
         }
         return limit
     }
 
-    /// The next page, with one entry at least where there are any.
+    /// Returns the next page, with at least one entry where there are any.
     private func part<Entry>(
         of all: [Entry], _ after: String?, _ limit: Int, _ bytes: (Entry) -> Int, by name: (Entry) -> String
     ) -> [Entry] {

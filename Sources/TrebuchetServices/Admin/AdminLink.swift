@@ -4,11 +4,11 @@ internal import Platform
 internal import Synchronization
 internal import TrebuchetWire
 
-/// One end of a connection between an administrator and a server: lines of JSON. What blocks does so on threads of its own.
+/// One end of a connection between an administrator and a server: lines of JSON. Blocking calls run on dedicated threads.
 ///
-/// It closes its descriptor when it goes.
+/// The descriptor is closed when the object is freed.
 package final class AdminLink: Sendable {
-    /// There is no more to be read or written: the other end is gone, too slow, or does not keep to what was agreed.
+    /// The connection cannot be used any more: the peer has closed it, is too slow, or has violated the protocol.
     package struct Broken: Error, CustomStringConvertible {
         package let description: String
 
@@ -17,12 +17,12 @@ package final class AdminLink: Sendable {
 
     /// Bytes of one line. Default 4 MiB.
     package static let longestLine = 4 << 20
-    /// Bytes of answers that leave together.
+    /// The number of bytes at which queued messages are sent.
     private static let chunk = 64 << 10
 
     private struct Contents {
         var unread: [UInt8] = []
-        /// How much of it was looked at for the end of a line.
+        /// The number of bytes already searched for a line end.
         var looked = 0
         var unsent: [UInt8] = []
 
@@ -42,7 +42,7 @@ package final class AdminLink: Sendable {
     private let descriptor: Int32
     private let contents = Mutex(Contents())
 
-    /// - Parameter idleTime: in seconds; how long the other end may let wait.
+    /// - Parameter idleTime: the maximum time to wait for the peer, in seconds.
     package init(_ descriptor: Int32, idleTime: Int) {
         self.descriptor = descriptor
         var time = timeval(tv_sec: idleTime, tv_usec: 0)
@@ -53,32 +53,33 @@ package final class AdminLink: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Connects to the server that listens at a path: one of the same user, or root's; root talks to all.
+    /// Connects to the server that listens at a path. The server must run as the same user or as root; root may connect to any
+    /// server.
     package static func connect(to path: String) throws(AdminSocketError) -> AdminLink {
         try AdminSocketFile.connect(to: path)
     }
 
-    /// Who is at the other end, as the system says; nil when it does not.
+    /// The user id of the peer, from the operating system; nil when it is unknown.
     package var peerUID: UInt32? {
-        // pid, uid and gid: `struct ucred`.
+        // The pid, uid and gid of `struct ucred`.
         var credentials: (Int32, UInt32, UInt32) = (0, .max, .max)
         var size = socklen_t(MemoryLayout.size(ofValue: credentials))
         guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else { return nil }
         return credentials.1 == .max ? nil : credentials.1
     }
 
-    /// Ends what waits here, and whatever would be read or written from now on.
+    /// Aborts current and future reads and writes.
     package func cut() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     // MARK: Reading
 
-    /// The next message; nil when the other end has closed.
+    /// Reads the next message; returns nil when the peer has closed the connection.
     package func next<Message: Decodable & Sendable>(_ type: Message.Type) async throws -> Message? {
         guard let line = try await onThread({ () throws(Broken) in try self.line() }) else { return nil }
         do {
             return try line.withUnsafeBytes { try ValueCoder().decode(type, from: $0) }
         } catch {
-            throw Broken("this is no message: \(error)")
+            throw Broken("invalid message: \(error)")
         }
     }
 
@@ -87,12 +88,12 @@ package final class AdminLink: Sendable {
         while true {
             if let line = contents.withLock({ $0.takeLine() }) { return line }
             let waiting = contents.withLock { $0.unread.count }
-            guard waiting <= Self.longestLine else { throw Broken("a line has more than \(Self.longestLine) bytes") }
+            guard waiting <= Self.longestLine else { throw Broken("line is longer than \(Self.longestLine) bytes") }
             let count = recv(descriptor, &buffer, buffer.count, 0)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw Self.broken("reading") }
             guard count > 0 else {
-                guard waiting == 0 else { throw Broken("the other end has closed in the middle of a line") }
+                guard waiting == 0 else { throw Broken("the peer closed the connection in the middle of a line") }
                 return nil
             }
             contents.withLock { $0.unread += buffer[..<count] }
@@ -101,18 +102,18 @@ package final class AdminLink: Sendable {
 
     private static func broken(_ what: String) -> Broken {
         Broken(
-            errno == EAGAIN ? "the other end lets wait for too long" : "\(what): \(String(cString: strerror(errno)))")
+            errno == EAGAIN ? "the peer did not respond in time" : "\(what): \(String(cString: strerror(errno)))")
     }
 
     // MARK: Writing
 
-    /// Puts a message behind those that wait; sends them when they are many.
+    /// Queues a message, and sends the queue when it is large.
     package func write(_ message: some Encodable) async throws {
         var line = ByteBuffer()
         try ValueCoder().encode(message, into: &line)
         line.append(UInt8(ascii: "\n"))
         guard line.bytes.count <= Self.longestLine else {
-            throw Broken("a line has more than \(Self.longestLine) bytes")
+            throw Broken("line is longer than \(Self.longestLine) bytes")
         }
         let isMuch = contents.withLock { contents in
             contents.unsent += line.bytes
@@ -121,7 +122,7 @@ package final class AdminLink: Sendable {
         if isMuch { try await flush() }
     }
 
-    /// Sends what waits.
+    /// Sends the queued messages.
     package func flush() async throws {
         let unsent = contents.withLock { contents in
             defer { contents.unsent = [] }
@@ -131,7 +132,7 @@ package final class AdminLink: Sendable {
         try await onThread { () throws(Broken) in try self.send(unsent) }
     }
 
-    /// Sends bytes as they are; for tests of what does not keep to what was agreed.
+    /// Sends raw bytes; for tests of protocol violations.
     func write(raw bytes: [UInt8]) async throws { try await onThread { () throws(Broken) in try self.send(bytes) } }
 
     private func send(_ bytes: [UInt8]) throws(Broken) {

@@ -1,16 +1,17 @@
-/// What an administrator asks a server for: a line of JSON each, over a socket that is for the server's own user alone.
+/// A request of an administrator: one line of JSON each, over a socket that only the server's own user can open.
 package enum AdminRequest: Codable, Sendable {
     case collections(after: String?, limit: Int)
-    /// By the bytes of their ids. Fewer than asked for, and one at least, where more would not fit into a line.
+    /// Sorted by the bytes of their ids. The page may have fewer entries than the limit, but at least one, so that it fits into
+    /// a line.
     case documents(collection: String, after: String?, limit: Int)
     case removeDocuments(collection: String, ids: [DocumentID])
-    /// The documents that were created first, so many at most.
+    /// Removes up to `limit` documents that were created first.
     case removeOldest(collection: String, limit: Int)
-    /// All documents at one moment: answered with a line for each, and with `end`.
+    /// Exports all documents at one moment: one line for each, then `end`.
     case export(collection: String)
     case restore(collection: String, documents: [Document], replaces: Bool)
     case rooms(after: String?, limit: Int)
-    /// By the bytes of their stays; as many as with documents.
+    /// Sorted by the bytes of their identifiers; the page is limited as with documents.
     case members(room: String, after: String?, limit: Int)
     case kick(stay: String, room: String, seconds: Int)
     case accounts(after: String?, limit: Int)
@@ -23,7 +24,7 @@ package enum AdminRequest: Codable, Sendable {
 
     private enum KickCodingKeys: String, CodingKey { case stay = "session", room, seconds }
 
-    /// For the log.
+    /// The text for the log.
     var text: String {
         switch self {
         case .collections: "list collections"
@@ -33,40 +34,40 @@ package enum AdminRequest: Codable, Sendable {
         case .removeOldest(let collection, let limit): "remove \(limit) documents of collection '\(collection)'"
         case .export(let collection): "export collection '\(collection)'"
         case .restore(let collection, let documents, let replaces):
-            "import \(documents.count) documents into '\(collection)', \(replaces ? "replacing" : "skipping") those that are there"
+            "import \(documents.count) documents into '\(collection)', \(replaces ? "replacing" : "skipping") existing ones"
         case .rooms: "list rooms"
         case .members(let room, _, _): "list members of '\(room)'"
-        case .kick(let stay, let room, let seconds): "kick '\(stay)' out of '\(room)' for \(seconds) s"
+        case .kick(let stay, let room, let seconds): "kick member '\(stay)' from room '\(room)' for \(seconds) s"
         case .accounts: "list accounts"
-        case .account(let name): "look at account '\(name)'"
+        case .account(let name): "get account '\(name)'"
         case .sessions(let account, _, _): "list sessions\(account.map { " of '\($0)'" } ?? "")"
         case .setRole(let role, let account, true): "grant role '\(role)' to '\(account)'"
-        case .setRole(let role, let account, false): "take role '\(role)' from '\(account)'"
+        case .setRole(let role, let account, false): "revoke role '\(role)' of '\(account)'"
         case .removeAccount(let name): "remove account '\(name)'"
         case .endSession(let name): "end session '\(name)'"
         }
     }
 }
 
-/// The answer to a request, a line of JSON.
+/// The response to a request, one line of JSON.
 package enum AdminAnswer: Codable, Sendable {
     case collections([CollectionSummary])
     case documents([Document])
-    /// How many were removed.
+    /// The number of removed documents.
     case removed(Int)
-    /// One of those that are exported.
+    /// One exported document.
     case document(Document)
-    /// So many were exported.
+    /// The number of exported documents.
     case end(Int)
     case restored(ImportOutcome)
     case rooms([RoomSummary])
     case members([RoomMemberSummary])
     case accounts([AccountSummary])
     case sessions([SessionSummary])
-    /// Whether anything was changed.
+    /// True when the request has changed something.
     case done(Bool)
-    /// Whether a role is new to the account, and what is odd about it.
+    /// True when the role is new to the account; with an optional warning.
     case granted(isNew: Bool, warning: String?)
-    /// Why it was not done.
+    /// The reason why the request failed.
     case failed(String)
 }

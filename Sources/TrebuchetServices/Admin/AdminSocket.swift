@@ -4,20 +4,20 @@ internal import Platform
 internal import Synchronization
 public import Trebuchet
 
-/// Where administrators speak to a server: `trebuchet admin`. A Unix socket for the server's own user and root, and nothing else:
-/// it is never reached over the network.
+/// The admin socket of a server, for `trebuchet admin`: a Unix socket that only the server's own user and root can use. It is
+/// never reachable over the network.
 ///
 ///     let admin = try AdminSocket.open(
 ///         on: server, at: "chat.db.admin", collections: collections, rooms: rooms, accounts: accounts)
 ///     try await server.run()
 ///     admin.close()
 public final class AdminSocket: Sendable {
-    /// Who connect at once. Default 4; more are told so.
+    /// The maximum number of connections at once. Default 4; more are refused with a message.
     public static let mostConnections = 4
-    /// How long an administrator may let wait, in seconds. Default 300.
+    /// The maximum time to wait for an administrator, in seconds. Default 300.
     public static let idleTime = 300
 
-    /// Where it really is.
+    /// The path with symbolic links resolved.
     public var path: String { file.path }
 
     private struct State {
@@ -34,14 +34,14 @@ public final class AdminSocket: Sendable {
         self.desk = desk
     }
 
-    /// Makes the socket, which its owner alone can open, and listens until ``close()``.
+    /// Creates the socket, which only its owner can open, and listens until ``close()``.
     ///
-    /// The socket of a server that is no more is replaced. Throws when another one listens there, when there is anything else, and
+    /// The socket of a dead server is replaced. Throws when another server listens there, when any other file is there, and
     /// when the path is longer than 107 bytes.
     ///
     /// - Parameters:
-    ///   - server: whose log is told what is done, and by whom.
-    ///   - collections: and the others: what can be administrated; nil for what the server does not host.
+    ///   - server: its log records each request with the administrator's user id.
+    ///   - collections: like the following ones, a service to administrate; nil when the server does not host it.
     public static func open(
         on server: TrebuchetServer, at path: String, collections: CollectionHost? = nil, rooms: RoomHost? = nil,
         accounts: Accounts? = nil
@@ -52,14 +52,14 @@ public final class AdminSocket: Sendable {
         return socket
     }
 
-    /// Where the socket of a server is that keeps its data in a file: `chat.db.admin` beside `chat.db`.
+    /// Returns the path of the admin socket for a data file: `chat.db.admin` beside `chat.db`.
     public static func path(besideData file: String) -> String {
         guard let real = realpath(file, nil) else { return file + ".admin" }
         defer { free(real) }
         return String(cString: real) + ".admin"
     }
 
-    /// Ends all that is under way, and removes the socket.
+    /// Aborts all requests, and removes the socket.
     public func close() {
         let (links, isFirst) = state.withLock { state in
             defer { (state.links, state.isClosed) = ([:], true) }
@@ -67,7 +67,7 @@ public final class AdminSocket: Sendable {
         }
         guard isFirst else { return }
         file.remove()
-        // Wakes the thread that waits for others; it closes the descriptor.
+        // Wakes the thread that accepts connections; it closes the descriptor.
         shutdown(file.descriptor, Int32(SHUT_RDWR))
         for link in links { link.cut() }
     }
@@ -83,7 +83,7 @@ public final class AdminSocket: Sendable {
             if state.withLock({ $0.isClosed }) { break }
             if number == EINTR || number == ECONNABORTED { continue }
             desk.server.log("admin: accepting: \(String(cString: strerror(number)))")
-            // No descriptors, most likely: they come back.
+            // Most likely the process has no free descriptors; it will have some later.
             usleep(200_000)
         }
         Glibc.close(file.descriptor)
@@ -92,14 +92,16 @@ public final class AdminSocket: Sendable {
     private func admit(_ link: AdminLink) {
         guard let uid = link.peerUID, AdminSocketFile.mayTalk(uid, geteuid()) else {
             desk.server.log("admin: uid \(link.peerUID.map { "\($0)" } ?? "?") was refused")
-            return refuse(link, "this is for the user of the server alone")
+            return refuse(link, "only the server's user is authorized")
         }
         let isAdmitted = state.withLock { state in
             guard !state.isClosed, state.links.count < Self.mostConnections else { return false }
             state.links[ObjectIdentifier(link)] = link
             return true
         }
-        guard isAdmitted else { return refuse(link, "\(Self.mostConnections) others administrate the server already") }
+        guard isAdmitted else {
+            return refuse(link, "the admin socket has reached its limit of \(Self.mostConnections) connections")
+        }
         Task {
             await serve(link, uid)
             _ = state.withLock { $0.links.removeValue(forKey: ObjectIdentifier(link)) }

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Why there is no socket for administrators, or nobody at it.
+/// The reason why an admin socket cannot be opened or connected to.
 public struct AdminSocketError: Error, Sendable, Hashable, CustomStringConvertible {
     public let description: String
 
@@ -11,18 +11,18 @@ public struct AdminSocketError: Error, Sendable, Hashable, CustomStringConvertib
     }
 }
 
-/// The file of a Unix socket: made so that nobody but its owner ever has it.
+/// The file of a Unix socket, created so that no other user can open it at any time.
 struct AdminSocketFile {
-    /// Where it really is.
+    /// The path with symbolic links resolved.
     let path: String
     let descriptor: Int32
-    /// What was made, so that nothing else is removed.
+    /// Identifies the created file, so that `remove` never removes another one.
     private let identity: Identity
 
     private struct Identity: Equatable {
         let device: UInt64
         let inode: UInt64
-        /// Of the last change: the number of a file that was removed is given to the next one.
+        /// The time of the last change, because an inode number is reused after a removal.
         let seconds: Int
         let nanoseconds: Int
 
@@ -32,14 +32,14 @@ struct AdminSocketFile {
         }
     }
 
-    /// Bytes of a path that a socket's address has room for.
+    /// The maximum length of a path in a socket address, in bytes.
     static let longestPath = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
 
-    /// Listens at a path. The socket of a server that is no more is replaced; that of one which listens is an error, and so is
-    /// whatever else is there: a file, a link, the socket of another user.
+    /// Listens at a path. The socket of a dead server is replaced. A listening socket is an error, and so is any other file: a
+    /// regular file, a link, or a socket of another user.
     init(listeningAt given: String) throws(AdminSocketError) {
         let path = try Self.resolve(given)
-        // Others who begin here wait, until it listens: one that does not listen yet is taken for dead.
+        // Another server that starts here must wait until this one listens; otherwise it would take this one for dead.
         let lock = path + ".lock"
         let held = try Self.take(lock)
         defer {
@@ -49,13 +49,13 @@ struct AdminSocketFile {
         try Self.clear(path)
         let descriptor = try Self.socket()
         do throws(AdminSocketError) {
-            // Before there is a file: it is made with this mode.
+            // Before `bind`, which creates the file with this mode.
             guard fchmod(descriptor, 0o600) == 0, Self.withAddress(path, { bind(descriptor, $0, $1) }) == 0 else {
-                throw .failed("making the socket", path)
+                throw .failed("creating the socket", path)
             }
             var status = stat()
             guard lstat(path, &status) == 0, status.st_mode == S_IFSOCK | 0o600, status.st_uid == geteuid() else {
-                throw AdminSocketError("\(path) is not the socket that was made there; others may write to its folder")
+                throw AdminSocketError("\(path) is not the created socket; its folder is writable by other users")
             }
             identity = Identity(status)
             guard listen(descriptor, 16) == 0 else { throw .failed("listening at", path) }
@@ -67,13 +67,13 @@ struct AdminSocketFile {
         self.descriptor = descriptor
     }
 
-    /// Removes the file, unless there is another one by now.
+    /// Removes the file, unless another one has replaced it.
     func remove() {
         var status = stat()
         if lstat(path, &status) == 0, Identity(status) == identity { unlink(path) }
     }
 
-    /// Connects to the server at a path, which must be one of the same user, or root's; root talks to all.
+    /// Connects to the server at a path. The server must run as the same user or as root; root may connect to any server.
     static func connect(to path: String) throws(AdminSocketError) -> AdminLink {
         try check(path)
         let descriptor = try socket()
@@ -82,37 +82,37 @@ struct AdminSocketFile {
             switch errno {
             case ENOENT:
                 throw AdminSocketError(
-                    "there is no \(path): name the data file of a running server, or its --admin-socket")
-            case ECONNREFUSED: throw AdminSocketError("nobody listens at \(path): its server has ended")
+                    "\(path) does not exist; pass the data file of a running server or its --admin-socket")
+            case ECONNREFUSED: throw AdminSocketError("no server listens at \(path); its server has ended")
             default: throw .failed("connecting to", path)
             }
         }
         guard let uid = link.peerUID, mayTalk(uid, geteuid()) || geteuid() == 0 else {
-            throw AdminSocketError("the server at \(path) is another user's")
+            throw AdminSocketError("the server at \(path) belongs to another user")
         }
         return link
     }
 
-    /// Whether a peer may talk to a process of another user, or of the same.
+    /// Returns whether a peer may connect to a process of this user.
     static func mayTalk(_ peer: UInt32, _ own: UInt32) -> Bool { peer == own || peer == 0 }
 
-    // MARK: Inside
+    // MARK: Private
 
     private static func check(_ path: String) throws(AdminSocketError) {
-        guard !path.isEmpty, !path.utf8.contains(0) else { throw AdminSocketError("'\(path)' is no path of a socket") }
+        guard !path.isEmpty, !path.utf8.contains(0) else { throw AdminSocketError("'\(path)' is not a socket path") }
         guard path.utf8.count <= longestPath else {
             throw AdminSocketError(
-                "the path of a socket has at most \(longestPath) bytes, and \(path) has \(path.utf8.count); name a shorter one "
+                "the socket path \(path) has \(path.utf8.count) bytes, more than \(longestPath); set a shorter one "
                     + "with --admin-socket")
         }
     }
 
-    /// The path with the folder as it really is.
+    /// Returns the path with the links in its folder resolved.
     private static func resolve(_ given: String) throws(AdminSocketError) -> String {
         let parts = given.split(separator: "/", omittingEmptySubsequences: false)
         let name = parts.last.map(String.init) ?? ""
         guard !["", ".", ".."].contains(name), !given.utf8.contains(0) else {
-            throw AdminSocketError("'\(given)' is no path of a socket")
+            throw AdminSocketError("'\(given)' is not a socket path")
         }
         let parent = parts.count > 1 ? parts.dropLast().joined(separator: "/") + "/" : "."
         guard let real = realpath(parent, nil) else { throw .failed("finding the folder of", given) }
@@ -123,7 +123,7 @@ struct AdminSocketFile {
         return path
     }
 
-    /// A file that is locked and there: one that this user alone can open, since whoever can open a file can lock it.
+    /// Creates and locks a file. Only this user can open it, because each process that can open a file can lock it.
     private static func take(_ path: String) throws(AdminSocketError) -> Int32 {
         while true {
             let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
@@ -131,7 +131,7 @@ struct AdminSocketFile {
             var (own, present) = (stat(), stat())
             guard fstat(descriptor, &own) == 0, own.st_mode == S_IFREG | 0o600, own.st_uid == geteuid() else {
                 close(descriptor)
-                throw AdminSocketError("\(path) is there, and is not this user's alone; remove it")
+                throw AdminSocketError("\(path) exists and is accessible to other users; remove it")
             }
             while flock(descriptor, LOCK_EX) != 0 {
                 guard errno == EINTR else {
@@ -142,34 +142,35 @@ struct AdminSocketFile {
             if lstat(path, &present) == 0, present.st_ino == own.st_ino, present.st_dev == own.st_dev {
                 return descriptor
             }
-            // Who held it has removed it.
+            // The previous holder of the lock has removed the file.
             close(descriptor)
         }
     }
 
-    /// Makes room for the socket.
+    /// Removes the socket of a dead server.
     private static func clear(_ path: String) throws(AdminSocketError) {
         var status = stat()
         guard lstat(path, &status) == 0 else {
-            guard errno == ENOENT else { throw .failed("looking at", path) }
+            guard errno == ENOENT else { throw .failed("inspecting", path) }
             return
         }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw AdminSocketError("\(path) is there and is no socket; remove it, or name another with --admin-socket")
+            throw AdminSocketError(
+                "\(path) exists and is not a socket; remove it, or set another path with --admin-socket")
         }
-        guard status.st_uid == geteuid() else { throw AdminSocketError("\(path) is another user's socket") }
+        guard status.st_uid == geteuid() else { throw AdminSocketError("the socket \(path) belongs to another user") }
         let descriptor = try socket()
         defer { close(descriptor) }
         guard withAddress(path, { Glibc.connect(descriptor, $0, $1) }) != 0 else {
             throw AdminSocketError("another server listens at \(path)")
         }
-        guard errno == ECONNREFUSED else { throw .failed("looking whether a server listens at", path) }
+        guard errno == ECONNREFUSED else { throw .failed("checking whether a server listens at", path) }
         guard unlink(path) == 0 else { throw .failed("removing", path) }
     }
 
     private static func socket() throws(AdminSocketError) -> Int32 {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw .failed("making a socket", "") }
+        guard descriptor >= 0 else { throw .failed("creating a socket", "") }
         return descriptor
     }
 

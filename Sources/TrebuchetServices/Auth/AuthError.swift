@@ -4,45 +4,45 @@
     public import Foundation
 #endif
 
-/// Why signing in or out did not work.
+/// An error of signing in or out.
 public enum AuthError: Error, Codable, Sendable, Hashable {
-    /// The text is no mail address that codes are sent to.
+    /// The text is not a mail address that codes can be sent to.
     case invalidAddress
-    /// Too many codes were asked for or tried, or too many guests made; it may be tried again after so many milliseconds.
+    /// Too many codes were requested or tried, or too many guests created. The value is the delay before the next attempt.
     case rateLimited(retryAfterMilliseconds: Int)
-    /// The code is not the one that was sent.
+    /// The code is wrong.
     case wrongCode(triesLeft: Int)
-    /// No code was sent to this address, or it has expired, was used, or was tried too often: ask for another.
+    /// No code was sent to this address, or it has expired, was used, or was tried too often. The client must request another.
     case noCode
-    /// The code could not be handed to the mail system.
+    /// The mail system did not accept the code.
     case mailNotSent
-    /// The refresh token is unknown, expired, of a session that has ended, or was used before; the session is over.
+    /// The refresh token is unknown, expired or already used, or its session has ended. The session is over.
     case sessionEnded(SessionEnd = .unknown)
-    /// There is nobody to sign out.
+    /// The connection is not signed in.
     case notSignedIn
     /// The account has no such session.
     case noSuchSession
-    /// It takes somebody who has just signed in, or a code that was sent to the account's address.
+    /// The operation requires a recent sign-in, or a code that was sent to the account's address.
     case notFresh
     /// Another account has the address.
     case addressTaken
-    /// The app's own data of the account could not be deleted; nothing of it was.
+    /// The deletion hook failed, so nothing of the account was deleted.
     case notDeleted
     /// The text is too long, or has control characters.
     case invalidLabel
-    /// The server knows no provider of this name.
+    /// The server has no provider of this name.
     case unknownProvider
-    /// The ID token was not accepted, for this reason.
+    /// The ID token is invalid, for this reason.
     case invalidToken(String)
-    /// The provider's keys cannot be had now.
+    /// The provider's keys are unavailable.
     case providerUnavailable
-    /// A limit of the server is reached: `mailsInFlight`, `accounts`, `waiting`.
+    /// The server has reached a limit: `mailsInFlight`, `accounts` or `waiting`.
     case limitReached(String)
-    /// What the server keeps accounts in does not answer.
+    /// The store of the accounts does not respond.
     case unavailable
-    /// The server does not know who calls: it was made without the access policy of its accounts.
+    /// The server does not identify the caller: it does not use the access policy of its accounts.
     case withoutAccessPolicy
-    /// No `TrebuchetBackend` was there when the shared value was made.
+    /// There was no `TrebuchetBackend` when the shared value was created.
     case withoutBackend
 }
 
@@ -51,29 +51,31 @@ extension AuthError: LocalizedError, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .invalidAddress: "this is not a mail address that a code can be sent to"
+        case .invalidAddress: "not a mail address that a code can be sent to"
         case .rateLimited(let wait): "too many attempts; try again in \((wait + 999) / 1000) s"
         case .wrongCode(let triesLeft):
             triesLeft == 0
-                ? "the code is wrong, and was tried too often; ask for another"
-                : "the code is wrong; \(triesLeft) more \(triesLeft == 1 ? "try" : "tries")"
-        case .noCode: "there is no code for this address any more; ask for another"
+                ? "wrong code, and too many attempts; request another code"
+                : "wrong code; \(triesLeft) \(triesLeft == 1 ? "attempt" : "attempts") left"
+        case .noCode: "no valid code for this address; request another code"
         case .mailNotSent: "the code could not be sent; try again later"
         case .sessionEnded(let why): "the session has ended: \(why); sign in again"
-        case .notSignedIn: "nobody is signed in"
-        case .noSuchSession: "the account has no such session"
-        case .notFresh: "sign in again first; to delete the account, a code that was sent to its address is enough"
+        case .notSignedIn: "not signed in"
+        case .noSuchSession: "the account does not have this session"
+        case .notFresh: "sign in again first; to delete the account, a code sent to its address also suffices"
         case .addressTaken: "another account has this address"
-        case .notDeleted: "what the server keeps of this account could not be deleted now; try again later"
-        case .invalidLabel: "a label is a text of up to \(SessionInfo.longestLabel) bytes without control characters"
-        case .unknownProvider: "the server knows no such provider"
+        case .notDeleted: "the data of this account could not be deleted; try again later"
+        case .invalidLabel:
+            "a label must be a string of at most \(SessionInfo.longestLabel) bytes without control characters"
+        case .unknownProvider: "unknown provider"
         case .invalidToken(let why): "the token was not accepted: \(why)"
-        case .providerUnavailable: "the provider cannot be asked now; try again later"
+        case .providerUnavailable: "the provider is temporarily unavailable; try again later"
         case .limitReached(let limit): "the server has reached its limit '\(limit)'; try again later"
-        case .unavailable: "the server cannot get at its accounts now; try again later"
-        case .withoutAccessPolicy: "the server does not know its callers: make it with 'access: accounts.accessPolicy'"
+        case .unavailable: "accounts are temporarily unavailable; try again later"
+        case .withoutAccessPolicy:
+            "the server does not identify callers; create it with 'access: accounts.accessPolicy'"
         case .withoutBackend:
-            "there is no backend: call TrebuchetBackend.use(…) before the first @Shared(.trebuchetAuth)"
+            "no backend is set; call TrebuchetBackend.use(…) before the first @Shared(.trebuchetAuth)"
         }
     }
 }

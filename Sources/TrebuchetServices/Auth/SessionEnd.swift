@@ -1,24 +1,24 @@
 // trebuchet: as declared
-/// Why a session has ended that its client has not ended itself.
+/// The reason for a session end that the client did not cause.
 public enum SessionEnd: String, Codable, Sendable, Hashable, CaseIterable {
-    /// Somebody signed out who has the same session, or ended it from another one of the account's.
+    /// Another client with the same session signed out, or another session of the account ended this one.
     case elsewhere
-    /// Its client signed in anew.
+    /// The client signed in again.
     case replaced
-    /// The account has more sessions than it may, and this was the oldest.
+    /// The account exceeded its number of sessions, and this was the oldest.
     case tooMany
-    /// A refresh token was used again: somebody else may have had it.
+    /// A refresh token was used a second time, so it may have been stolen.
     case tokenReused
-    /// It was not renewed for too long.
+    /// The session was not renewed in time.
     case expired
     /// The account was deleted.
     case accountDeleted
-    /// Somebody who looks after the server ended it.
+    /// An administrator ended the session.
     case administrator
-    /// The server does not know, or not any more.
+    /// The server does not know the reason, or not any more.
     case unknown
 
-    /// One that this version does not know is `unknown`.
+    /// Decodes a reason; one that this version does not know becomes `unknown`.
     public init(from decoder: any Decoder) throws {
         self = Self(rawValue: try decoder.singleValueContainer().decode(String.self)) ?? .unknown
     }
@@ -27,13 +27,13 @@ public enum SessionEnd: String, Codable, Sendable, Hashable, CaseIterable {
 extension SessionEnd: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .elsewhere: "it was ended from elsewhere"
-        case .replaced: "its client has signed in anew"
-        case .tooMany: "the account has newer sessions, as many as it may"
-        case .tokenReused: "a token of it was used twice, so somebody else may have it"
-        case .expired: "it was not used for too long"
+        case .elsewhere: "it was ended by another session"
+        case .replaced: "its client has signed in again"
+        case .tooMany: "it was replaced by newer sessions: the account reached its limit"
+        case .tokenReused: "its refresh token was used twice, so another party may have it"
+        case .expired: "it was unused for too long"
         case .accountDeleted: "the account was deleted"
-        case .administrator: "an administrator has ended it"
+        case .administrator: "an administrator ended it"
         case .unknown: "the server does not know it"
         }
     }

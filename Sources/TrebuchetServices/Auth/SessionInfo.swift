@@ -4,40 +4,40 @@
     public import Foundation
 #endif
 
-/// One session of an account, as its user sees it.
+/// One session of an account, as shown to its user.
 public struct SessionInfo: Codable, Sendable, Hashable, Identifiable {
-    /// What a label may be, in bytes.
+    /// The maximum length of a label in bytes.
     public static let longestLabel = 64
 
-    /// No secret: it ends the session when the account's own user gives it, and is of no use to others.
+    /// The identifier of the session. It is no secret: only the account's user can end the session with it.
     public let id: String
-    /// When somebody signed in; nil when the server does not know.
+    /// The time of the sign-in; nil when the server does not know it.
     public let created: Date?
-    /// When it was last renewed: a client does that every 12 minutes while it is connected, and when it connects.
+    /// The time of the last renewal. A client renews every 12 minutes while it is connected, and when it connects.
     public let lastRenewed: Date
-    /// Whether it is the one of the caller.
+    /// True for the caller's session.
     public let isCurrent: Bool
-    /// What its client calls its device, if it does.
+    /// The client's name for its device, if it has set one.
     public let label: String?
 }
 
-/// What a client gets when it signs in, and each time that it renews its session.
+/// The response to a sign-in and to each renewal of a session.
 public struct SessionGrant: Codable, Sendable, Equatable {
-    /// Who is signed in by it.
+    /// The user that is signed in.
     public var user: User
-    /// Renews the session once, for `refresh`; who has it is the user.
+    /// The token that renews the session once, with `refresh`. It authenticates the user, so it must be kept secret.
     public var refreshToken: String
-    /// What new connections are made with.
+    /// The token that authenticates new connections.
     public var accessToken: String
-    /// How long the access token is good for, in seconds.
+    /// The lifetime of the access token in seconds.
     public var accessSeconds: Int
 }
 
-/// The server's answer when it was asked for a magic code: the same for every address.
+/// The response to the request for a magic code, the same for every address.
 public struct SendMagicCodeResponse: Codable, Sendable, Hashable {
-    /// How long the code is good for, in seconds.
+    /// The lifetime of the code in seconds.
     public var validSeconds: Int
 
-    /// - Parameter validSeconds: how long the code is good for, in seconds.
+    /// - Parameter validSeconds: the lifetime of the code in seconds.
     public init(validSeconds: Int) { self.validSeconds = validSeconds }
 }

@@ -1,17 +1,16 @@
 // trebuchet: as declared
-/// Somebody who is signed in.
+/// A signed-in user.
 public struct User: Codable, Sendable, Hashable, Identifiable {
-    /// Stays the same for life, also when a guest becomes a user with an address.
+    /// The identifier of the account. It never changes, even when a guest becomes a user with an address.
     public let id: String
-    /// The address that was verified, by a magic code or by a provider; nil for a guest, and for somebody whose provider
-    /// tells none.
+    /// The address, verified by a magic code or by a provider; nil for a guest, and for a user whose provider sends none.
     public var email: String?
-    /// Whether nobody could be this user again without the session.
+    /// True for a guest, an account that cannot be recovered without its session.
     public var isGuest: Bool
-    /// What an administrator has granted, beside `guest` or `user`, by name; nil for nothing.
+    /// The roles granted by an administrator, sorted by name, without `guest` and `user`; nil for none.
     public var roles: [String]?
 
-    /// - Parameter isGuest: default: whether there is no address.
+    /// - Parameter isGuest: default: true without an address.
     public init(id: String, email: String? = nil, isGuest: Bool? = nil, roles: [String]? = nil) {
         self.id = id
         self.email = email

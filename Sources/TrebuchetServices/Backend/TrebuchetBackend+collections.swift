@@ -8,18 +8,18 @@ public import Trebuchet
 #endif
 
 extension TrebuchetBackend {
-    /// Keeps what is written to collections, until it is sent, and what was read of them, to be shown after a restart before
-    /// there is a connection: marked as `isStale`, until the server says more.
+    /// Stores pending writes and read results of collections. After a restart the results are shown before there is a
+    /// connection. They are marked as `isStale` until the server has sent newer ones.
     ///
-    /// Call it before a collection is used. Writes are kept as ``keepPendingWrites(in:files:)`` says. What was read is kept a
-    /// second later at the latest, and when the backend is closed: for each account, collection and query the newest, and of
-    /// all those the ones that were used last. A file that is damaged is as none. What an account has read is removed when it is
-    /// signed out; writes of it that wait stay.
+    /// Call it before a collection is used. Writes are stored as ``keepPendingWrites(in:files:)`` says. Results are written
+    /// within a second, and when the backend is closed. The newest result of each account, collection and query is kept; of all
+    /// of those, the most recently used. A damaged file is ignored. Signing an account out removes its results; its pending
+    /// writes stay.
     ///
     /// - Parameters:
-    ///   - folder: this backend's alone, and for one server. Made for the user alone (mode 0700) when it is missing.
-    ///   - limit: bytes of all that was read; in 1,000 files at most. Default 64 MiB.
-    ///   - log: hears of files that are damaged or could not be written. Default: standard error.
+    ///   - folder: a folder for this backend only, and for one server. It is created with mode 0700 when it is missing.
+    ///   - limit: bytes of all results; they have at most 1,000 files. Default 64 MiB.
+    ///   - log: receives lines about files that are damaged or could not be written. Default: standard error.
     public func keepOffline(
         in folder: URL, limit: Int = 64 << 20, log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
@@ -27,24 +27,24 @@ extension TrebuchetBackend {
         collections.keepResults { KeptResults(in: $0, server: client.address, limit: limit, log: log) }
     }
 
-    /// Keeps writes to collections that wait in a folder, one file for each account and collection, so that they are sent after a
-    /// restart: when the collection is first used by who made them. Without this they are kept in memory.
+    /// Stores pending writes to collections in a folder, one file for each account and collection. After a restart they are
+    /// sent when their author first uses the collection. Without this call they are kept in memory.
     ///
-    /// Call it before a collection is used. A write is in its file before it is shown. Writes that cannot be read are an error
-    /// in the collection, which then takes no others; they are tried again with each write.
+    /// Call it before a collection is used. A write is in its file before it is shown. When stored writes cannot be read, the
+    /// collection has an error and accepts no other writes; each write tries to read them again.
     ///
-    /// A folder belongs to one backend at a time, until it is closed or its process ends. Another one that is to use it gets
-    /// ``CollectionError/pendingNotKept(_:)``, which names the process. Storages of your own are not locked.
+    /// A folder belongs to one backend at a time, until it is closed or its process ends. Another backend gets
+    /// ``CollectionError/pendingNotKept(_:)``, which names the process. Custom storages are not locked.
     ///
-    /// Files that others on the machine can read or write are refused: who reads them can write as this client.
+    /// Files that other users of the machine can read or write are refused: a user that reads them can write as this client.
     ///
-    /// - Parameter files: Default: the disk, with files for their owner alone.
+    /// - Parameter files: Default: the disk, with files that only their owner can read.
     public func keepPendingWrites(in folder: URL, files: any FileStorage = DiskFileStorage.secrets) {
         collections.keepWrites(in: folder, files)
     }
 
-    /// Ends the use of a backend: sends what waits if that can be done within two seconds, writes what was read, closes the client
-    /// and lets go of the folder. Writes that are not sent by then stay in their files.
+    /// Closes the backend. It sends pending writes if that takes at most two seconds, stores results, closes the client and
+    /// unlocks the folder. Unsent writes stay in their files.
     public func close() async {
         if client.connectionState.currentValue == .connected {
             await collections.waitUntilSent(client, within: .seconds(2))

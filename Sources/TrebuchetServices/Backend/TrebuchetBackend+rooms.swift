@@ -1,15 +1,15 @@
 internal import Trebuchet
 
 extension TrebuchetBackend {
-    /// Asks the server once which rooms of a type somebody is in, by the bytes of their names. A server shows them to nobody
-    /// unless its rules say so: `"list"` in a file.
+    /// Requests the rooms of a type that have members, sorted by the bytes of their names. A server refuses it unless its rules
+    /// authorize the caller: `"list"` in a rules file.
     ///
     /// - Parameters:
-    ///   - after: the name of the last room of the page before; nil for the first page.
-    ///   - limit: how many at most; nil, and more than 1,000, for 1,000.
+    ///   - after: the name of the last room of the previous page; nil for the first page.
+    ///   - limit: the maximum number of rooms; nil, and more than 1,000, for 1,000.
     ///
-    /// Throws `RoomError.forbidden` when they are not for the caller and `RoomError.rateLimited` for too many calls; `TrebuchetError`
-    /// and `TransportError` as all calls.
+    /// Throws `RoomError.forbidden` without authorization and `RoomError.rateLimited` for too many calls; `TrebuchetError` and
+    /// `TransportError` as all calls.
     public func rooms<Presence>(
         _ key: RoomKey<Presence>, after: String? = nil, limit: Int? = nil
     ) async throws -> [RoomSummary] {

@@ -1,28 +1,28 @@
 internal import Synchronization
 public import Trebuchet
 
-/// The services of one server, as a client uses them: what the keys of `@Shared` values (`.trebuchetAuth`, …) speak to.
+/// The services of one server at a client. The keys of `@Shared` values (`.trebuchetAuth`, …) use it.
 ///
 ///     TrebuchetBackend.use(
 ///         TrebuchetBackend(
 ///             transport: .webSocket(host: "localhost", port: 8080), credentials: FileCredentialStore(path: file)))
 public final class TrebuchetBackend: Sendable {
-    /// Speaks to the server; all keys of this backend share its one connection.
+    /// The client; all keys of this backend share its one connection.
     public let client: TrebuchetClient
     let rooms: JoinedRooms
-    /// Who is signed in.
+    /// The session of the signed-in user.
     let session: SessionKeeper
     let collections: CollectionLinks
 
     private static let standard = Mutex<TrebuchetBackend?>(nil)
-    /// Goes before the one of the process; for tests, and for apps that speak to several servers.
+    /// Overrides the backend of the process; for tests, and for apps with several servers.
     @TaskLocal private static var scoped: TrebuchetBackend?
 
-    /// A backend that shows its server who is signed in with each connection, and remembers it.
+    /// Creates a backend that authenticates each connection and stores its session.
     ///
     /// - Parameters:
-    ///   - credentials: where the session is kept, to go on after a restart. Default: in memory.
-    ///   - options: of the client; their `token` is not used. Default: ``options``.
+    ///   - credentials: the storage for the session, which is resumed after a restart. Default: in memory.
+    ///   - options: options of the client; their `token` is not used. Default: ``options``.
     public convenience init(
         transport: TrebuchetTransport, credentials: any CredentialStore = InMemoryCredentialStore(),
         options: TrebuchetClient.Options = TrebuchetBackend.options
@@ -30,7 +30,7 @@ public final class TrebuchetBackend: Sendable {
         self.init(transport: transport, credentials: credentials, options: options) { try await Task.sleep(for: $0) }
     }
 
-    /// - Parameter sleep: waits until a session is to be renewed.
+    /// - Parameter sleep: waits for the next renewal of the session.
     package init(
         transport: TrebuchetTransport, credentials: any CredentialStore, options: TrebuchetClient.Options,
         sleep: @escaping @Sendable (Duration) async throws -> Void
@@ -46,8 +46,8 @@ public final class TrebuchetBackend: Sendable {
         session.report(to: collections)
     }
 
-    /// A backend with a client of one's own, connected by whatever is used first if it is not yet. Who is signed in is not
-    /// remembered, and a connection that was made again is signed in a moment later, by a call.
+    /// Creates a backend with a client of the app. The first use connects it if necessary. The session is not stored, and each
+    /// new connection is signed in by a call, a moment after it was made.
     public init(client: TrebuchetClient) {
         self.client = client
         session = SessionKeeper()
@@ -57,22 +57,22 @@ public final class TrebuchetBackend: Sendable {
         session.report(to: collections)
     }
 
-    /// Those of a client, except that its first connection is tried again too when it fails.
+    /// The default options of a client, except that a failed first connection is retried.
     public static var options: TrebuchetClient.Options {
         var options = TrebuchetClient.Options()
         options.reconnect.retriesFirstConnection = true
         return options
     }
 
-    /// Connects the client if nothing has yet, and does not wait.
+    /// Connects the client if necessary, without a wait.
     package func connect() { client.connectIfNeeded() }
 
     /// The backend of keys that name none.
     public static var current: TrebuchetBackend? { scoped ?? standard.withLock { $0 } }
 
-    /// Makes a backend the one of the process; nil takes it away.
+    /// Sets the backend of the process; nil removes it.
     public static func use(_ backend: TrebuchetBackend?) {
-        // The one of before is freed outside of the lock.
+        // The previous backend is freed outside the lock.
         let before = standard.withLock { standard in
             defer { standard = backend }
             return standard
@@ -80,8 +80,9 @@ public final class TrebuchetBackend: Sendable {
         _ = before
     }
 
-    /// Leaves all rooms at once, also those that values show: these show nobody then, and ``RoomError/left``. Returns when the server
-    /// knows, or after `limit`. For apps that end: the others need not wait for the grace to be over.
+    /// Leaves all rooms at once, including those that values show; these then show no members, and ``RoomError/left``. Returns
+    /// when the server has confirmed, or after `limit`. For apps that terminate: the other members see it without the grace
+    /// period.
     public func leaveRooms(within limit: Duration = .seconds(2)) async {
         rooms.leaveAll()
         await withTaskGroup(of: Void.self) { group in
@@ -94,12 +95,12 @@ public final class TrebuchetBackend: Sendable {
         }
     }
 
-    /// Runs `body` with a backend that its keys use.
+    /// Runs `body` with this backend as the one of its keys.
     public func scope<Result>(_ body: () throws -> Result) rethrows -> Result {
         try Self.$scoped.withValue(self, operation: body)
     }
 
-    /// Runs `body` with a backend that its keys use.
+    /// Runs `body` with this backend as the one of its keys.
     public func scope<Result>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {

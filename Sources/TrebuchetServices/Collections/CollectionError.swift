@@ -1,91 +1,92 @@
-/// Why a collection does not do what it was asked for.
+/// An error of a collection.
 public enum CollectionError: Error, Codable, Sendable, Hashable {
-    /// The server does not know its callers' connections: it needs `access.identifiesCallers = true`.
+    /// The server does not track callers' connections: it needs `access.identifiesCallers = true`.
     case unknownCaller
-    /// The name of the collection is empty, too long, or has other characters than letters, digits, `-`, `_` and `.`.
+    /// The name of the collection is empty, too long, or has characters other than letters, digits, `-`, `_` and `.`.
     case invalidName
-    /// The document cannot be stored, or the command makes no sense.
+    /// The document cannot be stored, or the command is invalid.
     case invalidDocument(String)
-    /// The query has too much of something, a field without a name, or a cursor of another order; the text says what.
+    /// The query exceeds a limit, or has a field without a name or a cursor of another order; the text gives the reason.
     case invalidQuery(String)
-    /// There is no document to be changed.
+    /// The document to change does not exist.
     case notFound(id: String)
-    /// A document of this id is there, so none can be created.
+    /// A document with the id of the new one already exists.
     case alreadyExists(id: String)
-    /// The collection's rules do not let the caller do this with the document; the reason names the rule, and a field when it is
-    /// about one.
+    /// The collection's rules do not authorize the action; the reason names the rule, and a field when the rule is about one.
     case forbidden(CollectionAction, id: String, reason: String? = nil)
     /// The condition of a write does not hold.
     ///
     /// - Parameters:
-    ///   - revision: of the document; nil when there is none.
-    ///   - found: the fields that the condition names, as they are; without those that are too large.
+    ///   - revision: the revision of the document; nil when it does not exist.
+    ///   - found: the current values of the condition's fields, without large ones.
     case conditionFailed(id: String, revision: Int?, found: JSONObject)
-    /// Only an array has links.
+    /// The field of a link is not an array.
     case notAnArray(id: String, field: String)
-    /// Only a number is incremented.
+    /// The field of an increment is not a number.
     case notANumber(id: String, field: String)
-    /// The number would be larger than what is exact, an `Int64`, or than what a double can be.
+    /// The sum exceeds the exact range of an `Int64`, or the range of a double.
     case numberOverflow(id: String, field: String)
-    /// There is no document to link to, or none that the caller may read.
+    /// The document to link to does not exist, or the caller may not read it.
     case linkTargetMissing(id: String, collection: String)
-    /// More commands in one transaction than there may be.
+    /// A transaction has too many commands.
     case tooManyCommands(limit: Int)
-    /// The document would have more bytes of JSON than the collection's limit.
+    /// The JSON of the document would exceed the collection's limit in bytes.
     case documentTooLarge(id: String, bytes: Int, limit: Int)
-    /// Arrays and objects nest deeper than they may.
+    /// Arrays and objects are nested too deeply.
     case tooDeep(limit: Int)
-    /// The collection has as many documents as it may.
+    /// The collection has the maximum number of documents.
     case tooManyDocuments(limit: Int)
-    /// Who creates, or created, the document has as much of the collection as one may have while others need the rest.
+    /// The creator of the document, or its host, has used its quota of the collection, while the rest is reserved for others.
     ///
     /// - Parameters:
     ///   - of: `documents` or `bytes`.
-    ///   - limit: how much that is now.
-    ///   - setting: whose share it is: `principalShare` or `hostShare`.
+    ///   - limit: the current quota.
+    ///   - setting: the setting of the quota: `principalShare` or `hostShare`.
     case shareUsedUp(of: String, limit: Int, setting: String)
-    /// The documents of the collection have as many bytes as they may.
+    /// The documents of the collection have the maximum number of bytes.
     case collectionTooLarge(limit: Int)
-    /// The server has as many collections as it may.
+    /// The server has the maximum number of collections.
     case tooManyCollections(limit: Int)
-    /// The connection, its principal, its host or the server has as many different queries open as it may.
+    /// The connection, its principal, its host or the server has the maximum number of different queries open.
     case tooManyQueries(limit: Int)
-    /// More writes, or more reads, than a connection may make.
+    /// The connection exceeds its rate of writes or reads.
     case rateLimited(retryAfterMilliseconds: Int)
-    /// The store has refused the write. The first of several mutations may be done: repeat all of them as they were.
+    /// The store has refused the write. The first of several mutations may have been executed: the client must repeat all of
+    /// them unchanged.
     case storeFailed(String)
-    /// The write may have been done: the store did not answer, or the collection went to another node meanwhile. Repeat the same
-    /// mutations: each is done once.
+    /// The write may have been executed: the store did not respond, or the collection has moved to another node. The client
+    /// must repeat the same mutations; each is executed once.
     case unknownOutcome(String)
-    /// The collection is just being taken away; it can be used again at once.
+    /// The collection is being deactivated; it can be used again at once.
     case closed
-    /// The mutation came after newer ones of its client.
+    /// The mutation arrived after newer ones of its client.
     case outdated
-    /// The number of the mutation was another one's before: nothing was done.
+    /// The number of the mutation was used for another one before; nothing was executed.
     case numberReused
-    /// The connection is not signed in as the account whose writes these are: nothing was done.
+    /// The connection is not signed in as the account of these writes; nothing was executed.
     case otherAccount
-    /// Who made the write is signed out, and it waits at the client until they are signed in there again.
+    /// The account of the write is signed out; the write waits at the client until it is signed in there again.
     case signedOut
-    /// The server takes no writes of this client: it hosts no collections, or does not let it in.
+    /// The server accepts no writes of this client: it hosts no collections, or rejects the client.
     case refused(String)
-    /// So many writes wait to be sent already.
+    /// The maximum number of writes already waits to be sent.
     case tooManyPending(limit: Int)
-    /// Writes that wait could not be kept for the next start of the app, or not be read.
+    /// Pending writes could not be stored in a file, or not be read from it.
     case pendingNotKept(String)
-    /// A document is no element of the app's type.
+    /// A document does not decode as the app's type.
     ///
-    /// - Parameter reason: which of its members is missing, or of another type.
+    /// - Parameter reason: the member that is missing, or of another type.
     case unreadable(id: String, reason: String? = nil)
-    /// Nothing has come yet of what the query finds: an update needs the document, to see what changes.
+    /// The query has no result yet: an update needs the document, to compare it with the changed one.
     case notLoaded(id: String)
-    /// The document is not among the items of this query: an update needs it, to see what changes.
+    /// The document is not among the items of this query: an update needs it, to compare it with the changed one.
     case notAmongItems(id: String)
-    /// The client was closed before the server had the write. It is kept, and sent when a backend with its folder uses the collection.
+    /// The client was closed before the server had the write. It is stored, and sent when a backend with its folder uses the
+    /// collection.
     case keptForLater
-    /// The value of a collection cannot be set; use `create`, `update` and the other commands.
+    /// The value of a collection cannot be assigned; use `create`, `update` and the other commands.
     case notAssignable
-    /// There is no `TrebuchetBackend` that the key could use.
+    /// There is no `TrebuchetBackend` for the key.
     case noBackend
 }
 
@@ -93,11 +94,11 @@ extension CollectionError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .unknownCaller:
-            "the server does not know its callers: it needs an AccessPolicy with identifiesCallers = true"
+            "the server does not identify callers; set an AccessPolicy with identifiesCallers = true"
         case .invalidName:
             "a collection's name has 1 to \(CollectionLimits.longestName) letters, digits, '-', '_' and '.'"
         case .invalidDocument(let reason): "the document cannot be stored: \(reason)"
-        case .invalidQuery(let reason): "the query makes no sense: \(reason)"
+        case .invalidQuery(let reason): "invalid query: \(reason)"
         case .notFound(let id): "there is no document '\(id)'"
         case .alreadyExists(let id): "there is a document '\(id)' already"
         case .forbidden(let action, let id, let reason):
@@ -122,28 +123,28 @@ extension CollectionError: CustomStringConvertible {
             "\(limit) \(what) of the collection are what one may have now; the rest is for others (\(setting))"
         case .tooManyCollections(let limit): "the server has \(limit) collections already"
         case .tooManyQueries(let limit): "\(limit) different queries are open already; close one first"
-        case .rateLimited(let wait): "too many calls in too short a time; try again in \(wait) ms"
-        case .storeFailed(let reason): "the write could not be kept: \(reason)"
-        case .unknownOutcome(let reason): "the write may have been done; repeat it as it was: \(reason)"
-        case .closed: "the collection is just being taken away; try again"
+        case .rateLimited(let wait): "call rate limit exceeded; try again in \(wait) ms"
+        case .storeFailed(let reason): "the write could not be stored: \(reason)"
+        case .unknownOutcome(let reason): "the outcome of the write is unknown; repeat it unchanged: \(reason)"
+        case .closed: "the collection is being deactivated; try again"
         case .outdated: "the write came after newer ones of its client and was not done"
         case .numberReused: "another write of the client had this number before; it was not done"
-        case .otherAccount: "the connection is not signed in as who made the write; it was not done"
-        case .signedOut: "who made the write is signed out; it waits until they are signed in again"
+        case .otherAccount: "the connection is not signed in as the writer; the write was not applied"
+        case .signedOut: "the writer is signed out; the write waits until they sign in again"
         case .refused(let reason): "the server takes no writes: \(reason)"
-        case .tooManyPending(let limit): "\(limit) writes wait to be sent already"
-        case .pendingNotKept(let reason): "writes that wait are not kept: \(reason)"
+        case .tooManyPending(let limit): "the limit of \(limit) unsent writes is reached"
+        case .pendingNotKept(let reason): "unsent writes are not persisted: \(reason)"
         case .unreadable(let id, let reason):
-            "document '\(id)' is not what the app expects\(reason.map { ": \($0)" } ?? " in this collection")"
+            "document '\(id)' does not decode\(reason.map { ": \($0)" } ?? " in this collection")"
         case .notLoaded(let id):
-            "document '\(id)' cannot be updated before the first result has come: wait until isLoading is false. "
+            "document '\(id)' cannot be updated before the first result; wait until isLoading is false. "
                 + "merge, increment, link and delete need not wait"
         case .notAmongItems(let id):
-            "document '\(id)' is not among the items of this query: update it through one that has it. "
+            "document '\(id)' is not among the items of this query; update it through one that has it. "
                 + "merge, increment, link and delete do not need it"
-        case .keptForLater: "the client was closed; the write is kept, and sent after the next start"
+        case .keptForLater: "the client was closed; the write is persisted and sent after the next start"
         case .notAssignable: "the value of a collection cannot be set; use create, update and the other commands"
-        case .noBackend: "there is no backend: call TrebuchetBackend.use(_:), or make the value within its scope"
+        case .noBackend: "no backend is set; call TrebuchetBackend.use(_:), or create the value within its scope"
         }
     }
 }

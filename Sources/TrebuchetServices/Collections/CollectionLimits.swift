@@ -1,77 +1,78 @@
 public import Trebuchet
 
-/// What collections may grow to, and how fast. Each limit has its own error.
+/// Limits for the size of collections and the rate of their use. Each limit has its own error.
 public struct CollectionLimits: Sendable {
-    /// Bytes of JSON that one document may have, its id too. Default 64 KiB.
+    /// Bytes of JSON that one document may have, including its id. Default 64 KiB.
     public var documentBytes = 64 << 10
     /// Documents of one collection. Default 10,000.
     public var documentsPerCollection = 10_000
     /// Bytes of all documents of one collection. Default 8 MiB: readers without a filter get it as one message at first.
     public var collectionBytes = 8 << 20
-    /// Which part of the documents and bytes of a collection one principal may have in any case: of 16 a sixteenth. He may have
-    /// more as long as at least as much is free. 1 for all of it. Default 16.
+    /// The divisor of a principal's quota of the documents and bytes of a collection: with 16, a sixteenth is always available.
+    /// A principal may use more while at least as much stays free. With 1, there is no separate quota. Default 16.
     public var principalShare = 16
-    /// The same for what was created from one host, an IPv4 address or a /64 network of IPv6; this machine's own do not count.
-    /// Default 16.
+    /// The divisor of the quota of one host, an IPv4 address or a /64 network of IPv6; loopback callers do not count. Default
+    /// 16.
     public var hostShare = 16
-    /// Collections that are in memory at once. For a new one the one goes that was not used for the longest time; it is refused
-    /// when all are in use. Default 1,000.
+    /// Collections that are in memory at once. A new one replaces the collection that was unused for the longest time; it is
+    /// refused when all are in use. Default 1,000.
     public var collections = 1_000
     /// Different queries that are open at the server. Default 10,000.
     public var queries = 10_000
-    /// Of these, those that one principal reads, over all of its connections. Default 625, a sixteenth.
+    /// Queries that one principal has open, over all of its connections. Default 625, a sixteenth.
     public var queriesPerPrincipal = 625
-    /// The same of one host, an IPv4 address or a /64 network of IPv6; this machine's own do not count. Default 625.
+    /// Queries that one host, an IPv4 address or a /64 network of IPv6, has open; loopback callers do not count. Default 625.
     public var queriesPerHost = 625
     /// Queries that one connection has open. Default 64.
     public var queriesPerConnection = 64
     /// Queries that one connection may open, close and get. Default 100 a second, 500 at once.
     public var reads = RateLimit(callsPerSecond: 100, burst: 500)
-    /// Bytes of the documents that one result shows; more are cut off, and the result says that there are more. Default 4 MiB.
+    /// Bytes of the documents of one result; more are omitted, and the result indicates that. Default 4 MiB.
     public var resultBytes = 4 << 20
-    /// The same of one page of a query that is read once. Default 1 MiB.
+    /// Bytes of the documents of one page. Default 1 MiB.
     public var pageBytes = 1 << 20
     /// Writes that one connection may make. Default 200 a second, 1,000 at once.
     public var writes = RateLimit(callsPerSecond: 200, burst: 1_000)
-    /// Writes that one connection may make to one collection; they count for `writes` too. Default: none of its own.
+    /// Writes that one connection may make to one collection; they count for `writes` too. Default: no separate limit.
     public var writesToCollection: RateLimit?
     /// Writes that all connections of one principal may make together. Default 400 a second, 2,000 at once.
     public var writesPerPrincipal = RateLimit(callsPerSecond: 400, burst: 2_000)
-    /// The same of one host, as for ``hostShare``. Default 1,000 a second, 5,000 at once.
+    /// Writes that all connections of one host, as for ``hostShare``, may make together. Default 1,000 a second, 5,000 at once.
     public var writesPerHost = RateLimit(callsPerSecond: 1_000, burst: 5_000)
-    /// Clients of one collection whose last writes are remembered, so that they are not done twice. Those that wrote longest
-    /// ago are forgotten first. Default 10,000.
+    /// Clients of one collection whose last writes are recorded, so that a repeated write is not executed twice. Those with the
+    /// oldest writes are evicted first. Default 10,000.
     public var rememberedClients = 10_000
-    /// How long a query stays ready after its last reader has gone. Default 30 seconds: long enough to come back over
-    /// another connection.
+    /// The time for which a query without readers stays open. Default 30 seconds: long enough to reconnect.
     public var idleQueryTime = Duration.seconds(30)
 
-    /// How long a collection with documents stays in memory without writes and queries, unless others need its place. Default 5 minutes.
+    /// The time for which a collection with documents stays in memory without writes and queries, unless others need its place.
+    /// Default 5 minutes.
     public var idleTime = Duration.seconds(300)
 
-    /// How long there are documents whose creator does not say it; nil, the default, for as long as nobody deletes them.
+    /// The lifetime of documents that are created without one; nil, the default, for no limit.
     public var lifetime: Duration?
-    /// The same for the collections with these names, in place of `lifetime`.
+    /// The lifetimes for the collections with these names, in place of `lifetime`.
     public var lifetimes: [String: Duration] = [:]
 
-    /// Commands that are done at once or not at all. Each counts as a write.
+    /// The maximum number of commands in a transaction. Each counts as a write.
     static let commandsPerTransaction = 100
-    /// Bytes of JSON of one mutation: a larger one is not looked into.
+    /// The maximum size of one mutation in bytes of JSON; a larger one is not decoded.
     static let mutationBytes = 512 << 10
-    /// How deep a document may nest arrays and objects, itself counted: it goes to clients within other things.
+    /// The maximum nesting depth of a document, itself included. Clients receive it inside other values.
     static let deepest = JSONValue.deepest
     static let longestLifetime = Duration.seconds(100 * 366 * 86_400)
 
-    /// What a collection that is kept at the engine of a cluster has at most, whatever the limits are: an engine keeps 16 MiB of one.
+    /// The maximum size of a collection in the coordination store of a cluster, whatever the limits are: a store keeps 16 MiB
+    /// of one.
     static let placedBytes = 8 << 20
     static let placedDocuments = 10_000
     static let placedClients = 2_000
 
-    /// Writes that are sent at once, and that are remembered of each client.
+    /// The maximum number of writes in a call, and of recorded writes for each client.
     static let mutationsPerCall = 32
     static let longestName = 128
 
-    /// All limits at their defaults.
+    /// Creates limits with the default values.
     public init() {}
 
     func lifetime(in collection: String) -> Duration? { lifetimes[collection] ?? lifetime }

@@ -1,41 +1,41 @@
 internal import Platform
 public import Trebuchet
 
-/// What can be done with a document.
+/// An action on a document.
 public enum CollectionAction: String, Codable, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-    /// By the names that rules and refusals have for them. A link, an increment and an expiry are updates.
+    /// The names that rules and errors use. Links, increments and expiries are updates.
     case read, create, update, delete
 
     public var description: String { rawValue }
 }
 
-/// A change of a document that somebody asks for, with the document before and after it.
+/// A requested change of a document, with the document before and after it.
 public struct DocumentChangeRequest: Sendable {
     /// `create`, `update` or `delete`. Links are updates.
     public let action: CollectionAction
-    /// As it is now, and as it would be; for a new document both are that one.
+    /// The current document, or the new one for `create`.
     public let document: Document
-    /// Nil for a new document.
+    /// The current document; nil for a new one.
     public let before: Document?
-    /// Nil when it is deleted.
+    /// The changed document; nil when it is deleted.
     public let after: Document?
 
-    /// Asks for a document that is not there yet.
+    /// Creates a request for a new document.
     public init(creating document: Document) {
         (action, self.document, before, after) = (.create, document, nil, document)
     }
 
-    /// Asks for another content; ``document`` is the one from before.
+    /// Creates a request for a change; ``document`` is the current one.
     public init(updating before: Document, to after: Document) {
         (action, document, self.before, self.after) = (.update, before, before, after)
     }
 
-    /// Asks for a document to be gone.
+    /// Creates a request for a deletion.
     public init(deleting document: Document) {
         (action, self.document, before, after) = (.delete, document, document, nil)
     }
 
-    /// Nil when there is no document, neither before nor after.
+    /// Returns nil when there is no document before or after the change.
     init?(_ before: Document?, _ after: Document?) {
         switch (before, after) {
         case (nil, nil): return nil
@@ -45,77 +45,79 @@ public struct DocumentChangeRequest: Sendable {
         }
     }
 
-    /// The error for a change that somebody may not make.
+    /// Returns the error for a refused change.
     public func forbidden(_ reason: String? = nil) -> CollectionError {
         .forbidden(action, id: document.id.text, reason: reason)
     }
 }
 
-/// Those who may read the same documents of a collection. Each group has its queries evaluated once for all of its readers.
+/// A group of callers that may read the same documents of a collection. The server evaluates a query once for each group.
 public enum ReaderGroup: Sendable, Hashable {
-    /// All may read the same; they are not asked for single documents.
+    /// All callers may read the same; the rules are not asked for single documents.
     case everybody
-    /// All of one name may read the same.
+    /// All callers with the same group name may read the same.
     case named(String)
-    /// Each principal has queries of its own.
+    /// Each principal has separate queries.
     case alone
 }
 
-/// Who may do what with which document. Asked on a reactor: an answer must not block.
+/// Authorization rules for collections. The methods run on a reactor and must not block.
 public protocol CollectionRules: Sendable {
-    /// Asked before somebody is shown a document, and by ``check(_:_:in:)`` unless that is written anew.
+    /// Returns whether a caller may perform an action. It is called before a caller receives a document, and by the default
+    /// implementation of ``check(_:_:in:)``.
     ///
     /// - Parameters:
-    ///   - principal: who asks; nil for somebody who is not signed in.
-    ///   - document: as it is now; the new one for `create`. Links are updates.
+    ///   - principal: the caller's principal; nil when the caller is not signed in.
+    ///   - document: the current document, or the new one for `create`. Links are updates.
     func may(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool
 
-    /// Asked before a document is created, updated or deleted; throws why that may not be done, which the client gets.
-    /// By default ``may(_:_:_:in:)`` is asked, about the document as it is now.
+    /// Validates a change before a document is created, updated or deleted; throws the error for the client. By default it
+    /// calls ``may(_:_:_:in:)`` for the current document.
     func check(
         _ principal: Principal?, _ change: DocumentChangeRequest, in collection: String
     ) throws(CollectionError)
 
-    /// Whether all may read the same documents of a collection. Then readers share the evaluation of their queries, and
-    /// `may` is not asked for `read`. Default: false.
+    /// Returns whether all callers may read the same documents of a collection. Then they share the evaluation of their
+    /// queries, and `may` is not called for `read`. Default: false.
     func readersAreAlike(in collection: String) -> Bool
 
-    /// Who may read the same as somebody. By default `everybody` where readers are alike, `alone` where not.
+    /// Returns the group of callers that may read the same as a principal. By default it is `everybody` where readers are
+    /// alike, otherwise `alone`.
     func readers(like principal: Principal?, in collection: String) -> ReaderGroup
 
-    /// What a collection may grow to, and how fast. By default the server's limits, which are given.
+    /// Returns the limits of a collection. By default they are the server's limits, which are the second argument.
     func limits(of collection: String, _ limits: CollectionLimits) -> CollectionLimits
 }
 
 extension CollectionRules {
-    /// Asks ``may(_:_:_:in:)``, about the document as it is now, and refuses with `forbidden`.
+    /// Calls ``may(_:_:_:in:)`` for the current document, and throws `forbidden` for a refusal.
     public func check(
         _ principal: Principal?, _ change: DocumentChangeRequest, in collection: String
     ) throws(CollectionError) {
         guard may(principal, change.action, change.document, in: collection) else { throw change.forbidden() }
     }
 
-    /// False: each principal has queries of its own.
+    /// Returns false: each principal has separate queries.
     public func readersAreAlike(in collection: String) -> Bool { false }
 
-    /// `everybody` where readers are alike, `alone` where not.
+    /// Returns `everybody` where readers are alike, otherwise `alone`.
     public func readers(like principal: Principal?, in collection: String) -> ReaderGroup {
         readersAreAlike(in: collection) ? .everybody : .alone
     }
 
-    /// The server's limits, as they are given.
+    /// Returns the server's limits.
     public func limits(of collection: String, _ limits: CollectionLimits) -> CollectionLimits { limits }
 }
 
-/// Everybody reads and creates; only the creator updates and deletes. What somebody created who was not signed in, everybody
-/// may update and delete.
+/// Allows all callers to read and create, and only the creator to update and delete. All callers may update and delete
+/// documents without a creator.
 public struct CreatorRules: CollectionRules {
-    /// The rules of a ``CollectionHost`` that is given no others.
+    /// Creates the rules that a ``CollectionHost`` uses by default.
     public init() {}
 
-    /// Reading and creating are for all; the rest is for the creator, or for everybody where there is none.
+    /// Returns true for reading and creating; for other actions, when the caller is the creator or there is none.
     public func may(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool {
@@ -126,6 +128,6 @@ public struct CreatorRules: CollectionRules {
         }
     }
 
-    /// True: everybody reads everything.
+    /// Returns true: all callers may read all documents.
     public func readersAreAlike(in collection: String) -> Bool { true }
 }

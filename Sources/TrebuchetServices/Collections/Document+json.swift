@@ -1,9 +1,9 @@
 package import Bytes
 package import TrebuchetWire
 
-/// A document's JSON in one pass: where one is stored, and where it is sent alone.
+/// The JSON of a document in one pass, for stored documents and for those that are sent alone.
 extension Document: DirectJSON {
-    /// Bytes of JSON of all of it, as an element of an array.
+    /// The number of bytes of its JSON as an element of an array.
     var encodedByteCount: Int {
         let names = #"{"id":,"fields":,"created":,"revision":,"createdAt":,"updatedAt":},"#.utf8.count
         let numbers = [created, revision, createdAt, updatedAt].reduce(0) { $0 + Self.digits($1) }
@@ -39,12 +39,12 @@ extension Document: DirectJSON {
             case (_, .null): break
             case ("id", _), ("fields", _), ("creator", _), ("created", _), ("revision", _), ("createdAt", _),
                 ("updatedAt", _), ("expiresAt", _):
-                throw ValueError("the member '\(name)' of a document is of another kind")
+                throw ValueError("the member '\(name)' of a document has another type")
             default: break
             }
         }
         guard let id, let fields, let created, let revision else {
-            throw ValueError("a document has an id, fields, and the numbers created and revision")
+            throw ValueError("a document requires an id, fields, and the numbers created and revision")
         }
         self.init(
             id: id, fields: fields, creator: creator, created: created, revision: revision, createdAt: createdAt,
@@ -54,7 +54,7 @@ extension Document: DirectJSON {
 
     package func write(json: inout ByteBuffer) { write(json: &json, origin: nil) }
 
-    /// As it is stored: with what is told to nobody.
+    /// Writes the stored form, which includes members that are never sent.
     func writeStored(to json: inout ByteBuffer) { write(json: &json, origin: origin) }
 
     private func write(json: inout ByteBuffer, origin: UInt32?) {

@@ -1,35 +1,35 @@
 internal import TrebuchetWire
 
 // trebuchet: as declared
-/// A document as the server keeps it.
+/// A document of a collection.
 public struct Document: Codable, Sendable, Identifiable, Hashable {
-    /// Given by who created it; no other document of the collection has it.
+    /// The identifier, chosen by the creator and unique in the collection.
     public let id: DocumentID
-    /// What the app has put into it; null is the same as no field.
+    /// The content; null is the same as a missing field.
     public internal(set) var fields: JSONObject { didSet { counted = CountedJSON() } }
-    /// The id of the principal who created it; nil for somebody who was not signed in.
+    /// The id of the principal that created it; nil for a caller that was not signed in.
     public let creator: String?
-    /// The number of the write that created it: the order of documents where a query asks for none.
+    /// The number of the write that created it. Queries without an order sort by it.
     public let created: Int
-    /// The number of the last write to it. Writes to a collection are counted.
+    /// The number of the last write to it. Each collection counts its writes.
     public internal(set) var revision: Int
-    /// When it was created: milliseconds since 1970 by the server's clock, which never goes backwards within a collection. 0 for
-    /// one that was stored by a server that did not note it.
+    /// The time of its creation: milliseconds since 1970 by the server's clock, which never goes backwards within a collection.
+    /// 0 for a document from a server version that did not store it.
     public let createdAt: Int
-    /// When the last write to it was made, as ``createdAt``.
+    /// The time of the last write, as ``createdAt``.
     public internal(set) var updatedAt: Int
-    /// From when on it is not there any more, as ``createdAt``; nil for one that stays until somebody deletes it.
+    /// The time from which it no longer exists, as ``createdAt``; nil for no limit.
     public internal(set) var expiresAt: Int?
-    /// Tells the host of who created it from others, within the collection. Stored, and sent to nobody.
+    /// Distinguishes the creator's host from others within the collection. It is stored, and never sent.
     var origin: UInt32?
-    /// Of its fields: who changes a large document often goes through it once each time.
+    /// Caches the size of the fields, because repeated changes of a large document would count it each time.
     private var counted = CountedJSON()
 
     private enum CodingKeys: CodingKey {
         case id, fields, creator, created, revision, createdAt, updatedAt, expiresAt
     }
 
-    /// A document as it stands; for tests of rules. Fields that are null are left out.
+    /// Creates a document for tests of rules. Fields that are null are omitted.
     public init(
         id: DocumentID, fields: JSONObject, creator: String? = nil, created: Int = 0, revision: Int = 0,
         createdAt: Int = 0, updatedAt: Int = 0, expiresAt: Int? = nil
@@ -73,21 +73,21 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
         try members.encodeIfPresent(expiresAt, forKey: .expiresAt)
     }
 
-    /// The document's JSON.
+    /// The JSON of the fields.
     public var value: JSONValue { .object(fields) }
 
-    /// Bytes of JSON of its id and its fields.
+    /// The number of bytes of JSON of its id and its fields.
     var byteCount: Int { JSONString.byteCount(id.text) + (counted.counts?.bytes ?? value.byteCount) }
 
-    /// How many arrays and objects stand in each other.
+    /// The maximum nesting depth of arrays and objects.
     var depth: Int { counted.counts?.depth ?? value.depth }
 
-    /// Keeps what `byteCount` and `depth` are until the fields change.
+    /// Caches `byteCount` and `depth` until the fields change.
     mutating func count() { if counted.counts == nil { counted.counts = (value.byteCount, value.depth) } }
 
     func isExpired(at time: Int) -> Bool { expiresAt.map { $0 <= time } ?? false }
 
-    /// The id that a document has at the server: that of an element in JSON. Nil when it is no text and no whole number.
+    /// Returns the document id for an element's id in JSON; nil when that is no string and no integer.
     static func id(_ value: JSONValue?) -> DocumentID? {
         switch value {
         case .string(let text): DocumentID(text)
@@ -97,7 +97,7 @@ public struct Document: Codable, Sendable, Identifiable, Hashable {
     }
 }
 
-/// How large and deep some JSON is, once that was counted. It says nothing of its own: all are equal.
+/// The cached size and depth of JSON. All values are equal, because they follow from the JSON.
 private struct CountedJSON: Sendable, Hashable {
     var counts: (bytes: Int, depth: Int)?
 

@@ -1,15 +1,15 @@
 internal import Platform
 
 // trebuchet: TypeScript = string
-/// The id of a document: a text that is what its bytes in UTF-8 are. In JSON it is the text.
+/// The id of a document: a string that is compared by its UTF-8 bytes, and a string in JSON.
 ///
-/// Two are equal, and ordered, by their bytes, as a store and clients in other languages see them. Swift's own equality takes
-/// different texts for one: `é` in one character and in two.
+/// Ids are equal, and ordered, by their bytes, as in a store and in other languages. Swift's string equality treats different
+/// texts as equal: composed and decomposed `é`.
 public struct DocumentID: Sendable, Hashable, Comparable {
-    /// The id as an app writes it.
+    /// The id as a string.
     public let text: String
 
-    /// Any text; a server takes one of 1 to 128 bytes.
+    /// Creates an id from any string; servers accept 1 to 128 bytes.
     public init(_ text: String) { self.text = text }
 
     public static func == (one: Self, other: Self) -> Bool { one.text.isSameBytes(as: other.text) }
@@ -18,12 +18,12 @@ public struct DocumentID: Sendable, Hashable, Comparable {
 
     public func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
 
-    /// Bytes in UTF-8.
+    /// The number of UTF-8 bytes.
     var byteCount: Int { text.utf8.count }
 }
 
 extension DocumentID: ExpressibleByStringInterpolation, CustomStringConvertible {
-    /// The same as ``init(_:)``.
+    /// Creates an id from a literal.
     public init(stringLiteral text: String) { self.text = text }
 
     public var description: String { text }

@@ -1,10 +1,10 @@
 internal import Platform
 internal import Trebuchet
 
-/// Who uses a part of something that all share: somebody who is signed in, and a host.
+/// The parties that a use of a shared resource is counted for: the signed-in principal and the host.
 struct Holder: Hashable, Sendable {
     var principal: ByteText?
-    /// Nil for this machine itself.
+    /// Nil for a loopback caller.
     var host: CallerHost?
 
     init(principal: String?, host: CallerHost?) {
@@ -13,7 +13,7 @@ struct Holder: Hashable, Sendable {
     }
 }
 
-/// What each principal and each host uses of something. Pure.
+/// Counts the uses of one resource per principal and per host. Pure.
 struct HolderShares: Sendable {
     let perPrincipal: Int
     let perHost: Int
@@ -25,10 +25,10 @@ struct HolderShares: Sendable {
         self.perHost = perHost
     }
 
-    /// How many principals and hosts use anything.
+    /// The numbers of principals and hosts with at least one use.
     var holderCount: (principals: Int, hosts: Int) { (principals.count, hosts.count) }
 
-    /// The limit over which `amount` more would be; nil when there is room.
+    /// Returns the limit that `amount` more uses would exceed; nil when both quotas have room.
     func exceeded(_ holder: Holder, by amount: Int = 1) -> Int? {
         if let principal = holder.principal, principals[principal, default: 0] + amount > perPrincipal {
             return perPrincipal
@@ -37,7 +37,7 @@ struct HolderShares: Sendable {
         return nil
     }
 
-    /// How much the one of principal and host uses that uses more.
+    /// Returns the larger of the uses counted for the holder's principal and for its host.
     func most(of holder: Holder) -> Int {
         max(holder.principal.flatMap { principals[$0] } ?? 0, holder.host.flatMap { hosts[$0] } ?? 0)
     }

@@ -3,15 +3,17 @@ internal import Distributed
 internal import Synchronization
 internal import Trebuchet
 
-/// A part of a service, as a room is: an actor that is made when it is first called, and goes when nobody uses it.
+/// An actor of a service, such as a room. It is activated by its first call and deactivated when it is unused.
 protocol ServicePart: DistributedActor where ActorSystem == TrebuchetActorSystem {
-    /// Whether it may go.
+    /// True when the actor may be deactivated.
     var isUnused: Bool { get }
-    /// Whether it has gone, or stays for somebody who has come.
+    /// Reports the decision about a deactivation.
+    ///
+    /// - Parameter goes: true when the actor was deactivated; false when a caller has started to use it again.
     func didDecide(_ goes: Bool)
 }
 
-/// The parts of a service, each under `<service>/<name>`.
+/// The actors of a service, each under `<service>/<name>`.
 final class ServiceParts<Part: ServicePart>: Sendable {
     private struct Weak {
         weak var part: Part?
@@ -20,10 +22,10 @@ final class ServiceParts<Part: ServicePart>: Sendable {
     private let service: String
     private let limit: Int
     private weak let server: TrebuchetServer?
-    /// Those that there are, and those that are being made, which are nobody yet.
+    /// Active actors, and reserved names (with a nil reference) of actors that are being created.
     private let parts = Mutex<[ByteText: Weak]>([:])
 
-    /// - Parameter limit: of parts at once.
+    /// - Parameter limit: the maximum number of actors at once.
     init(of service: String, at server: TrebuchetServer, limit: Int) {
         self.service = service
         self.server = server
@@ -32,17 +34,17 @@ final class ServiceParts<Part: ServicePart>: Sendable {
 
     var count: Int { parts.withLock { $0.count } }
 
-    /// Those that there are, by their names.
+    /// All active actors with their names.
     var all: [(name: String, part: Part)] {
         parts.withLock { $0.compactMap { name, weak in weak.part.map { (name.text, $0) } } }
     }
 
     subscript(name: String) -> Part? { parts.withLock { $0[ByteText(name)]?.part } }
 
-    /// `chat-lobby` of `rooms/chat-lobby`.
+    /// Returns the name within the service: `chat-lobby` for `rooms/chat-lobby`.
     func name(ofActor name: String) -> String { name.dropFirst(bytes: service.utf8.count + 1) }
 
-    /// Takes a place for a part that is to be made; false when there are as many as there may be.
+    /// Reserves a name for an actor that is to be created; returns false at the limit.
     func reserve(_ name: String) -> Bool {
         parts.withLock { parts in
             guard parts.count < limit else { return false }
@@ -51,12 +53,12 @@ final class ServiceParts<Part: ServicePart>: Sendable {
         }
     }
 
-    /// Gives the place back of one that could not be made.
+    /// Releases the reservation of an actor that could not be created.
     func giveBack(_ name: String) { _ = parts.withLock { $0.removeValue(forKey: ByteText(name)) } }
 
-    /// Notes a part that was made.
+    /// Registers a created actor under its reserved name.
     ///
-    /// - Parameter look: called once after a time: whoever had it made may not have called it.
+    /// - Parameter look: called once after `time`, because the caller that caused the activation may never call the actor.
     func add(
         _ part: Part, as name: String, after time: Duration, _ look: @escaping @Sendable (isolated Part) -> Void
     ) {
@@ -67,14 +69,14 @@ final class ServiceParts<Part: ServicePart>: Sendable {
         }
     }
 
-    /// Runs `body` in each, in its own time.
+    /// Runs `body` on each actor, as a separate task.
     func each(_ body: @escaping @Sendable (isolated Part) -> Void) {
         for (_, part) in all { Task { await part.whenLocal(body) } }
     }
 
-    /// Lets a part go that nobody uses, unless somebody comes meanwhile.
+    /// Deactivates an unused actor, unless a caller starts to use it meanwhile.
     ///
-    /// - Parameter gone: called when it goes.
+    /// - Parameter gone: called when the actor is deactivated.
     func letGo(_ part: Part, _ name: String, _ gone: @escaping @Sendable () -> Void = {}) async {
         await server?.letGo(part, named: "\(service)/\(name)", if: { $0.isUnused }) { part, goes in
             part.didDecide(goes)

@@ -2,8 +2,8 @@ internal import Platform
 internal import Synchronization
 internal import Trebuchet
 
-/// A connection as a service sees it: how much it uses, how fast it may go on, and what it loses with its rights. One for all parts of
-/// the service.
+/// The state of one connection in a service: its used places, its rates, and the actors to notify when its authorization
+/// changes. One object serves all actors of the service.
 final class Visitor<Followed: AnyObject & Sendable, Rate: Hashable & Sendable>: Sendable {
     private struct Weak {
         weak var part: Followed?
@@ -11,18 +11,19 @@ final class Visitor<Followed: AnyObject & Sendable, Rate: Hashable & Sendable>: 
 
     private struct Usage {
         var places = 0
-        /// What hears of other rights of the connection: what is gone is forgotten when there is so much.
+        /// Actors to notify when the connection's principal or roles change. Freed actors are removed when the number exceeds
+        /// `mostFollowed`.
         var followed: [ObjectIdentifier: Weak] = [:]
         var mostFollowed = 64
         var buckets: [Rate: (limit: RateLimit, bucket: TokenBucket)] = [:]
     }
 
-    /// Beyond that many, full buckets are let go: they are as new ones.
+    /// Above this number, full buckets are removed: they are equal to new ones.
     private static var bucketsKept: Int { 64 }
 
     let connection: CallerConnection
     let host: CallerHost?
-    /// Places that it may have at once: rooms that it is in, or queries that it has open.
+    /// The maximum number of places at once: joined rooms or open queries.
     let placeLimit: Int
     private let usage = Mutex(Usage())
 
@@ -32,10 +33,11 @@ final class Visitor<Followed: AnyObject & Sendable, Rate: Hashable & Sendable>: 
         placeLimit = places
     }
 
-    /// Whose share of what all use it has.
+    /// The principal and host whose quotas the connection uses.
     var holder: Holder { Holder(principal: connection.principal?.id, host: host) }
 
-    /// Nil when so many calls may be made now; else the time to wait for that, in milliseconds.
+    /// Takes `count` calls from the bucket of `rate`. Returns nil when they may be made now, else the time to wait in
+    /// milliseconds.
     func take(_ count: Int = 1, of rate: Rate, _ limit: RateLimit) -> Int? {
         let now = MonotonicClock.now
         return usage.withLock { usage in
@@ -47,7 +49,7 @@ final class Visitor<Followed: AnyObject & Sendable, Rate: Hashable & Sendable>: 
         }
     }
 
-    /// Takes one of its places; false when it has none left.
+    /// Takes one place; returns false when all are in use.
     func enter() -> Bool {
         usage.withLock { usage in
             guard usage.places < placeLimit else { return false }
@@ -58,7 +60,7 @@ final class Visitor<Followed: AnyObject & Sendable, Rate: Hashable & Sendable>: 
 
     func leave() { usage.withLock { $0.places -= 1 } }
 
-    /// Notes what is to hear when somebody else is signed in over the connection, or with other roles.
+    /// Registers an actor to notify when the connection's principal or its roles change.
     func follows(_ part: Followed) {
         usage.withLock { usage in
             usage.followed[ObjectIdentifier(part)] = Weak(part: part)
@@ -70,7 +72,7 @@ final class Visitor<Followed: AnyObject & Sendable, Rate: Hashable & Sendable>: 
 
     func follows(noMore part: Followed) { usage.withLock { $0.followed[ObjectIdentifier(part)] = nil } }
 
-    /// What is there of that.
+    /// The registered actors that still exist.
     var followed: [Followed] { usage.withLock { $0.followed.values.compactMap(\.part) } }
 }
 

@@ -1,19 +1,19 @@
 internal import Synchronization
 internal import Trebuchet
 
-/// The connections that use a service, each as the service sees it: made at its first call, and forgotten when it closes.
+/// The state of each connection that uses a service: created by its first call, removed when the connection closes.
 final class Visitors<Visitor: AnyObject & Sendable>: Sendable {
     private let known = Mutex<[CallerConnection: Visitor]>([:])
 
-    /// Those of connections that are open.
+    /// The states of open connections.
     var all: [Visitor] { known.withLock { Array($0.values) } }
 
-    /// For tests: closures that connections keep for their ends, here and elsewhere.
+    /// The number of close handlers on all known connections, from any service; for tests.
     var closeHandlerCount: Int { known.withLock { $0.keys.reduce(0) { $0 + $1.closeHandlerCount } } }
 
-    /// The one of a connection.
+    /// Returns the state of a connection and creates it when there is none.
     ///
-    /// - Parameter principalChanged: called when somebody else is signed in over the connection, or with other roles.
+    /// - Parameter principalChanged: called when the connection's principal or its roles change.
     func visitor(
         _ connection: CallerConnection, make: () -> Visitor,
         principalChanged: @escaping @Sendable (Visitor) -> Void
@@ -38,7 +38,7 @@ final class Visitors<Visitor: AnyObject & Sendable>: Sendable {
     }
 }
 
-/// What nobody can guess: 128 random bits of the system, as 26 letters and digits.
+/// Makes unguessable identifiers: 128 random bits from the system, as 26 letters and digits.
 enum Secret {
     static func make() -> String {
         var random = SystemRandomNumberGenerator()

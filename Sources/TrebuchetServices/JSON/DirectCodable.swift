@@ -1,6 +1,6 @@
 package import TrebuchetWire
 
-/// A `DirectJSON` within what other coders read and write.
+/// Conformance to `Codable` for a `DirectJSON` type inside values of other coders.
 extension DirectJSON where Self: Codable {
     package init(from decoder: any Decoder) throws {
         self = try Self.readDirectly(from: decoder) ?? Self(json: JSONValue(from: decoder).json)
@@ -13,7 +13,7 @@ extension DirectJSON where Self: Codable {
 }
 
 extension JSONCursor {
-    /// Reads an object, member by member: `body` reads the value.
+    /// Reads an object and calls `body` to read the value of each member.
     mutating func eachMember(depth: Int, _ body: (inout JSONCursor, _ name: String) throws -> Void) throws {
         guard depth < JSONCursor.deepest else { throw tooDeep() }
         try expect(UInt8(ascii: "{"))
@@ -23,13 +23,13 @@ extension JSONCursor {
 }
 
 extension JSONValue {
-    /// The text that it is; nil for null. Throws for anything else.
+    /// The string, or nil for null. Throws for any other value.
     var text: String? {
         get throws {
             switch self {
             case .null: nil
             case .string(let text): text
-            default: throw ValueError("expected a text")
+            default: throw ValueError("expected a string")
             }
         }
     }

@@ -2,8 +2,8 @@ internal import Bytes
 internal import TrebuchetWire
 
 // trebuchet: TypeScript = unknown
-/// JSON that is handed on, or looked at later: the bytes of one value, which are known to be JSON and nothing more. Reading it
-/// costs a look at its bytes, so that rates and sizes can be checked before anything is made of them.
+/// The validated bytes of one JSON value, for values that are forwarded or decoded later. Decoding only scans the bytes, so
+/// that rates and sizes can be checked before a value is created.
 struct EncodedJSON: Sendable, Hashable {
     let bytes: [UInt8]
 
@@ -11,10 +11,11 @@ struct EncodedJSON: Sendable, Hashable {
 
     var byteCount: Int { bytes.count }
 
-    /// Throws `ValueError` for what no `JSONValue` is: a name twice in an object, a number beyond all doubles.
+    /// Decodes the value. Throws `ValueError` for JSON that is no `JSONValue`: a duplicate member name, or a number outside the
+    /// range of `Double`.
     func value() throws -> JSONValue { try JSONValue(json: bytes) }
 
-    /// How many arrays and objects stand in each other.
+    /// The maximum nesting depth of arrays and objects.
     var depth: Int {
         var (depth, deepest, isText, isEscaped) = (0, 0, false, false)
         for byte in bytes {

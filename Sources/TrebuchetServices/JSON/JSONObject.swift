@@ -1,35 +1,35 @@
 internal import Platform
 
 // trebuchet: TypeScript = { [name: string]: unknown }
-/// The members of an object in JSON, each name once. Names are what their bytes are: `é` in one character and in two are two
-/// names.
+/// The members of a JSON object, with unique names. Names are compared by their bytes: composed and decomposed `é` are
+/// different names.
 public struct JSONObject: Sendable, Hashable {
     private var members: [ByteText: JSONValue] = [:]
 
     /// An object without members, `{}`.
     public init() {}
 
-    /// How many members it has.
+    /// The number of members.
     public var count: Int { members.count }
-    /// Whether it has no members.
+    /// True when there are no members.
     public var isEmpty: Bool { members.isEmpty }
-    /// In no order.
+    /// The names of the members, unordered.
     public var names: [String] { members.keys.map(\.text) }
-    /// In no order.
+    /// The values of the members, unordered.
     public var values: some Collection<JSONValue> { members.values }
 
-    /// The member of this name; nil when there is none. Setting nil takes it away; a member that is null is there.
+    /// The member with this name, or nil when there is none. Setting nil removes the member; a member that is null is present.
     public subscript(name: String) -> JSONValue? {
         get { members[ByteText(name)] }
         set { members[ByteText(name)] = newValue }
     }
 
-    /// The members by the bytes of their names.
+    /// The members, sorted by the bytes of their names.
     public var sorted: [(name: String, value: JSONValue)] {
         members.sorted { $0.key < $1.key }.map { ($0.key.text, $0.value) }
     }
 
-    /// The members for which `isIncluded` is true.
+    /// Returns the members for which `isIncluded` is true.
     public func keeping(where isIncluded: (_ name: String, _ value: JSONValue) throws -> Bool) rethrows -> JSONObject {
         var kept = self
         kept.members = try members.filter { try isIncluded($0.key.text, $0.value) }
@@ -38,7 +38,7 @@ public struct JSONObject: Sendable, Hashable {
 }
 
 extension JSONObject: Sequence {
-    /// Goes through the members, in no order.
+    /// Iterates over the members, unordered.
     public struct Iterator: IteratorProtocol {
         fileprivate var rest: Dictionary<ByteText, JSONValue>.Iterator
 
@@ -47,17 +47,17 @@ extension JSONObject: Sequence {
         }
     }
 
-    /// In no order.
+    /// Returns an unordered iterator over the members.
     public func makeIterator() -> Iterator { Iterator(rest: members.makeIterator()) }
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-    /// Of members with the same name the last counts.
+    /// Creates an object. The last of several members with the same name is used.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         for (name, value) in elements { self[name] = value }
     }
 
-    /// Of members with the same name the last counts.
+    /// Creates an object. The last of several members with the same name is used.
     public init(_ members: some Sequence<(key: String, value: JSONValue)>) {
         for (name, value) in members { self[name] = value }
     }

@@ -1,6 +1,6 @@
-/// Merge patches (RFC 7396): an object that has the members which change, null for those that go.
+/// Merge patches (RFC 7396): objects with the changed members, and null for removed members.
 extension JSONValue {
-    /// This value as the patch makes it.
+    /// Returns this value with the patch applied.
     func merging(_ patch: JSONValue) -> JSONValue {
         guard case .object(let changes) = patch else { return patch }
         var members = JSONObject()
@@ -11,8 +11,8 @@ extension JSONValue {
         return .object(members)
     }
 
-    /// The patch that makes this value the other; nil when none can: a patch has no way to say null, and only objects have
-    /// members that can stay.
+    /// Returns the patch that turns this value into `other`, or nil when there is none: a patch cannot set null, and only
+    /// objects can be patched in part.
     func mergePatch(to other: JSONValue) -> JSONValue? {
         guard case .object(let before) = self, case .object(let after) = other else { return nil }
         var changes = JSONObject()
@@ -29,7 +29,7 @@ extension JSONValue {
         return .object(changes)
     }
 
-    /// Whether it is null, or a member of it is. Elements of arrays are no matter: a patch replaces arrays as a whole.
+    /// True when the value or one of its members is null. Array elements do not count: a patch replaces arrays as a whole.
     private var hasNull: Bool {
         switch self {
         case .null: true

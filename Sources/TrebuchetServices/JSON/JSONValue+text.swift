@@ -1,8 +1,8 @@
 package import Bytes
 package import TrebuchetWire
 
-/// JSON as text: read in one pass, and written without white space, the members of objects by the bytes of their names, so that the
-/// same value is the same text.
+/// The JSON text of a value: parsed in one pass, and written without white space and with sorted member names. Equal values
+/// have equal texts.
 extension JSONValue: DirectJSON {
     package init(json: inout JSONCursor, depth: Int) throws {
         switch json.peek() {
@@ -21,14 +21,14 @@ extension JSONValue: DirectJSON {
         while let range = try json.name(&isFirst) {
             let name = json.text(range)
             guard members[name] == nil else {
-                throw ValueError("the member '\(name.prefix(bytes: 64))' is there twice")
+                throw ValueError("duplicate member '\(name.prefix(bytes: 64))'")
             }
             members[name] = try JSONValue(json: &json, depth: depth + 1)
         }
         return members
     }
 
-    /// A number, or one of the three words.
+    /// Parses a number, `true`, `false` or `null`.
     private static func scalar(_ bytes: UnsafeRawBufferPointer) throws -> JSONValue {
         switch bytes.first {
         case UInt8(ascii: "n"): return .null
@@ -40,9 +40,9 @@ extension JSONValue: DirectJSON {
         let text = String(decoding: bytes, as: UTF8.self)
         if let long = Int64(text) { return .integer(long) }
         guard let number = Double(text), number.isFinite else {
-            throw ValueError("the number \(text.prefix(bytes: 32)) is beyond what a double can be")
+            throw ValueError("the number \(text.prefix(bytes: 32)) is outside the range of a double")
         }
-        // 1.0 and 1 are one number, and so one value.
+        // 1.0 and 1 are the same number, so they must be equal values.
         if let whole = Int64(exactly: number), whole.magnitude < 1 << 53 { return .integer(whole) }
         return .number(number)
     }
@@ -53,7 +53,7 @@ extension JSONValue: DirectJSON {
         case .bool(true): json.append("true" as StaticString)
         case .bool(false): json.append("false" as StaticString)
         case .integer(let integer): json.append(decimal: integer)
-        // No number in JSON: as what most make of it.
+        // JSON has no NaN and no infinity; most encoders write null.
         case .number(let number): json.append(utf8: number.isFinite ? number.description : "null")
         case .string(let text): JSONString.append(text, to: &json)
         case .array(let elements):
@@ -83,7 +83,7 @@ extension JSONValue: DirectJSON {
         return Array(buffer.bytes)
     }
 
-    /// Bytes of its text.
+    /// The number of bytes of the JSON text.
     var byteCount: Int {
         switch self {
         case .null, .bool(true): 4
@@ -99,7 +99,7 @@ extension JSONValue: DirectJSON {
         }
     }
 
-    /// How many arrays and objects stand in each other; 0 for a number or text.
+    /// The maximum nesting depth of arrays and objects; 0 for a scalar.
     var depth: Int {
         switch self {
         case .array(let elements): 1 + (elements.lazy.map(\.depth).max() ?? 0)
@@ -108,12 +108,13 @@ extension JSONValue: DirectJSON {
         }
     }
 
-    /// How deep what a service keeps may nest: it goes to clients within other things, in messages of 64 levels.
+    /// The maximum nesting depth of persisted values. Clients receive them inside other values, in messages of at most 64
+    /// levels.
     static let deepest = 48
 }
 
 extension Int64 {
-    /// Characters of its text.
+    /// The number of characters of the decimal text.
     fileprivate var digitCount: Int {
         var (count, rest) = (self < 0 ? 2 : 1, magnitude)
         while rest >= 10 { (count, rest) = (count + 1, rest / 10) }

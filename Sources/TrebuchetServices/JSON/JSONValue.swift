@@ -3,24 +3,24 @@ internal import Bytes
 internal import TrebuchetWire
 
 // trebuchet: TypeScript = unknown
-/// Any JSON: what a service keeps and hands on without knowing its type.
+/// Any JSON value: services store and forward it without knowledge of its type.
 ///
-/// Whole numbers between `Int64.min` and `Int64.max` stay exact, others are doubles. Texts and names are equal when their bytes
-/// are.
+/// Integers between `Int64.min` and `Int64.max` are exact, other numbers are doubles. Strings and member names are compared by
+/// their bytes.
 public enum JSONValue: Sendable {
-    /// `null`; in a document the same as no field.
+    /// `null`; in a document, the same as a missing field.
     case null
     /// `true` or `false`.
     case bool(Bool)
-    /// A whole number, exact.
+    /// An exact integer.
     case integer(Int64)
     /// Any other number, as a double. JSON has no NaN and no infinity: they are written as `null`.
     case number(Double)
-    /// A text.
+    /// A string.
     case string(String)
-    /// Values in their order.
+    /// An array.
     case array([JSONValue])
-    /// Members by name, in no order.
+    /// An object; its members are unordered.
     case object(JSONObject)
 }
 
@@ -30,7 +30,7 @@ extension JSONValue: Hashable {
         case (.null, .null): true
         case (.bool(let one), .bool(let other)): one == other
         case (.integer(let one), .integer(let other)): one == other
-        // A value is equal to itself, also one of NaN: else what compares before it sends would send for ever.
+        // NaN equals NaN here; otherwise code that sends a value only when it differs would send NaN for ever.
         case (.number(let one), .number(let other)): one == other || (one.isNaN && other.isNaN)
         case (.string(let one), .string(let other)): one.isSameBytes(as: other)
         case (.array(let one), .array(let other)): one == other
@@ -61,13 +61,13 @@ extension JSONValue: Codable {
         init?(intValue: Int) { nil }
     }
 
-    /// For coders that are not Trebuchet's, as part of a type that is written by them.
+    /// Reads the value from any decoder, also from one that is not Trebuchet's.
     public init(from decoder: any Decoder) throws {
         if let value = try Self.readDirectly(from: decoder) {
             self = value
             return
         }
-        // Containers first: they fail fast on anything else, and most values are objects.
+        // Containers first: they fail fast for other values, and most values are objects.
         if let object = try? decoder.container(keyedBy: Name.self) {
             var members = JSONObject()
             for name in object.allKeys { members[name.stringValue] = try object.decode(JSONValue.self, forKey: name) }
@@ -98,7 +98,7 @@ extension JSONValue: Codable {
         if try writeDirectly(to: encoder) { return }
         if case .object(let members) = self {
             var object = encoder.container(keyedBy: Name.self)
-            // In order: an encoder that is given the same writes the same, and differences stay small.
+            // Sorted, so that equal values encode to equal bytes and deltas stay small.
             for (name, value) in members.sorted { try object.encode(value, forKey: Name(stringValue: name)) }
             return
         }
@@ -116,10 +116,10 @@ extension JSONValue: Codable {
 }
 
 extension JSONValue {
-    /// What a value is in JSON. Throws `EncodingError`.
+    /// Creates the JSON form of a value. Throws `EncodingError`.
     public init(encoding value: some Encodable) throws { self = try Self(json: Self.bytes(of: value)) }
 
-    /// The value that this JSON is. Throws when it is not one of that type.
+    /// Decodes the value as `type`. Throws when the JSON does not match the type.
     public func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         if let same = self as? Value { return same }
         return try json.withUnsafeBytes { try ValueCoder().decode(type, from: $0) }

@@ -1,48 +1,48 @@
-/// Why a room does not do what it was asked for.
+/// An error of a room operation.
 public enum RoomError: Error, Codable, Sendable, Hashable {
-    /// The server does not know its callers' connections: it needs `access.identifiesCallers = true`.
+    /// The server does not track callers' connections: it needs `access.identifiesCallers = true`.
     case unknownCaller
-    /// The name of the room or topic is empty or too long, or the attempt of a join too short.
+    /// The name of the room or topic is empty or too long, or the attempt secret of a join is too short.
     case invalidName
-    /// The connection is not in the room, or another one has taken its stay over.
+    /// The connection is not in the room, or another connection has resumed its membership.
     case notJoined
-    /// No stay of the room has this token: it was never given out, or its stay has ended.
+    /// No membership of the room has this token: it was never issued, or the membership has ended.
     case unknownToken
-    /// The stay belongs to somebody else than who is signed in over this connection.
+    /// The membership belongs to a principal other than the one signed in over this connection.
     case notYours
-    /// The stay belongs to somebody, and nobody is signed in over this connection, perhaps not yet.
+    /// The membership belongs to a principal, and no principal is signed in over this connection, perhaps not yet.
     case notSignedIn
-    /// The connection has a stay of its own in this room.
+    /// The connection already has another membership in this room.
     case alreadyJoined
-    /// The room is just being taken away; a room of the same name can be joined at once.
+    /// The room is being deactivated; a room of the same name can be joined at once.
     case roomClosed
-    /// The room has as many members as it may.
+    /// The room has the maximum number of members.
     case roomFull(limit: Int)
-    /// The connection, its principal or its host is in as many rooms as it may be.
+    /// The connection, its principal or its host is in the maximum number of rooms.
     case tooManyRooms(limit: Int)
-    /// The server has as many rooms as it may.
+    /// The server has the maximum number of rooms.
     case serverFull(limit: Int)
-    /// What all members show has as many bytes as it may.
+    /// The presences of all members together have the maximum number of bytes.
     case roomTooLarge(limit: Int)
-    /// One principal, or one host, has as many stays in the room as it may.
+    /// The principal or the host has the maximum number of memberships in the room.
     case tooManySessions(limit: Int)
-    /// A presence or an event nests arrays and objects deeper than it may.
+    /// A presence or an event nests arrays and objects too deeply.
     case tooDeep(limit: Int)
-    /// A presence or an event is no JSON that can be kept: a member is there twice, or a number is too large.
+    /// A presence or an event is JSON that cannot be stored: a member name occurs twice, or a number is too large.
     case invalidValue(String)
-    /// The rules do not allow it.
+    /// The rules do not authorize the operation.
     case forbidden
-    /// An administrator has sent the caller out of the room for a time, of which this is left.
+    /// An administrator has removed the caller from the room for a time; the value is the rest of that time.
     case kicked(retryAfterMilliseconds: Int)
     /// The presence has more bytes of JSON than `RoomLimits.presenceBytes`.
     case presenceTooLarge(bytes: Int, limit: Int)
     /// The event has more bytes of JSON than `RoomLimits.payloadBytes`.
     case payloadTooLarge(bytes: Int, limit: Int)
-    /// More joins, presence updates or publishes than a connection may make.
+    /// The connection exceeds its rate of joins, presence updates or publishes.
     case rateLimited(retryAfterMilliseconds: Int)
-    /// So many events wait to be sent already.
+    /// The maximum number of events already waits to be sent.
     case tooManyWaiting(limit: Int)
-    /// Events were missed that the server does not have any more.
+    /// The client has missed events that the server no longer stores.
     case eventsMissed(count: Int)
     /// The client has left its rooms, by `TrebuchetBackend.leaveRooms(within:)`.
     case left
@@ -51,7 +51,7 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
 }
 
 extension RoomError {
-    /// Whether the caller is not to know who is in the room.
+    /// True when the client must no longer see the members of the room.
     var keepsOut: Bool {
         switch self {
         case .forbidden, .kicked: true
@@ -59,7 +59,7 @@ extension RoomError {
         }
     }
 
-    /// Whether the room takes its member, and not what that shows.
+    /// True when the room accepts the member but not its presence.
     var isAboutPresence: Bool {
         switch self {
         case .presenceTooLarge, .roomTooLarge, .tooDeep, .invalidValue: true
@@ -72,32 +72,34 @@ extension RoomError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .unknownCaller:
-            "the server does not know its callers: it needs an AccessPolicy with identifiesCallers = true"
+            "the server does not identify callers; set an AccessPolicy with identifiesCallers = true"
         case .invalidName:
-            "a name is empty or longer than \(RoomLimits.longestName) bytes, or an attempt shorter than 16"
+            "a name is empty or longer than \(RoomLimits.longestName) bytes, or an attempt is shorter than 16"
         case .notJoined: "this connection is not in the room; join it first"
-        case .unknownToken: "no stay of the room has this token; join without one"
-        case .notYours: "the stay belongs to somebody else"
-        case .notSignedIn: "the stay belongs to somebody who is signed in; sign in first"
-        case .alreadyJoined: "this connection has a stay of its own in the room; leave it first"
-        case .roomClosed: "the room is just being taken away; try again"
-        case .roomFull(let limit): "the room has \(limit) members already"
-        case .tooManyRooms(let limit): "you are in \(limit) rooms already; leave one first"
-        case .serverFull(let limit): "the server has \(limit) rooms already"
-        case .roomTooLarge(let limit): "what the members of the room show has \(limit) bytes already"
-        case .tooManySessions(let limit): "\(limit) stays of one user or host are in the room already"
-        case .tooDeep(let limit): "arrays and objects may stand \(limit) deep in each other"
-        case .invalidValue(let reason): "the value cannot be kept: \(reason)"
+        case .unknownToken: "no membership of the room has this token; join without a token"
+        case .notYours: "the membership belongs to another user"
+        case .notSignedIn: "the membership belongs to a signed-in user; sign in first"
+        case .alreadyJoined: "this connection already has a membership in the room; leave it first"
+        case .roomClosed: "the room is being deactivated; try again"
+        case .roomFull(let limit): "the room has reached its limit of \(limit) members"
+        case .tooManyRooms(let limit): "you have reached the limit of \(limit) rooms; leave one first"
+        case .serverFull(let limit): "the server has reached its limit of \(limit) rooms"
+        case .roomTooLarge(let limit): "the presence of the members of the room has reached its limit of \(limit) bytes"
+        case .tooManySessions(let limit): "the limit of \(limit) memberships per user or host in the room is reached"
+        case .tooDeep(let limit): "arrays and objects may be nested at most \(limit) deep"
+        case .invalidValue(let reason): "the value cannot be stored: \(reason)"
         case .forbidden: "the rules of the server do not allow it"
         case .kicked(let wait):
-            "you were sent out of the room; you may join it again in \((max(0, wait) / 1_000) + 1) s"
-        case .left: "this client has left its rooms; to join again, let go of the room's values and make them anew"
-        case .presenceTooLarge(let bytes, let limit): "a presence of \(bytes) bytes is too large; \(limit) are allowed"
-        case .payloadTooLarge(let bytes, let limit): "an event of \(bytes) bytes is too large; \(limit) are allowed"
-        case .rateLimited(let wait): "too many in too short a time; try again in \(wait) ms"
-        case .tooManyWaiting(let limit): "\(limit) events wait to be sent already"
+            "you were removed from the room; you may join it again in \((max(0, wait) / 1_000) + 1) s"
+        case .left: "this client has left its rooms; to join again, release the room's values and create new ones"
+        case .presenceTooLarge(let bytes, let limit):
+            "a presence of \(bytes) bytes is too large; at most \(limit) are allowed"
+        case .payloadTooLarge(let bytes, let limit):
+            "an event of \(bytes) bytes is too large; at most \(limit) are allowed"
+        case .rateLimited(let wait): "rate limit exceeded; try again in \(wait) ms"
+        case .tooManyWaiting(let limit): "the limit of \(limit) unsent events is reached"
         case .eventsMissed(let count): "\(count) events were missed"
-        case .noBackend: "there is no backend: call TrebuchetBackend.use(_:), or make the value within its scope"
+        case .noBackend: "no backend is set; call TrebuchetBackend.use(_:), or create the value within its scope"
         }
     }
 }

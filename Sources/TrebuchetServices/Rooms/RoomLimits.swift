@@ -1,40 +1,43 @@
 public import Trebuchet
 
-/// What rooms and their members may use of a server. Each limit has its own error (``RoomError``).
+/// Limits for rooms and their members. Each limit has its own error (``RoomError``).
 public struct RoomLimits: Sendable {
     static let longestName = 256
 
-    /// How long a stay lives on without its connection, for its client to come back to. Default 10 s.
+    /// The time for which a membership without a connection waits for its client to reconnect. Default 10 s.
     public var grace = Duration.seconds(10)
-    /// How long a room may be there without anybody ever joining it. Default 2 s.
+    /// The maximum lifetime of a room that no client has joined. Default 2 s.
     public var unjoinedTime = Duration.seconds(2)
     /// Rooms of the server at once. Default 50,000.
     public var rooms = 50_000
     /// Rooms that one connection may be in at once. Default 100.
     public var roomsPerConnection = 100
-    /// Rooms that one principal may be in at once, over all of its connections, those within their grace too. Default 3,125.
+    /// Rooms that one principal may be in at once, over all of its connections and including memberships in their grace period.
+    /// Default 3,125.
     public var roomsPerPrincipal = 3_125
-    /// The same of one host, an IPv4 address or a /64 network of IPv6; this machine's own do not count. Default 3,125.
+    /// Rooms that one host, an IPv4 address or a /64 network of IPv6, may be in at once; loopback callers do not count. Default
+    /// 3,125.
     public var roomsPerHost = 3_125
-    /// Stays of one room at once, those within their grace too. Default 1,000.
+    /// Memberships of one room at once, including those in their grace period. Default 1,000.
     public var membersPerRoom = 1_000
-    /// Of these, those of one principal. Default 100.
+    /// Memberships of one principal in a room at once. Default 100.
     public var membersPerPrincipal = 100
-    /// The same of one host, an IPv4 address or a /64 network of IPv6; this machine's own do not count. Default 250.
+    /// Memberships of one host, an IPv4 address or a /64 network of IPv6, in a room at once; loopback callers do not count.
+    /// Default 250.
     public var membersPerHost = 250
-    /// Bytes of what all members of one room show, each counted with 256 more; a join or a presence beyond it is refused with
-    /// `roomTooLarge`. Default 4 MiB: who joins gets it as one message.
+    /// Bytes of the presences of all members of one room, each counted with 256 more. A join or a presence above the limit is
+    /// refused with `roomTooLarge`. Default 4 MiB: a joining client gets the roster as one message.
     public var rosterBytes = 4 << 20
-    /// The least time between two messages that tell a member what others have changed; what is changed within it leaves together.
+    /// The minimum time between two messages with presence changes to a member; changes within that time are sent together.
     /// Default 50 ms.
     public var presenceInterval = Duration.milliseconds(50)
     /// Bytes of one member's presence. Default 64 KiB.
     public var presenceBytes = 64 << 10
     /// Bytes of one event. Default 16 KiB.
     public var payloadBytes = 16 << 10
-    /// Events that a room remembers, over all of its topics. Default 256.
+    /// Events that a room stores, over all of its topics. Default 256.
     public var historyEvents = 256
-    /// Bytes of the events that a room remembers. Default 256 KiB; the newest event is kept in any case.
+    /// Bytes of the events that a room stores. Default 256 KiB; the newest event is always kept.
     public var historyBytes = 256 << 10
     /// Joins of one connection, over all rooms. Default 50 a second, 200 at once.
     public var joins = RateLimit(callsPerSecond: 50, burst: 200)
@@ -43,17 +46,18 @@ public struct RoomLimits: Sendable {
     /// Publishes of one connection, over all rooms. Default 50 a second, 100 at once.
     public var publishes = RateLimit(callsPerSecond: 50, burst: 100)
 
-    /// How deep a presence or an event may nest arrays and objects: it goes to the others within other things, in messages of 64
+    /// The maximum nesting depth of a presence or an event. Clients receive them inside other values, in messages of at most 64
     /// levels.
     static let deepest = JSONValue.deepest
-    /// What a member counts beside what it shows.
+    /// The bytes that each member counts in addition to its presence.
     static let memberOverhead = 256
 
-    /// Bytes of a presence or an event that a room notes for its next owner, where it has one.
+    /// The maximum number of bytes of a presence or an event in a room that writes notes for its next owner.
     static let mostNoted = 512 << 10
-    /// How long what a member shows is not noted: what its next owner shows is at most so much older, until the client has joined there.
+    /// The interval between two notes of presences. At the next owner a presence is at most this much older, until the client
+    /// has joined there.
     static let notingInterval = Duration.seconds(1)
 
-    /// All limits at their defaults.
+    /// Creates limits with the default values.
     public init() {}
 }

@@ -1,34 +1,36 @@
 public import Trebuchet
 
-/// Who may do what with rooms. Asked on a reactor: an answer must not block.
+/// Authorization rules for rooms. The methods run on a reactor and must not block.
 public protocol RoomRules: Sendable {
+    /// Returns whether a principal may join a room.
+    ///
     /// - Parameters:
-    ///   - principal: who asks; nil for somebody who is not signed in.
-    ///   - room: `chat-lobby`: the type and the id.
+    ///   - principal: the caller's principal; nil when the caller is not signed in.
+    ///   - room: the type and the id of the room, as `chat-lobby`.
     func mayJoin(_ principal: Principal?, _ room: String) -> Bool
-    /// Whether somebody may see that a room is there, and how many are in it. Of `chat-`, without an id, whether somebody may
-    /// ask for the rooms of the type at all.
+    /// Returns whether a principal may see that a room exists and how many members it has. For `chat-`, without an id: whether
+    /// the principal may list rooms of the type at all.
     func mayList(_ principal: Principal?, _ room: String) -> Bool
-    /// Whether a member may publish to a topic of the room. Default: true.
+    /// Returns whether a member may publish to a topic of the room. Default: true.
     func mayPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool
-    /// How many members a room may have. Default: the server's limit, which is given.
+    /// Returns the maximum number of members of a room. Default: the server's limit, which is the second argument.
     func memberLimit(of room: String, _ limit: Int) -> Int
 }
 
 extension RoomRules {
-    /// True: who is in a room publishes there.
+    /// Returns true: each member of a room may publish there.
     public func mayPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool { true }
-    /// The server's limit, as it is given.
+    /// Returns the server's limit.
     public func memberLimit(of room: String, _ limit: Int) -> Int { limit }
 }
 
-/// Everybody joins every room whose name they know, and nobody lists them.
+/// Allows all callers to join any room by name, and none to list rooms.
 public struct OpenRooms: RoomRules {
-    /// The rules of a ``RoomHost`` that is given no others.
+    /// Creates the rules that a ``RoomHost`` uses by default.
     public init() {}
 
-    /// True, also for somebody who is not signed in.
+    /// Returns true, also for callers that are not signed in.
     public func mayJoin(_ principal: Principal?, _ room: String) -> Bool { true }
-    /// False.
+    /// Returns false.
     public func mayList(_ principal: Principal?, _ room: String) -> Bool { false }
 }

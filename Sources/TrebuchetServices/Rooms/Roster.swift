@@ -4,15 +4,15 @@ internal import Trebuchet
 internal import TrebuchetWire
 
 // trebuchet: TypeScript = { members: Record<string, { id: string; principal?: string; data: unknown }> }
-/// What the members of a room show, in the order in which they began to: the state that they observe.
+/// The presences of a room's members, in the order in which members first showed one: the state that members observe.
 ///
-/// In JSON it is an object with one member for each, under its number: `{"members":{"7":{"id":"…","data":{…}}}}`. A change of a part
-/// of what somebody shows is sent as that part.
+/// In JSON it is an object with one member for each number: `{"members":{"7":{"id":"…","data":{…}}}}`. When a part of a
+/// presence changes, only that part is sent.
 struct Roster: Sendable, Equatable {
     struct Member: Sendable, Equatable {
-        /// The stay.
+        /// The identifier of the membership.
         let id: String
-        /// Who is signed in over its connection; nil for nobody.
+        /// The principal that is signed in over the member's connection, or nil.
         let principal: String?
         var data: JSONValue
     }
@@ -20,25 +20,25 @@ struct Roster: Sendable, Equatable {
     private var byNumber: [Int: Member] = [:]
     private var numbers: [String: Int] = [:]
     private var lastNumber = 0
-    /// Of what its observers were sent: what members showed then, for those who have changed since; nil for new ones.
+    /// For members that have changed since the last update: the presence that the observers have, or nil for a new member.
     private var sent: [Int: JSONValue?] = [:]
 
     static func == (one: Self, other: Self) -> Bool { one.byNumber == other.byNumber }
 
-    /// By their numbers.
+    /// The members, sorted by their numbers.
     var members: [Member] { byNumber.sorted { $0.key < $1.key }.map(\.value) }
 
-    /// What a stay shows; nil when nothing.
+    /// The presence of a membership, or nil.
     subscript(stay: String) -> JSONValue? { numbers[stay].flatMap { byNumber[$0]?.data } }
 
-    /// Whether nothing would change.
+    /// Returns whether setting this presence would change nothing.
     func shows(_ data: JSONValue?, of stay: String, _ principal: String?) -> Bool {
         let member = numbers[stay].flatMap { byNumber[$0] }
         return member?.data == data
             && (data == nil || member?.principal.map { ByteText($0) } == principal.map { ByteText($0) })
     }
 
-    /// Shows this for a stay; nil takes it away.
+    /// Sets the presence of a membership; nil removes it.
     mutating func set(_ data: JSONValue?, of stay: String, principal: String? = nil) {
         let known = numbers[stay]
         guard let data else {
@@ -46,11 +46,11 @@ struct Roster: Sendable, Equatable {
             note(known)
             byNumber[known] = nil
             numbers[stay] = nil
-            // Nobody has heard of it.
+            // The observers have never received this member.
             if case .some(.none) = sent[known] { sent[known] = nil }
             return
         }
-        // Somebody who has signed in since begins anew: who it is does not change.
+        // A member that has signed in since gets a new number, because the principal of an entry never changes.
         if let known, byNumber[known]?.principal.map({ ByteText($0) }) != principal.map({ ByteText($0) }) {
             set(nil, of: stay)
         }
@@ -61,7 +61,7 @@ struct Roster: Sendable, Equatable {
         byNumber[number] = Member(id: stay, principal: principal, data: data)
     }
 
-    /// Beyond as many bytes, what a member has changed is told in parts only where that is shorter than the whole.
+    /// Above this number of bytes, a changed presence is sent in parts only when the parts are shorter than the whole.
     private static let smallestCut = 4 << 10
 
     private mutating func note(_ number: Int) {
@@ -101,11 +101,11 @@ extension Roster: DeltaState {
     private mutating func apply(_ operation: StateChanges.Operation) throws {
         let path = operation.path
         guard !path.isEmpty else {
-            guard operation.kind == .replace else { throw operation.error("the whole can only be replaced") }
+            guard operation.kind == .replace else { throw operation.error("the document root can only be replaced") }
             return self = try operation.value(as: Roster.self)
         }
         guard path.count >= 2, path[0] == "members", let number = Int(path[1]) else {
-            throw operation.error("there is no such place")
+            throw operation.error("the path does not exist")
         }
         if path.count == 2 {
             let member = operation.kind == .remove ? nil : try operation.value(as: Member.self)
@@ -115,16 +115,16 @@ extension Roster: DeltaState {
             lastNumber = max(lastNumber, number)
             return
         }
-        guard path[2] == "data", byNumber[number] != nil else { throw operation.error("there is no such place") }
+        guard path[2] == "data", byNumber[number] != nil else { throw operation.error("the path does not exist") }
         let value = operation.kind == .remove ? nil : try operation.value(as: JSONValue.self)
         guard byNumber[number]?.data.set(value, at: path[3...]) == true else {
-            throw operation.error("there is no such place")
+            throw operation.error("the path does not exist")
         }
     }
 }
 
 extension StateChanges {
-    /// What turns one value into another: the members of objects that differ, and whole values where there are none.
+    /// Adds the operations that turn `before` into `after`: changed members of objects, and whole values otherwise.
     fileprivate mutating func change(_ before: JSONValue, to after: JSONValue, at path: [String]) {
         guard before != after else { return }
         guard case .object(let old) = before, case .object(let new) = after else {
@@ -142,11 +142,11 @@ extension StateChanges {
 }
 
 extension JSONValue {
-    /// Bytes of an operation beside its path and value.
+    /// Bytes of an operation in addition to its path and value.
     private static let operationBytes = 64
 
-    /// Whether what turns this value into another, each part with all of its path, has room; takes that from it, and looks no further
-    /// when it has not.
+    /// Returns whether the operations that turn this value into `other`, each with its full path, fit into `room` bytes.
+    /// Subtracts their size from `room`, and stops once it is exceeded.
     fileprivate func tells(_ other: JSONValue, at path: Int, within room: inout Int) -> Bool {
         guard room >= 0 else { return false }
         guard self != other else { return true }
@@ -170,12 +170,12 @@ extension JSONValue {
         return true
     }
 
-    /// With `~` and `/` as a pointer has them.
+    /// The bytes of a name in a JSON pointer, with `~` and `/` escaped.
     private static func pathBytes(_ name: String) -> Int {
         1 + JSONString.byteCount(name) + name.utf8.count { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }
     }
 
-    /// Puts a value at a place within objects, or takes it away; false when there is no such place.
+    /// Sets or removes the value at a path within objects; returns false when the path does not exist.
     fileprivate mutating func set(_ value: JSONValue?, at path: ArraySlice<String>) -> Bool {
         guard let name = path.first else {
             guard let value else { return false }
@@ -206,7 +206,7 @@ extension Roster.Member: DirectJSON {
             default: _ = try json.value(depth: depth + 1)
             }
         }
-        guard let id, let data else { throw ValueError("a member of a room has an id and data") }
+        guard let id, let data else { throw ValueError("a member of a room requires an id and data") }
         self.init(id: id, principal: principal, data: data)
     }
 
@@ -230,7 +230,7 @@ extension Roster: DirectJSON {
             guard name == "members" else { return _ = try json.value(depth: depth + 1) }
             try json.eachMember(depth: depth + 1) { json, name in
                 guard let number = Int(name) else {
-                    throw ValueError("'\(name.prefix(bytes: 32))' is no number of a member")
+                    throw ValueError("'\(name.prefix(bytes: 32))' is not the number of a member")
                 }
                 let member = try Member(json: &json, depth: depth + 2)
                 roster.byNumber[number] = member
@@ -258,13 +258,14 @@ extension Roster: DirectJSON {
 extension Roster.Member: Codable {}
 extension Roster: Codable {}
 
-/// What a client gets when it joins a room.
+/// The response to a join.
 struct RoomTicket: Codable, Sendable, Equatable {
-    /// How the others see the client.
+    /// The identifier under which other members see the client.
     let stay: String
-    /// Shown when joining again, so that the stay goes on. A secret.
+    /// A secret that the client sends when it joins again, to resume its membership.
     let token: String
-    /// Where the events of the room are: what comes after it is for the client, whenever it begins to observe them.
+    /// The position in the room's events at the join. The client receives all later events, even if it starts to observe them
+    /// later.
     let events: EventPosition
 
     private enum CodingKeys: String, CodingKey { case stay = "session", token, events }

@@ -2,9 +2,10 @@ internal import Bytes
 internal import Platform
 internal import Trebuchet
 
-/// What a file of rules says of the collections of a name. What it leaves out, it says nothing of.
+/// An entry of a rules file for the collections whose names match a pattern. Missing members do not override less precise
+/// entries.
 struct CollectionEntry: Sendable {
-    /// Who, and the member that says so: `collections.todos.update`.
+    /// The authorized roles, and the member that defines them: `collections.todos.update`.
     struct Permission: Sendable {
         let roles: RoleSet
         let rule: String
@@ -12,9 +13,9 @@ struct CollectionEntry: Sendable {
 
     let pattern: NamePattern
     var permissions: [CollectionAction: Permission] = [:]
-    /// By their names.
+    /// The field rules, sorted by name.
     var fields: [FieldRule]?
-    /// `collections.todos.otherFields`, when it is false.
+    /// The member `collections.todos.otherFields` when it is false, else nil.
     var closedBy: String?
     var allowsOtherFields: Bool?
     var documents: Int?
@@ -25,7 +26,7 @@ struct CollectionEntry: Sendable {
 
     init(_ pattern: NamePattern) { self.pattern = pattern }
 
-    /// Everything that it says, and what the other says of the rest.
+    /// Returns this entry, with members of `other` where this one has none.
     func over(_ other: CollectionEntry) -> CollectionEntry {
         var both = self
         both.permissions.merge(other.permissions) { own, _ in own }
@@ -42,7 +43,7 @@ struct CollectionEntry: Sendable {
         return both
     }
 
-    // MARK: What it comes to
+    // MARK: Decisions
 
     func admits(_ principal: Principal?, _ action: CollectionAction, _ document: Document) -> Bool {
         permissions[action]?.roles.admits(principal, document) == true
@@ -62,7 +63,7 @@ struct CollectionEntry: Sendable {
                 && fields?.contains { $0.name.isSameBytes(as: name) } != true
         }
         if let first = other.min(by: { $0.precedesInBytes($1) }) {
-            throw .invalidDocument("field '\(first.prefix(bytes: 64))' is none of those that are allowed (\(closedBy))")
+            throw .invalidDocument("field '\(first.prefix(bytes: 64))' is not allowed (\(closedBy))")
         }
     }
 
@@ -84,7 +85,7 @@ struct CollectionEntry: Sendable {
         if roles.admitsEverybody { return .everybody }
         if roles.admits(principal) { return .named("all") }
         guard roles.looksAtDocuments else { return .named("nobody") }
-        // Who is not signed in sees at most what nobody's is.
+        // Callers that are not signed in see at most documents without a creator.
         return principal == nil ? .named("not signed in") : .alone
     }
 }

@@ -1,6 +1,6 @@
 internal import Trebuchet
 
-/// What a field of a document may be, and who may write it.
+/// A rule for one field of documents: its type and values, and its writers.
 struct FieldRule: Sendable, Hashable {
     enum Kind: String, Sendable, CaseIterable {
         case string, number, integer, boolean, array, object
@@ -14,21 +14,21 @@ struct FieldRule: Sendable, Hashable {
             }
         }
 
-        /// `a string`
+        /// The type with its article: `a string`.
         var text: String { [.array, .integer, .object].contains(self) ? "an \(rawValue)" : "a \(rawValue)" }
     }
 
-    /// `collections.todos.fields.title`
+    /// The member of the file: `collections.todos.fields.title`.
     let rule: String
     let name: String
     var kind: Kind?
     var isRequired = false
-    /// Once it is there, it stays as it is.
+    /// True when the field cannot change once it is set.
     var isImmutable = false
-    /// Of a string in Unicode scalars, of an array in elements.
+    /// The maximum length: Unicode scalars of a string, elements of an array.
     var longest: Int?
     var values: [JSONValue]?
-    /// Who may set, change and remove it; nil for everybody who may write the document.
+    /// The roles that may set, change and remove the field; nil for all callers that may write the document.
     var writers: RoleSet?
 
     init(_ rule: String, name: String) {
@@ -36,8 +36,7 @@ struct FieldRule: Sendable, Hashable {
         self.name = name
     }
 
-    /// Whether a change does to the field what may be done. What it leaves as it is, is not looked at: that may be what older
-    /// rules let in.
+    /// Validates a change of the field. An unchanged field is not validated: older rules may have admitted its value.
     func check(_ principal: Principal?, _ change: DocumentChangeRequest) throws(CollectionError) {
         let (before, after) = (change.before?.fields[name], change.after?.fields[name])
         if after == nil, isRequired, before != nil || change.before == nil {
@@ -45,10 +44,10 @@ struct FieldRule: Sendable, Hashable {
         }
         guard before != after else { return }
         if let writers, !writers.admits(principal, change.document) {
-            throw change.forbidden("field '\(name)' is written by: \(writers.text) (\(rule).write)")
+            throw change.forbidden("field '\(name)' may be written only by: \(writers.text) (\(rule).write)")
         }
         if isImmutable, before != nil {
-            throw change.forbidden("field '\(name)' stays as it was set (\(rule).immutable)")
+            throw change.forbidden("field '\(name)' is immutable (\(rule).immutable)")
         }
         if let after, let problem = problem(with: after) {
             throw .invalidDocument("field '\(name)' \(problem)")
@@ -64,9 +63,9 @@ struct FieldRule: Sendable, Hashable {
         if let longest {
             switch value {
             case .string(let text) where text.unicodeScalars.count > longest:
-                return "has \(text.unicodeScalars.count) characters; \(longest) are allowed (\(rule).maxLength)"
+                return "has \(text.unicodeScalars.count) characters; at most \(longest) are allowed (\(rule).maxLength)"
             case .array(let elements) where elements.count > longest:
-                return "has \(elements.count) elements; \(longest) are allowed (\(rule).maxLength)"
+                return "has \(elements.count) elements; at most \(longest) are allowed (\(rule).maxLength)"
             default: break
             }
         }

@@ -1,33 +1,33 @@
 internal import TrebuchetWire
 
-/// JSON that knows where in its text it stands, so that what is wrong with it can be told by line.
+/// JSON with the positions of its values in the text, so that errors can be reported with line numbers.
 struct LocatedJSON {
     struct Member {
         let name: String
-        /// Of the name.
+        /// The position of the name.
         let offset: Int
         let value: LocatedJSON
     }
 
     enum Content {
-        /// In their order; a name may be there twice.
+        /// The members in their order; names may occur twice.
         case object([Member])
         case array([LocatedJSON])
-        /// A text, a number, true, false or null.
+        /// A string, a number, true, false or null.
         case scalar(JSONValue)
     }
 
-    /// What is no JSON, and where.
+    /// A JSON syntax error with its position.
     struct SyntaxError: Error {
         let offset: Int
         let message: String
     }
 
-    /// Where it begins, in bytes.
+    /// The position of the first byte.
     let offset: Int
     let content: Content
 
-    /// All of a text.
+    /// Parses a whole text.
     init(text: [UInt8]) throws(SyntaxError) {
         let result: Result<LocatedJSON, SyntaxError> = text.withUnsafeBytes { bytes in
             var cursor = JSONCursor(bytes)
@@ -59,7 +59,7 @@ struct LocatedJSON {
             try cursor.expect(first)
             var members: [Member] = []
             while true {
-                // Behind the comma, and the white space.
+                // The offset now points past the comma and the white space.
                 let name = try cursor.name(&isFirst)
                 guard let name else { break }
                 let value = try LocatedJSON(&cursor, depth: depth + 1)
@@ -76,7 +76,7 @@ struct LocatedJSON {
         }
     }
 
-    /// What it is, without places. Of a name that is there twice the last counts.
+    /// The value without positions. The last of several members with the same name is used.
     var value: JSONValue {
         switch content {
         case .scalar(let value): value

@@ -1,4 +1,4 @@
-/// A name, or many: `*` stands for any characters, also for none.
+/// A pattern for names: `*` matches any characters, or none.
 struct NamePattern: Sendable, Hashable {
     let text: String
     private let parts: [[UInt8]]
@@ -8,10 +8,10 @@ struct NamePattern: Sendable, Hashable {
         parts = text.utf8.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map(Array.init)
     }
 
-    /// Whether it is one name.
+    /// True for a pattern without `*`.
     var isName: Bool { parts.count == 1 }
 
-    /// How much of a name it says: of two patterns that match, the one that says more counts.
+    /// The precision of the pattern; of two matching patterns, the more precise one applies.
     var precision: Int { isName ? .max : text.utf8.count - (parts.count - 1) }
 
     func matches(_ name: String) -> Bool {

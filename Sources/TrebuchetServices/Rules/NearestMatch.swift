@@ -1,13 +1,13 @@
-/// What somebody probably meant.
+/// Finds the name that was probably meant, for error messages.
 package enum NearestMatch {
-    /// The candidate with the fewest edits, if they are few enough to be a slip.
+    /// Returns the candidate with the fewest edits, if they are few enough for a typing error.
     package static func find(_ word: String, in candidates: [String]) -> String? {
         let best = candidates.map { ($0, distance(word, $0)) }.min { $0.1 < $1.1 }
         guard let (candidate, edits) = best, edits <= max(2, word.count / 3) else { return nil }
         return candidate
     }
 
-    /// Levenshtein's distance: insertions, deletions and replacements of single characters.
+    /// Returns the Levenshtein distance: insertions, deletions and replacements of single characters.
     package static func distance(_ left: String, _ right: String) -> Int {
         let right = Array(right)
         var row = Array(0...right.count)

@@ -1,21 +1,21 @@
 internal import Platform
 internal import Trebuchet
 
-/// Who may do something: words of a file of rules.
+/// A set of roles and keywords in a rules file that authorizes callers.
 struct RoleSet: Sendable, Hashable {
-    /// Everybody, signed in or not.
+    /// All callers, signed in or not.
     static let anyone = "anyone"
     static let nobody = "nobody"
     /// A guest or a user.
     static let signedIn = "signed-in"
-    /// Who is signed in as the one who created the document.
+    /// The signed-in creator of the document.
     static let creator = "creator"
-    /// Everybody, with documents of somebody who was not signed in.
+    /// All callers, for documents without a creator.
     static let noCreator = "no-creator"
-    /// What `Accounts` gives those who are signed in.
+    /// The roles that `Accounts` assigns to signed-in principals.
     static let builtIn = ["guest", "user"]
 
-    /// Words that speak of a document which is there.
+    /// Keywords that depend on an existing document.
     static let ofDocuments = [creator, noCreator]
     static let words = [anyone, nobody, signedIn] + builtIn + ofDocuments
 
@@ -24,7 +24,7 @@ struct RoleSet: Sendable, Hashable {
     private let admitsCreator: Bool
     private let admitsNoCreator: Bool
     private let roles: Set<String>
-    /// As they were written.
+    /// The roles and keywords as written in the file.
     let names: [String]
 
     init(_ names: [String]) {
@@ -36,7 +36,7 @@ struct RoleSet: Sendable, Hashable {
         roles = Set(names).subtracting([Self.anyone, Self.nobody, Self.signedIn, Self.creator, Self.noCreator])
     }
 
-    /// Whether somebody may, whatever document it is about.
+    /// Returns whether a principal is authorized for every document.
     func admits(_ principal: Principal?) -> Bool {
         if admitsAnyone { return true }
         guard let principal else { return false }
@@ -49,7 +49,7 @@ struct RoleSet: Sendable, Hashable {
         return admitsCreator && principal?.id.isSameBytes(as: creator) == true
     }
 
-    /// Whether the answer depends on the document for some.
+    /// True when the decision can depend on the document.
     var looksAtDocuments: Bool { admitsCreator || admitsNoCreator }
     var admitsEverybody: Bool { admitsAnyone }
 

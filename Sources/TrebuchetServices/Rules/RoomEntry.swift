@@ -1,8 +1,8 @@
-/// What a file of rules says of the rooms of a type. What it leaves out, it says nothing of.
+/// An entry of a rules file for the room types that match a pattern. Missing members do not override less precise entries.
 struct RoomEntry: Sendable {
-    /// Of the type.
+    /// The pattern for the type.
     let pattern: NamePattern
-    /// Of the rooms' names: `chat-*` for `chat`.
+    /// The pattern for room names: `chat-*` for the type `chat`.
     private let rooms: NamePattern
     var join: RoleSet?
     var list: RoleSet?
@@ -14,12 +14,12 @@ struct RoomEntry: Sendable {
         rooms = NamePattern("\(pattern.text)-*")
     }
 
-    /// Whether it speaks of a room, whose name is `<type>-<id>`; one without an id is of the type that it is called.
+    /// Returns whether the entry applies to a room `<type>-<id>`; a name without an id is a type.
     func includes(_ room: String) -> Bool {
         room.utf8.contains(UInt8(ascii: "-")) ? rooms.matches(room) : pattern.matches(room)
     }
 
-    /// Everything that it says, and what the other says of the rest.
+    /// Returns this entry, with members of `other` where this one has none.
     func over(_ other: RoomEntry) -> RoomEntry {
         var both = self
         both.join = join ?? other.join

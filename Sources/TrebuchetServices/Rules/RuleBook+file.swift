@@ -2,16 +2,16 @@ internal import Glibc
 internal import Platform
 
 extension RuleBook {
-    /// Bytes that a file of rules may have.
+    /// The maximum size of a rules file in bytes.
     static let longestFile = 1 << 20
 
-    /// Reads rules from a file; throws all that is wrong with it. From a pipe too, as long as what comes does not let wait for more
+    /// Reads rules from a file; throws all problems of the file. The file may be a pipe, if no wait for its data takes more
     /// than 5 seconds.
     public init(contentsOfFile path: String) throws(RuleBookError) {
         try self.init(contentsOfFile: path, patienceMilliseconds: 5_000)
     }
 
-    /// - Parameter patienceMilliseconds: how long to wait for more, where a file is a pipe.
+    /// - Parameter patienceMilliseconds: the maximum time to wait for data of a pipe.
     init(contentsOfFile path: String, patienceMilliseconds: Int32) throws(RuleBookError) {
         func problem(_ message: String) -> RuleBookError {
             RuleBookError(
@@ -23,9 +23,11 @@ extension RuleBook {
         var text: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {
-            // Who waits here for a pipe hears of no other signal.
+            // The wait for a pipe is limited, because the calling thread handles no other signal meanwhile.
             var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard poll(&waiting, 1, patienceMilliseconds) != 0 else { throw problem("is no file, and nothing comes") }
+            guard poll(&waiting, 1, patienceMilliseconds) != 0 else {
+                throw problem("is not a regular file and has no data")
+            }
             let count = read(descriptor, &buffer, buffer.count)
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
             guard count >= 0 else { throw problem("cannot be read (\(String(cString: strerror(errno))))") }
@@ -36,13 +38,13 @@ extension RuleBook {
         try self.init(json: text, file: path)
     }
 
-    /// - Parameter file: what problems say where they are.
+    /// - Parameter file: the file name for problems.
     public init(json text: [UInt8], file: String = "rules") throws(RuleBookError) {
         var reader = RuleReader(text.withoutByteOrderMark, file: file)
         self = try reader.book()
     }
 
-    /// What counts where a file says nothing, as a file.
+    /// The default rules, written as a rules file.
     public static let defaults = """
         {
           "collections": {

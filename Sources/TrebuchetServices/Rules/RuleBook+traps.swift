@@ -1,9 +1,9 @@
-/// Entries that are right, and lock out whom they were written for.
+/// Valid entries that exclude the callers they were written for.
 extension RuleBook {
-    /// The entry, and what becomes of it.
+    /// The entry, and its consequence.
     typealias Trap = (member: String, message: String)
 
-    /// Without an order.
+    /// The traps, unordered.
     var traps: [Trap] { ownCollections.compactMap(trap) + ownRooms.compactMap(trap) }
 
     private func trap(_ own: CollectionEntry) -> Trap? {
@@ -12,12 +12,16 @@ extension RuleBook {
         let member = "collections.\(own.pattern.text)"
         switch (create.roles.admitsNobody, read.roles.admitsNobody) {
         case (false, true):
-            return (member, "documents can be created (\(create.roles.text)), and nobody can read them (\(read.rule))")
+            return (
+                member, "documents can be created (\(create.roles.text)), but no client can read them (\(read.rule))"
+            )
         case (true, true) where own.permissions[.create] == nil && own.permissions[.read] == nil && !own.pattern.isAny:
-            return (member, "nobody can create documents (\(create.rule)) nor read them (\(read.rule))")
+            return (member, "no client can create documents (\(create.rule)) or read them (\(read.rule))")
         case (false, false) where create.roles.admitsEverybody && read.roles.admitsCreatorAlone:
-            let hint = "create them with '\(RoleSet.signedIn)', or let '\(RoleSet.noCreator)' read them"
-            return (member, "what somebody creates who is not signed in, nobody can read (\(read.rule)); \(hint)")
+            let hint = "set create to '\(RoleSet.signedIn)', or add '\(RoleSet.noCreator)' to read"
+            return (
+                member, "documents of clients that are not signed in can be read by no client (\(read.rule)); \(hint)"
+            )
         default: return nil
         }
     }
@@ -26,13 +30,13 @@ extension RuleBook {
         guard own.join == nil, !own.pattern.isAny, let join = room("\(own.pattern.someName)-x").join, join.admitsNobody
         else { return nil }
         return (
-            "rooms.\(own.pattern.text)", "nobody can join: it has no 'join', and an entry for more rooms says 'nobody'"
+            "rooms.\(own.pattern.text)", "no client can join: 'join' is absent, and a more general entry has 'nobody'"
         )
     }
 }
 
 extension NamePattern {
-    /// A name that it matches.
+    /// Returns a name that the pattern matches.
     fileprivate var someName: String {
         text.split(separator: "*", omittingEmptySubsequences: false).joined(separator: "x")
     }

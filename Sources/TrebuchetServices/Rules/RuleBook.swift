@@ -1,34 +1,35 @@
 internal import Platform
 public import Trebuchet
 
-/// Rules from a file, for the collections and the rooms of a server: `trebuchet serve --rules rules.json`.
+/// Rules from a file for the collections and rooms of a server: `trebuchet serve --rules rules.json`.
 ///
 ///     let rules = try RuleBook(contentsOfFile: "rules.json")
 ///     CollectionHost.expose(on: server, store: store, rules: rules)
 ///     RoomHost.expose(on: server, rules: rules)
 ///
-/// Of entries that match a name each member counts from the most precise one that has it; what none has is as without a file.
+/// When several entries match a name, each member is taken from the most precise entry that has it. A member that none has is
+/// as without a file.
 public struct RuleBook: Sendable {
-    /// The most precise first.
+    /// The entries with patterns, most precise first.
     private let collectionPatterns: [CollectionEntry]
-    /// Of whole names, with what the patterns say of them.
+    /// The entries for single names, combined with the matching patterns.
     private let collectionsByName: [ByteText: CollectionEntry]
     private let rooms: [RoomEntry]
-    /// The roles that the file knows beside `guest` and `user`.
+    /// The roles that the file declares in addition to `guest` and `user`.
     public let roles: [String]
-    /// What the file allows though hardly anybody means it, in the order of its lines: documents that can be created and that nobody
-    /// can read; 100 at most. It counts all the same. Empty without a file.
+    /// Valid but probably unintended rules, in the order of their lines: documents that can be created but not read. At most
+    /// 100. The rules apply nevertheless. Empty without a file.
     public internal(set) var warnings: [RuleProblem] = []
-    /// What the file has, as it stands there.
+    /// The entries as written in the file.
     let ownCollections: [CollectionEntry]
     let ownRooms: [RoomEntry]
 
-    /// How many entries it has for collections and for rooms.
+    /// The number of entries for collections.
     public let collectionCount: Int
-    /// How many entries it has for rooms.
+    /// The number of entries for rooms.
     public let roomCount: Int
 
-    /// Rules as without a file.
+    /// Creates the rules that apply without a file.
     public init() { self.init(collections: [], rooms: [], roles: []) }
 
     init(collections: [CollectionEntry], rooms: [RoomEntry], roles: [String]) {
@@ -49,7 +50,7 @@ public struct RuleBook: Sendable {
         roomCount = rooms.count
     }
 
-    /// The most precise first, equal ones as they stand in the file.
+    /// Sorts entries, most precise first; equal ones keep the order of the file.
     private static func inOrder<Entry>(_ entries: [Entry], _ pattern: (Entry) -> NamePattern) -> [Entry] {
         entries.enumerated().sorted {
             let (one, other) = (pattern($0.element), pattern($1.element))
@@ -64,7 +65,7 @@ public struct RuleBook: Sendable {
             .reduce(CollectionEntry(NamePattern(name))) { $0.over($1) }.over(.serverDefault)
     }
 
-    /// What counts for a room, whose name is `<type>-<id>`.
+    /// Returns the combined entry for a room `<type>-<id>`.
     func room(_ name: String) -> RoomEntry {
         rooms.filter { $0.includes(name) }.reduce(RoomEntry(NamePattern(name))) { $0.over($1) }
             .over(.serverDefault)
@@ -72,7 +73,7 @@ public struct RuleBook: Sendable {
 }
 
 extension CollectionEntry {
-    /// What `CreatorRules` says.
+    /// The equivalent of `CreatorRules`.
     static let serverDefault: CollectionEntry = {
         var entry = CollectionEntry(NamePattern("*"))
         let rule = "the server's default"
@@ -88,7 +89,7 @@ extension CollectionEntry {
 }
 
 extension RoomEntry {
-    /// What `OpenRooms` says.
+    /// The equivalent of `OpenRooms`.
     static let serverDefault: RoomEntry = {
         var entry = RoomEntry(NamePattern("*"))
         entry.join = RoleSet([RoleSet.anyone])
@@ -99,44 +100,45 @@ extension RoomEntry {
 }
 
 extension RuleBook: CollectionRules {
-    /// What the collection's entries say of an action.
+    /// Returns whether the collection's entries authorize an action.
     public func may(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool { self.collection(collection).admits(principal, action, document) }
 
-    /// Throws `forbidden` with the rule that refuses the change, and the field when it is about one.
+    /// Throws `forbidden` with the rule that refuses the change, and the field when the rule is about one.
     public func check(
         _ principal: Principal?, _ change: DocumentChangeRequest, in collection: String
     ) throws(CollectionError) { try self.collection(collection).check(principal, change) }
 
-    /// `everybody` where all may read. Else those share their queries whom a role lets read everything, and those who may read
-    /// nothing; who reads some documents has queries of their own.
+    /// Returns the callers with which a principal shares queries. It is `everybody` when all callers may read. Otherwise
+    /// callers share queries when a role authorizes them for all documents, or when they may read none. A caller that may read
+    /// some documents has separate queries.
     public func readers(like principal: Principal?, in collection: String) -> ReaderGroup {
         self.collection(collection).readers(principal)
     }
 
-    /// The given limits, with what the entries say in their place.
+    /// Returns the given limits, with those of the entries in their place.
     public func limits(of collection: String, _ limits: CollectionLimits) -> CollectionLimits {
         self.collection(collection).limits(limits)
     }
 }
 
 extension RuleBook: RoomRules {
-    /// What the room's entries say of `join`; without any, true.
+    /// Returns whether the room's entries authorize joins; without an entry, true.
     public func mayJoin(_ principal: Principal?, _ room: String) -> Bool {
         self.room(room).join?.admits(principal) == true
     }
 
-    /// What the room's entries say of `list`; without any, false.
+    /// Returns whether the room's entries authorize listing; without an entry, false.
     public func mayList(_ principal: Principal?, _ room: String) -> Bool {
         self.room(room).list?.admits(principal) == true
     }
 
-    /// What the room's entries say of `publish`; without any, true. The topic makes no difference.
+    /// Returns whether the room's entries authorize publishing, to any topic; without an entry, true.
     public func mayPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool {
         self.room(room).publish?.admits(principal) == true
     }
 
-    /// What the room's entries say of `members`, or the server's limit.
+    /// Returns the maximum number of members from the room's entries, or the server's limit.
     public func memberLimit(of room: String, _ limit: Int) -> Int { self.room(room).members ?? limit }
 }

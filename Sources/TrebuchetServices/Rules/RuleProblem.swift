@@ -1,28 +1,28 @@
-/// What is wrong with a file of rules.
+/// A problem in a rules file.
 public struct RuleProblem: Sendable, Hashable, CustomStringConvertible {
-    /// As it was named: `rules.json`.
+    /// The name of the file, as it was given: `rules.json`.
     public let file: String
-    /// From 1 on; nil for the file as a whole.
+    /// The line, from 1; nil for the file as a whole.
     public let line: Int?
-    /// In characters, from 1 on; nil for what is said of a member.
+    /// The column in characters, from 1; nil for a problem of a member.
     public let column: Int?
-    /// `collections.todos.update`; nil for text that is no JSON.
+    /// The member, as `collections.todos.update`; nil for a syntax error.
     public let member: String?
-    /// What is wrong, and what is meant perhaps.
+    /// The description of the problem, with a suggestion if there is one.
     public let message: String
 
-    /// `rules.json:12: collections.todos.update: 'usr' is no role; did you mean 'user'?`
+    /// The text form: `rules.json:12: collections.todos.update: 'usr' is no role; did you mean 'user'?`
     public var description: String {
         let place = [line, column].compactMap(\.self).map { ":\($0)" }.joined()
         return "\(file)\(place): \(member.map { $0.isEmpty ? "" : "\($0): " } ?? "")\(message)"
     }
 }
 
-/// A file of rules that cannot be used, with all that is wrong with it.
+/// An invalid rules file, with all of its problems.
 public struct RuleBookError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// In the order of their lines; at least one.
+    /// The problems in the order of their lines; at least one.
     public let problems: [RuleProblem]
 
-    /// A line for each.
+    /// The text form, with one line for each problem.
     public var description: String { problems.map(\.description).joined(separator: "\n") }
 }

@@ -29,7 +29,7 @@ extension RuleReader {
     }
 
     private mutating func fields(_ value: LocatedJSON, _ path: String) -> [FieldRule] {
-        // Names of fields are any text, and what their bytes are.
+        // Field names may be any string and are compared by their bytes.
         allMembers(of: value, path).map { field($0.name, $0.value, "\(path).\(Self.shown($0.name))") }.sorted {
             $0.name.precedesInBytes($1.name)
         }
@@ -45,7 +45,7 @@ extension RuleReader {
         field.longest = count(members["maxLength"], "\(path).maxLength", from: 0)
         field.writers = roles(members["write"], "\(path).write", isOfDocument: true)
         if let length = members["maxLength"], let kind = field.kind, kind != .string, kind != .array {
-            note(length.offset, "\(path).maxLength", "is for strings and arrays, and this is \(kind.text)")
+            note(length.offset, "\(path).maxLength", "requires a string or an array, and this is \(kind.text)")
         }
         if let values = members["enum"] { field.values = fieldValues(values, field.kind, "\(path).enum") }
         return field
@@ -54,10 +54,10 @@ extension RuleReader {
     private mutating func fieldKind(_ value: LocatedJSON, _ path: String) -> FieldRule.Kind? {
         let known = FieldRule.Kind.allCases.map(\.rawValue)
         guard case .scalar(.string(let name)) = value.content, let kind = FieldRule.Kind(rawValue: name) else {
-            var hint = "types are \(known.joined(separator: ", "))"
+            var hint = "known types are \(known.joined(separator: ", "))"
             var what = "must be the name of a type"
             if case .scalar(.string(let name)) = value.content {
-                what = "'\(Self.shown(name))' is no type"
+                what = "'\(Self.shown(name))' is not a type"
                 hint = Self.hint(name, known) ?? hint
             }
             note(value.offset, path, "\(what); \(hint)")
@@ -68,12 +68,12 @@ extension RuleReader {
 
     private mutating func fieldValues(_ value: LocatedJSON, _ kind: FieldRule.Kind?, _ path: String) -> [JSONValue]? {
         guard case .array(let elements) = value.content, !elements.isEmpty else {
-            note(value.offset, path, "must be an array of the values that are allowed")
+            note(value.offset, path, "must be an array of the allowed values")
             return nil
         }
         for element in elements {
             if element.value == .null {
-                note(element.offset, path, "null is no value: a field that may be missing is not required")
+                note(element.offset, path, "null is not allowed; for an optional field omit 'required'")
             } else if let kind, !kind.includes(element.value) {
                 note(element.offset, path, "has a value that is not \(kind.text)")
             }

@@ -1,21 +1,21 @@
 internal import Platform
 
-/// Makes rules of a file's JSON, and notes all that is wrong with it.
+/// Reads rules from the JSON of a file, and collects all problems.
 struct RuleReader {
     private let file: String
     private let text: [UInt8]
-    /// Problems that are told; of more it is told how many.
+    /// The maximum number of reported problems; the rest is counted.
     private static let mostProblems = 1_000
-    /// Warnings that are told: each has its line looked for.
+    /// The maximum number of warnings, because each needs a search for its line.
     private static let mostWarnings = 100
-    /// Entries of collections, and of rooms: all of them are looked at for what matches a name.
+    /// The maximum number of entries for collections, and for rooms: each lookup of a name compares all of them.
     private static let mostEntries = 1_000
 
     private var found: [(offset: Int, member: String, message: String)] = []
     private var untold = 0
     private var roles: [String] = []
     private var knownRoles = Set(RoleSet.words)
-    /// Where entries stand, by their members: `collections.todos`.
+    /// The positions of entries by member: `collections.todos`.
     private var places: [String: Int] = [:]
 
     init(_ text: [UInt8], file: String) {
@@ -30,7 +30,7 @@ struct RuleReader {
         found.append((offset, member, message()))
     }
 
-    /// As much of a name as is told.
+    /// Shortens a name for messages.
     static func shown(_ name: String) -> String {
         name.utf8.count <= 256 ? name : String(decoding: name.utf8.prefix(256), as: UTF8.self) + "…"
     }
@@ -48,7 +48,7 @@ struct RuleReader {
         let root: LocatedJSON
         do throws(LocatedJSON.SyntaxError) {
             if let wrong = Self.firstNoText(text) {
-                throw LocatedJSON.SyntaxError(offset: wrong, message: "this is not UTF-8")
+                throw LocatedJSON.SyntaxError(offset: wrong, message: "not valid UTF-8")
             }
             root = try LocatedJSON(text: text)
         } catch {
@@ -67,7 +67,7 @@ struct RuleReader {
         return book
     }
 
-    /// In the order of their lines, which are counted once for all.
+    /// The problems in the order of their lines. Lines are counted in one pass.
     private var problems: [RuleProblem] {
         var (line, counted) = (1, 0)
         var problems: [RuleProblem] = []
@@ -81,7 +81,7 @@ struct RuleReader {
         return problems + [rest]
     }
 
-    /// Where the text stops being UTF-8; nil when it does not.
+    /// Returns the position of the first line that is not UTF-8; nil when there is none.
     private static func firstNoText(_ text: [UInt8]) -> Int? {
         guard String(validating: text, as: UTF8.self) == nil else { return nil }
         let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
@@ -90,7 +90,7 @@ struct RuleReader {
 
     private mutating func book(_ root: LocatedJSON) -> RuleBook {
         let members = members(of: root, "", ["roles", "collections", "rooms"])
-        // First: the others speak of them.
+        // First, because entries refer to roles.
         roles = members["roles"].map { declaredRoles($0) } ?? []
         knownRoles.formUnion(roles)
         let collections = entries(members["collections"], "collections") { $0.collection($1, $2, $3) }
@@ -100,14 +100,14 @@ struct RuleReader {
 
     // MARK: Parts
 
-    /// The members of an object, without those that are not known.
+    /// Returns the members of an object, without unknown ones.
     mutating func members(of value: LocatedJSON, _ path: String, _ known: [String]) -> [String: LocatedJSON] {
         var members: [String: LocatedJSON] = [:]
         for member in allMembers(of: value, path) {
             guard known.contains(member.name) else {
                 note(
                     member.offset, path,
-                    "there is no member '\(Self.shown(member.name))'; "
+                    "unknown member '\(Self.shown(member.name))'; "
                         + (Self.hint(member.name, known) ?? "known are \(known.joined(separator: ", "))"))
                 continue
             }
@@ -116,7 +116,8 @@ struct RuleReader {
         return members
     }
 
-    /// What was probably meant; nil for a name that is longer than any that is known, which would take long to compare.
+    /// Returns a suggestion for an unknown name; nil for a name longer than any known one, because the comparison would be
+    /// slow.
     static func hint(_ name: String, _ known: [String]) -> String? {
         guard name.utf8.count <= CollectionLimits.longestName else { return nil }
         return NearestMatch.find(name, in: Array(known.prefix(100))).map { "did you mean '\($0)'?" }
@@ -130,7 +131,7 @@ struct RuleReader {
         var names: Set<ByteText> = []
         return all.filter { member in
             let isNew = names.insert(ByteText(member.name)).inserted
-            if !isNew { note(member.offset, path, "'\(Self.shown(member.name))' is there twice") }
+            if !isNew { note(member.offset, path, "duplicate member '\(Self.shown(member.name))'") }
             return isNew
         }
     }
@@ -142,7 +143,7 @@ struct RuleReader {
         guard let value else { return [] }
         let members = allMembers(of: value, path)
         guard members.count <= Self.mostEntries else {
-            note(value.offset, path, "has \(members.count) entries; \(Self.mostEntries) are allowed")
+            note(value.offset, path, "has \(members.count) entries; at most \(Self.mostEntries) are allowed")
             return []
         }
         return members.map { member in
@@ -150,7 +151,7 @@ struct RuleReader {
             if !isName || member.name.isEmpty {
                 note(
                     member.offset, path,
-                    "'\(Self.shown(member.name))' is no name: it has letters, digits, -, _ and ., and * for any")
+                    "'\(Self.shown(member.name))' is not a valid name; use letters, digits, -, _ and ., and * for any")
             }
             places["\(path).\(member.name)"] = member.offset
             return make(&self, NamePattern(member.name), member.value, "\(path).\(Self.shown(member.name))")
@@ -164,20 +165,20 @@ struct RuleReader {
         }
         return elements.compactMap { element in
             guard case .scalar(.string(let name)) = element.content, CollectionLimits.isName(name) else {
-                note(element.offset, "roles", "a role's name is a text of letters, digits, -, _ and .")
+                note(element.offset, "roles", "a role's name must be a string of letters, digits, -, _ and .")
                 return nil
             }
             guard !RoleSet.words.contains(name) else {
-                note(element.offset, "roles", "'\(name)' is there without being named")
+                note(element.offset, "roles", "'\(name)' is built in and must not be listed")
                 return nil
             }
             return name
         }
     }
 
-    /// One word, or an array of them.
+    /// Reads a role or keyword, or an array of them.
     ///
-    /// - Parameter isOfDocument: whether there is a document, whose creator can be meant.
+    /// - Parameter isOfDocument: true when keywords for existing documents are allowed.
     mutating func roles(_ value: LocatedJSON?, _ path: String, isOfDocument: Bool) -> RoleSet? {
         guard let value else { return nil }
         let elements = if case .array(let elements) = value.content { elements } else { [value] }
@@ -191,18 +192,18 @@ struct RuleReader {
             if !knownRoles.contains(name) {
                 note(
                     element.offset, path,
-                    "'\(Self.shown(name))' is no role; "
-                        + (Self.hint(name, known) ?? "a role of your own stands in 'roles' at the top"))
+                    "'\(Self.shown(name))' is not a role; "
+                        + (Self.hint(name, known) ?? "declare custom roles in 'roles' at the top level"))
             } else if RoleSet.ofDocuments.contains(name), !isOfDocument {
                 note(
                     element.offset, path,
-                    "'\(name)' says nothing here, where no document is there yet; use '\(RoleSet.signedIn)'")
+                    "'\(name)' has no effect here, because there is no creator yet; use '\(RoleSet.signedIn)'")
             } else if name == RoleSet.nobody, elements.count > 1 {
-                note(element.offset, path, "'nobody' stands alone")
+                note(element.offset, path, "'nobody' cannot be combined with other roles")
             }
             names.append(name)
         }
-        if elements.isEmpty { note(value.offset, path, "is empty; write \"nobody\"") }
+        if elements.isEmpty { note(value.offset, path, "must not be empty; write \"nobody\"") }
         return RoleSet(names)
     }
 
@@ -216,7 +217,7 @@ struct RuleReader {
     mutating func count(_ value: LocatedJSON?, _ path: String, from least: Int = 1) -> Int? {
         guard let value else { return nil }
         if case .scalar(.integer(let number)) = value.content, number >= least, number <= 1 << 40 { return Int(number) }
-        note(value.offset, path, "must be a whole number from \(least) on")
+        note(value.offset, path, "must be an integer of at least \(least)")
         return nil
     }
 
@@ -226,7 +227,7 @@ struct RuleReader {
         case .scalar(.integer(let number)) where number > 0 && number <= 1 << 40: return Double(number)
         case .scalar(.number(let number)) where number > 0 && number <= 0x1p40: return number
         default:
-            note(value.offset, path, "must be a number above 0")
+            note(value.offset, path, "must be a number greater than 0")
             return nil
         }
     }

@@ -1,52 +1,52 @@
-/// An array, an object or another value that is being written.
+/// An array, object or other value that is being written.
 struct JSONFrame {
+    /// The kind of a frame.
     enum Kind: UInt8 {
-        /// Nothing of it is written yet, so that it may become either of the others.
+        /// Nothing is written yet, so the frame may become any other kind.
         case empty
         case object, array
-        /// A value that is neither.
+        /// A value that is neither an array nor an object.
         case single
     }
 
     var kind: Kind
-    /// Made to write one value with, so that it ends with that. Others, nested containers and encoders for superclasses, live as
-    /// long as what they stand in.
+    /// Whether the frame was created to write one value, and ends with it. Other frames, of nested containers and superclass
+    /// encoders, live as long as their parent.
     let isScope: Bool
-    /// Which place means this frame: no two ever have the same number. 0 when what they write goes elsewhere.
+    /// The identity of the frame, unique among all frames. 0 when output is redirected.
     var serial: UInt64
-    /// Members or elements that it has.
+    /// The number of members or elements.
     var count: Int
-    /// Its first name in the writer's list of names.
+    /// The index of its first name in the writer's list of names.
     let firstName: Int
-    /// How many arrays and objects it stands in, itself included.
+    /// The nesting level, including this frame.
     var level: Int
 }
 
-/// A name of a member of an object that is being written.
+/// A member name of an object that is being written.
 struct WrittenName {
     let hash: UInt32
-    /// Where in the text its quote is.
+    /// The offset of its quote in the text.
     let offset: UInt32
 }
 
-/// A nested container that its parent has been written to behind, which ends it, and which may be written to again as long as its
-/// parent may.
+/// A nested container that ended because its parent was written to. It can be written to again as long as the parent can.
 struct PausedFrame {
     let serial: UInt64
     let kind: JSONFrame.Kind
     let count: Int
     let level: Int
-    /// What it stands in, and where: at that index of it, or behind the name at that offset of the text.
+    /// The parent and the position in it: an index, or the text offset of the name.
     let parent: UInt64
     let place: Int
     let isNamed: Bool
-    /// Where in the text it ends.
+    /// The offset in the text at which it ends.
     let end: Int
-    /// What was written to it since.
+    /// The writer of the later part.
     var rest: JSONWriter?
 }
 
-/// A step to a value within another one.
+/// A coding key for one step of a path.
 struct JSONStep: CodingKey {
     let stringValue: String
     let intValue: Int?

@@ -1,40 +1,40 @@
-/// A place in what a `JSONWriter` writes. It can outlive it: then what is written to it is lost, as nobody waits for it any more.
+/// A position in the output of a `JSONWriter`. It can outlive the value that is written there; later output to it is discarded.
 ///
-/// Three words, so that it lies within an existential.
+/// It has three words, so that it fits in an existential container.
 struct JSONPlace {
     let writer: JSONWriter
     let depth: Int
     let serial: UInt64
 
-    /// The writer that now writes there; its uppermost frame is this place.
+    /// Returns the writer for this position, with this position as its top frame.
     @inline(__always)
     func resumed(_ kind: JSONFrame.Kind) -> JSONWriter {
         if writer.top == depth, writer.frames[depth].serial == serial { return writer }
         return writer.resume(depth, serial) ?? .lost(kind)
     }
 
-    /// Begins an array or an object here, or goes on with the one that is here.
+    /// Starts an array or an object here, or continues the existing one.
     func opened(_ kind: JSONFrame.Kind) -> JSONPlace {
         let writer = resumed(.empty)
         let frame = writer.frames[writer.top]
         if frame.kind == .empty {
             writer.open(kind)
         } else if frame.kind != kind, kind != .object || !writer.reopen() {
-            writer.failure = writer.failure ?? refusal("it has encoded something else before, in the same place")
+            writer.failure = writer.failure ?? refusal("another value was already encoded at the same position")
             let lost = JSONWriter.lost(kind)
             return JSONPlace(writer: lost, depth: 0, serial: lost.frames[0].serial)
         }
         return JSONPlace(writer: writer, depth: writer.top, serial: frame.serial)
     }
 
-    /// Begins what lives as long as this place; its name or its comma is written.
+    /// Starts a nested value that lives as long as this position; its name or comma is written already.
     func nested(_ writer: JSONWriter, _ kind: JSONFrame.Kind) -> JSONPlace {
         let place = writer.push(isScope: false)
         if kind != .empty { writer.open(kind) }
         return place
     }
 
-    /// Members or elements that are there.
+    /// The number of members or elements.
     var count: Int { writer.count(depth, serial) }
 
     var codingPath: [any CodingKey] { writer.path(to: serial) ?? [] }

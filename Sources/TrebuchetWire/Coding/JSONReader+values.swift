@@ -6,10 +6,10 @@ internal import Bytes
     internal import Foundation
 #endif
 
-/// Values of the types that nearly all others are made of, without having them decode themselves.
+/// Direct decoding of common types, without calling their `init(from:)`.
 extension JSONReader {
-    /// Reads a value that is in a container, or in the place of another (-1). Its type is asked for by size first, since only a few are
-    /// of the same.
+    /// Reads a value inside a container, or in place of another (-1). Types are distinguished by size first, because few have the
+    /// same.
     @inline(__always)
     func read<Value: Decodable>(_ type: Value.Type, _ mark: Int, in container: Int, _ step: Int) throws -> Value {
         switch MemoryLayout<Value>.size {
@@ -34,7 +34,7 @@ extension JSONReader {
             if type == UUID.self { return Same.cast(try uuid(mark), to: type) }
         default: break
         }
-        // Of what size these are is Foundation's affair.
+        // The sizes of these types are defined by Foundation.
         if type == URL.self { return Same.cast(try url(mark), to: type) }
         if type == Data.self { return Same.cast(try data(mark), to: type) }
         if type == Decimal.self { return Same.cast(try decimal(mark), to: type) }
@@ -42,7 +42,7 @@ extension JSONReader {
     }
 
     private func readArray<Value>(_ array: any ReadableArray.Type, _ mark: Int) throws -> Value {
-        // An array is a word.
+        // An array has the size of a word.
         var word: UInt = 0
         return try withUnsafeMutableBytes(of: &word) { memory in
             try array.read(self, mark, into: memory.baseAddress!)
@@ -50,13 +50,13 @@ extension JSONReader {
         }
     }
 
-    /// Whether values of a type are read here in another way than they would decode themselves.
+    /// Returns whether values of a type are decoded here differently from their `init(from:)`.
     @inline(__always)
     static func isReadHere(_ type: Any.Type) -> Bool {
         type == Date.self || type == URL.self || type == Data.self || type == Decimal.self
     }
 
-    // MARK: Words and texts
+    // MARK: Literals and strings
 
     func bool(_ mark: Int) throws -> Bool {
         switch first(mark) {
@@ -78,7 +78,7 @@ extension JSONReader {
             self.mark(mark).isEscaped
             ? String(validating: JSONString.unescaped(inner(mark)), as: UTF8.self)
             : String(validating: inner(mark), as: UTF8.self)
-        guard let text else { throw corrupted(mark, "the text is no UTF-8") }
+        guard let text else { throw corrupted(mark, "the text is not valid UTF-8") }
         return text
     }
 
@@ -88,7 +88,7 @@ extension JSONReader {
             return Date(timeIntervalSince1970: seconds)
         }
         let text = try string(mark)
-        guard let seconds = ISO8601.seconds(text) else { throw corrupted(mark, "'\(text)' is no ISO 8601 date") }
+        guard let seconds = ISO8601.seconds(text) else { throw corrupted(mark, "'\(text)' is not an ISO 8601 date") }
         return Date(timeIntervalSince1970: seconds)
     }
 
@@ -111,7 +111,7 @@ extension JSONReader {
         guard first(mark) == 0x22 else { throw mismatch(String.self, mark) }
         var bytes = ByteBuffer()
         if !self.mark(mark).isEscaped, Base64.decode(inner(mark), into: &bytes) { return Data(bytes.bytes) }
-        // Foundation takes some that is padded in odd ways.
+        // Foundation accepts some text with unusual padding.
         guard let data = Data(base64Encoded: try string(mark)) else {
             throw corrupted(mark, "Encountered Data is not valid Base64.")
         }
@@ -156,7 +156,7 @@ extension JSONReader {
 
     // MARK: Errors
 
-    /// The value is of another kind than the type.
+    /// Returns the error for a value of another kind than the type requires.
     func mismatch(_ type: Any.Type, _ mark: Int) -> DecodingError {
         let path = path(to: mark)
         guard !isNull(mark) else {
@@ -167,7 +167,7 @@ extension JSONReader {
             case 0x22: "a text"
             case 0x7B: "an object"
             case 0x5B: "an array"
-            case UInt8(ascii: "t"), UInt8(ascii: "f"): "a truth value"
+            case UInt8(ascii: "t"), UInt8(ascii: "f"): "a Boolean"
             default: "a number"
             }
         return .typeMismatch(type, .init(codingPath: path, debugDescription: "expected \(type), found \(kind)"))
@@ -177,14 +177,14 @@ extension JSONReader {
         .dataCorrupted(.init(codingPath: path(to: mark), debugDescription: text))
     }
 
-    /// A number is not what the type can hold.
+    /// Returns the error for a number that the type cannot represent.
     private func misfit(_ type: any Any.Type, _ mark: Int) -> DecodingError {
         let path = path(to: mark)
         let text =
             if !path.isEmpty {
-                "a number in it does not fit its type: \(String(decoding: bytes(mark).prefix(32), as: UTF8.self)) is no \(type)"
+                "a number does not fit its type: \(String(decoding: bytes(mark).prefix(32), as: UTF8.self)) is no \(type)"
             } else if let parts = JSONNumber.parts(bytes(mark)), parts.exponent < 0, type is any BinaryInteger.Type {
-                "\(type) takes whole numbers alone"
+                "\(type) accepts integers only"
             } else {
                 "the number does not fit into \(type)"
             }

@@ -4,39 +4,41 @@
     internal import Glibc
 #endif
 
-/// Reads values out of a JSON text, where its bytes lie.
+/// A decoder that reads values from JSON text in place.
 ///
-/// A value is named by its mark in the tape, which knows where all others are: no member is looked for by reading those before it, and
-/// the path to a value is found when somebody asks for it.
+/// A value is identified by its mark, an index into the tape, which locates all values. Finding a member therefore does not read
+/// the members before it, and the path to a value is computed only on demand.
 final class JSONReader {
     let userInfo: [CodingUserInfoKey: any Sendable]
 
-    /// The text; it outlives the decoding, and no longer: then `close` puts another in its place.
+    /// The text. It is valid during the decoding; then `close` replaces it.
     @exclusivity(unchecked) private(set) var text = JSONCursor(UnsafeRawBufferPointer(start: nil, count: 0))
-    // Unchecked, as are the others, since a check would cost more than most reads: nothing here calls others while it changes one.
+    // Unchecked, like the others, because a check would cost more than most reads: no code here calls other code during a change.
     @exclusivity(unchecked) private var tape = JSONTape()
-    /// Whether the tape is that of the text.
+    /// True if the tape describes the text.
     @exclusivity(unchecked) private(set) var isScanned = false
-    /// Whether a value has read all of the text by itself.
+    /// True if a value has read all of the text itself.
     @exclusivity(unchecked) var isTaken = false
-    /// Where code that was made for a type met what it does not know; -1 while it has not.
+    /// The offset at which generated code met unknown text; -1 if it did not.
     @exclusivity(unchecked) private var unknownAt = -1
-    /// The values that are being decoded, each within the one before it.
+    /// The values that are being decoded, each inside the previous one.
     @exclusivity(unchecked) private var scopes: [Scope] = []
     let arrays = KnownArrays()
     @exclusivity(unchecked) var keyed = KeyedPool<KeyedPlace>()
-    /// Whether its containers are given out again: not once somebody holds it who does not say when he lets it go.
+    /// True while containers are pooled. False once a decoder is retained beyond the decoding, because its release is not
+    /// observable.
     @exclusivity(unchecked) private(set) var isPooling = true
-    /// By the marks of the objects that they are of.
+    /// The name tables of large objects, by the objects' marks.
     @exclusivity(unchecked) private var tables: [Int: NameTable] = [:]
 
-    /// The mark of the null that stands for a superclass whose part is not there.
+    /// The mark of the null that represents an absent superclass.
     static let noMark = -1
     private static let unread: StaticString = "n"
 
+    /// A value that is being decoded.
     private struct Scope {
         let value: Int32
-        /// The array or object that it is in, and the step from there: the mark of its name, or its index. -1 when it is in none.
+        /// The array or object that contains it, and the step to it: the mark of its name, or its index. -1 without a container.
         let container: Int32
         let step: Int32
     }
@@ -46,7 +48,7 @@ final class JSONReader {
     // MARK: The text
 
     func decode<Value: Decodable>(_ type: Value.Type, from bytes: UnsafeRawBufferPointer) throws -> Value {
-        // A byte order mark says nothing of UTF-8, and is allowed.
+        // A byte order mark is allowed and ignored.
         let hasMark = bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF
         text = JSONCursor(hasMark ? UnsafeRawBufferPointer(rebasing: bytes[3...]) : bytes)
         isTaken = false
@@ -56,12 +58,12 @@ final class JSONReader {
             return try read(type, 0, in: Self.noMark, 0)
         }
         let value = try Value(from: ValueDecoder(reader: self, mark: 0))
-        // It may have looked at nothing, which makes it no better.
+        // The value may have read nothing; the text must be valid nevertheless.
         if !isTaken { try scan() }
         return value
     }
 
-    /// Looks through the text, unless that is done. Values that read themselves do not need it.
+    /// Scans the text once. Values that read themselves do not need this.
     @inline(__always)
     func scan() throws {
         if !isScanned { try scanText() }
@@ -73,12 +75,12 @@ final class JSONReader {
             try tape.scan(&cursor)
         } catch {
             throw DecodingError.dataCorrupted(
-                .init(codingPath: [], debugDescription: "this is no JSON: \(error.message)"))
+                .init(codingPath: [], debugDescription: "not valid JSON: \(error.message)"))
         }
         isScanned = true
     }
 
-    /// Ends the decoding. When somebody still holds a decoder, all that it finds from now on is null.
+    /// Ends the decoding. If a decoder is still retained, all values that it reads afterwards are null.
     func close(isHeld: Bool) {
         scopes.removeAll(keepingCapacity: true)
         if !tables.isEmpty { tables = [:] }
@@ -88,17 +90,18 @@ final class JSONReader {
         text = JSONCursor(UnsafeRawBufferPointer(start: Self.unread.utf8Start, count: 1))
     }
 
-    /// The text from a value on; all of it when it has not been looked through.
+    /// Returns a cursor at a value, or at the start of the text if it is not scanned.
     func cursor(at mark: Int) -> JSONCursor {
         var cursor = text
         if isScanned, mark != Self.noMark { cursor.at = Int(tape.marks[mark].start) }
         return cursor
     }
 
-    /// Reads a value by the code that was made for its type; nil when that does not know the text.
+    /// Reads a value by the code generated for its type, or returns nil if that does not support the text.
     func wireValue<Value: _WireValue>(_ type: Value.Type, _ mark: Int) -> Value? {
         let start = cursor(at: mark)
-        // Who begins before the place where another one ended would most likely end there too: no text is gone through again and again.
+        // A reader that starts before the position of an earlier failure would probably fail there too; this avoids scanning text
+        // repeatedly.
         guard start.at > unknownAt else { return nil }
         var wire = _WireReader(start, source: self)
         do {
@@ -114,7 +117,7 @@ final class JSONReader {
 
     // MARK: Marks
 
-    /// The first byte of a value, which says of what kind it is.
+    /// Returns the first byte of a value, which identifies its kind.
     @inline(__always)
     func first(_ mark: Int) -> UInt8 {
         mark == Self.noMark ? UInt8(ascii: "n") : text.base[Int(tape.marks[mark].start)]
@@ -126,26 +129,26 @@ final class JSONReader {
     @inline(__always)
     func mark(_ mark: Int) -> JSONTape.Mark { tape.marks[mark] }
 
-    /// The bytes of a value that is a number, or one of the three words.
+    /// Returns the bytes of a number or literal.
     @inline(__always)
     func bytes(_ mark: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(
             start: text.base + Int(tape.marks[mark].start), count: Int(tape.marks[mark].info))
     }
 
-    /// What stands between the quotes of a text.
+    /// Returns the bytes between the quotes of a string.
     @inline(__always)
     func inner(_ mark: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: text.base + Int(tape.marks[mark].start) + 1, count: tape.marks[mark].count)
     }
 
-    /// The mark behind an array or object.
+    /// Returns the mark behind an array or object.
     @inline(__always)
     func end(_ mark: Int) -> Int { Int(tape.marks[mark].info) }
 
     func count(_ mark: Int) -> Int { Int(tape.marks[mark + 1].info & ~JSONTape.mayRepeat) }
 
-    /// The mark behind a value.
+    /// Returns the mark behind a value.
     @inline(__always)
     func next(_ mark: Int) -> Int {
         let first = text.base[Int(tape.marks[mark].start)]
@@ -161,8 +164,8 @@ final class JSONReader {
 
     // MARK: Members
 
-    /// The mark of the value of a member; nil when the object has none of that name. The next one is looked for behind it first, as
-    /// members are mostly asked for in their order, when `isTaken`.
+    /// Returns the mark of a member's value, or nil if the object has no such member. The search starts behind the last member
+    /// found with `isTaken`, because members are usually read in order.
     @inline(__always)
     func member(_ name: String, of object: Int, isTaken: Bool) -> Int? {
         var name = name
@@ -187,7 +190,7 @@ final class JSONReader {
         return name.isEmpty || JSONString.isSame(self.name(mark).baseAddress!, name.baseAddress!, name.count)
     }
 
-    /// Objects with more members are searched by a table.
+    /// The number of members above which an object is searched by a table.
     private static let mostSearched = 24
 
     private func search(_ name: UnsafeRawBufferPointer, in object: Int, from likely: Int) -> Int? {
@@ -203,7 +206,7 @@ final class JSONReader {
         return nil
     }
 
-    /// Whether an object has a name twice, when that was not clear.
+    /// Returns whether an object that may have a duplicate name has one.
     private func repeatsNames(_ object: Int) -> Bool {
         guard tables[object] == nil else { return true }
         guard !makeTable(of: object) else { return true }
@@ -216,7 +219,8 @@ final class JSONReader {
         return tables[object]?.place(of: name) { self.name($0) }
     }
 
-    /// Says whether a name is there twice. The first one counts.
+    /// Creates the name table of an object, in which the first of several members with a name counts. Returns whether a name
+    /// occurs twice.
     private func makeTable(of object: Int) -> Bool {
         var table = NameTable(capacity: count(object))
         var hasRepeated = false
@@ -229,7 +233,7 @@ final class JSONReader {
         return hasRepeated
     }
 
-    /// The names of an object, each once.
+    /// Returns the distinct names of an object.
     func names(of object: Int) -> [String] {
         let isRepeating = tape.marks[object + 1].info & JSONTape.mayRepeat != 0 && repeatsNames(object)
         var names: [String] = []
@@ -244,15 +248,15 @@ final class JSONReader {
         return names
     }
 
-    // MARK: Values within values
+    // MARK: Nested values
 
-    /// Has a value decode itself.
+    /// Decodes a value by its `init(from:)`.
     func decodeScope<Value: Decodable>(
         _ type: Value.Type, _ mark: Int, in container: Int, _ step: Int
     ) throws -> Value {
         guard scopes.count < JSONWriter.deepestScopes else {
             throw DecodingError.dataCorrupted(
-                .init(codingPath: [], debugDescription: "\(type) asks for itself again and again"))
+                .init(codingPath: [], debugDescription: "\(type) decodes itself recursively"))
         }
         scopes.append(
             Scope(
@@ -262,7 +266,7 @@ final class JSONReader {
         return try Value(from: ValueDecoder(reader: self, mark: mark))
     }
 
-    /// The way to a value. What is being decoded knows its own, so that it is short to find even among many.
+    /// Returns the path to a value. The values that are being decoded know their own steps, so this is fast even in large arrays.
     func path(to mark: Int) -> [any CodingKey] {
         guard isScanned, mark > 0, mark < tape.count else { return [] }
         var path: [any CodingKey] = []

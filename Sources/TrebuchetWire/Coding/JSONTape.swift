@@ -1,35 +1,36 @@
-/// Where the values of a JSON text are: one mark for each, those of arrays and objects before those of what is in them, so that
-/// each can be stepped over at once. Made in one look at the text, which checks all of it.
+/// An index of the values in a JSON text, with one entry for each value. The entries of arrays and objects precede those of their
+/// content, so that each value can be skipped in one step. One pass creates the index and validates all of the text.
 ///
-/// It owns its memory, behind pointers: what reads a value looks here for each part of it.
+/// It owns its memory behind pointers: reading a value accesses the index for each of its parts.
 struct JSONTape: ~Copyable {
+    /// The entry of a value.
     struct Mark {
-        /// Where in the text the value begins; for a name behind its quote, and when it had escapes in `names`.
+        /// The offset of the value in the text; for a name, the offset behind its quote, or in `names` if it had escapes.
         var start: UInt32
-        /// The mark behind the value's, for arrays and objects. For others the count of bytes; for texts, without their quotes, and
-        /// doubled, with one more when there are escapes.
+        /// For arrays and objects, the index behind the value. For others the number of bytes; for strings without their quotes,
+        /// doubled, plus one if there are escapes.
         var info: UInt32
 
-        /// Of a text or name.
+        /// The length of a string or name.
         var count: Int { Int(info >> 1) }
         var isEscaped: Bool { info & 1 == 1 }
     }
 
-    /// The second mark of an array or object: the mark of the name that is looked at first, and the count of what it has.
+    /// The second entry of an array or object: the index of the name to be tried first, and the number of elements or members.
     typealias Extra = Mark
 
     private(set) var marks: UnsafeMutablePointer<Mark>
     private var capacity = 64
     private(set) var count = 0
-    /// Names without their escapes, one behind the other. They never take more than the text does.
+    /// Unescaped names, concatenated. They never need more space than the text.
     private(set) var names: UnsafeMutablePointer<UInt8>?
     private var nameBytes = 0
     private var hashes: UnsafeMutablePointer<UInt32>
     private var hashCapacity = 64
 
-    /// Set in an object's count when names may be there twice: then the first one counts, as with Foundation.
+    /// A flag in an object's count: it may have duplicate names. Then the first one counts, as with Foundation.
     static let mayRepeat: UInt32 = 1 << 31
-    /// Names that are compared as they come.
+    /// The maximum number of names that are compared while scanning.
     private static let comparedNames = 32
 
     init() {
@@ -43,7 +44,7 @@ struct JSONTape: ~Copyable {
         names?.deallocate()
     }
 
-    /// Looks through a text, which is all that the cursor has.
+    /// Scans a text, which the cursor must contain completely.
     mutating func scan(_ cursor: inout JSONCursor) throws(EnvelopeError) {
         clear()
         guard cursor.end <= Int32.max else { throw cursor.error("the text is too long") }
@@ -51,7 +52,7 @@ struct JSONTape: ~Copyable {
         try cursor.expectEnd()
     }
 
-    /// Forgets all marks, and gives memory back that was taken for a large text.
+    /// Removes all entries, and frees the memory that was allocated for a large text.
     mutating func clear() {
         count = 0
         names?.deallocate()
@@ -63,7 +64,7 @@ struct JSONTape: ~Copyable {
         marks = .allocate(capacity: capacity)
     }
 
-    /// Makes all marks those of null, as the text will be `n`.
+    /// Turns all entries into null; the text becomes `n`.
     mutating func erase() {
         if count == 0 { append(0, 0) }
         for index in 0..<count { marks[index] = Mark(start: 0, info: 0) }
@@ -139,7 +140,7 @@ struct JSONTape: ~Copyable {
         marks[mark + 1].info = UInt32(truncatingIfNeeded: elements) | flag
     }
 
-    /// Marks a name, and gives its bytes.
+    /// Adds an entry for a name, and returns the bytes of the name.
     @inline(__always)
     private mutating func name(_ range: ByteRange, _ cursor: JSONCursor) -> UnsafeRawBufferPointer {
         let bytes = cursor.bytes(range)

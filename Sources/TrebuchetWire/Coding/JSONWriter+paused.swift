@@ -1,9 +1,9 @@
 internal import Bytes
 
-/// Nested containers that are written to by turns with what they stand in. Each part of the text that comes late is written by a writer of
-/// its own, and put where it belongs when the value ends.
+/// Nested containers that are written alternately with their parents. Another writer writes each late part, which is inserted at
+/// its position when the value ends.
 extension JSONWriter {
-    /// The writer that writes at a place which is not that of the uppermost frame; nil when the place is no more.
+    /// Returns the writer for a position that is not the top frame; nil if the position no longer exists.
     func resume(_ depth: Int, _ serial: UInt64) -> JSONWriter? {
         if depth <= top, frames[depth].serial == serial {
             guard !(depth + 1..<top + 1).contains(where: { frames[$0].isScope }) else {
@@ -15,7 +15,7 @@ extension JSONWriter {
         return pausedIndex(serial).flatMap { rest(of: $0) }
     }
 
-    /// A value that stands in it is being written and has not ended: there is no place in the text for what comes now.
+    /// Records an error: a value inside the frame has not ended, so there is no position for the output.
     private func refused(_ depth: Int) -> JSONWriter {
         failure =
             failure
@@ -23,7 +23,7 @@ extension JSONWriter {
                 Any?.none as Any,
                 .init(
                     codingPath: path(to: frames[depth].serial) ?? [],
-                    debugDescription: "a value has written to what it stands in, while it was being written itself"))
+                    debugDescription: "a value was written to its container while it was being encoded"))
         let lost = JSONWriter.lost(frames[depth].kind)
         lost.isTooDeep = true
         return lost
@@ -52,7 +52,7 @@ extension JSONWriter {
             isNamed: outer?.kind == .object, end: end)
     }
 
-    /// Ends the uppermost frame, since what it stands in is written to.
+    /// Pauses the top frame, because its parent is written to.
     private func pause() {
         pausedPlaces[frames[top].serial] = paused.count
         paused.append(pausedFrame(top, end: buffer.count))
@@ -61,20 +61,20 @@ extension JSONWriter {
         top -= 1
     }
 
-    /// Ends the uppermost frame, since the value that it belongs to ends.
+    /// Closes the top frame, because its value ends.
     func closeLoose() {
         close(top)
         top -= 1
     }
 
-    /// Puts the parts that came late where they belong, those of the frames from `first` on, which have ended.
+    /// Inserts the late parts of the frames from index `first` on, which have ended.
     func splice(from first: Int) {
         defer { forgetPaused(from: first) }
         guard let start = paused[first...].first(where: { $0.rest != nil })?.end else { return }
         let tail = Array(buffer.bytes[start...])
         buffer.truncate(to: start)
         var taken = start
-        // In the order of their ends, since each is added when it ends.
+        // Frames are in the order of their ends, because each is added when it ends.
         for entry in paused[first...] {
             guard let rest = entry.rest else { continue }
             buffer.append(Array(tail[taken - start..<entry.end - start]))
@@ -97,14 +97,14 @@ extension JSONWriter {
         buffer.append(rest.buffer.bytes)
     }
 
-    /// Forgets frames that were paused, from one on: what they stand in has ended.
+    /// Removes the paused frames from an index on, because their parent has ended.
     func forgetPaused(from first: Int) {
         guard paused.count > first else { return }
         for entry in paused[first...] { pausedPlaces[entry.serial] = nil }
         paused.removeSubrange(first...)
     }
 
-    // MARK: What a place tells
+    // MARK: Properties of a position
 
     func count(_ depth: Int, _ serial: UInt64) -> Int {
         if depth <= top, frames[depth].serial == serial { return firstIndex(depth) + frames[depth].count }
@@ -114,7 +114,7 @@ extension JSONWriter {
 
     private func firstIndex(_ depth: Int) -> Int { depth == 0 ? firstIndex : 0 }
 
-    /// The way to a frame; nil when it is no more.
+    /// Returns the path to a frame, or nil if it no longer exists.
     func path(to serial: UInt64) -> [any CodingKey]? {
         if let depth = (0..<top + 1).last(where: { frames[$0].serial == serial }) {
             let before = parent.map { $0.writer.path(to: $0.serial) ?? [] } ?? []
@@ -130,7 +130,7 @@ extension JSONWriter {
         return (path(to: entry.parent) ?? []) + (entry.place < 0 ? [] : [step(entry.isNamed, entry.place)])
     }
 
-    /// The step from the uppermost frame to what is being written of it.
+    /// The step from the top frame to the part that is being written.
     var lastStep: (any CodingKey)? {
         let frame = frames[top]
         guard frame.kind == .object || frame.kind == .array, frame.count > 0 else { return nil }
@@ -143,7 +143,7 @@ extension JSONWriter {
         return JSONStep(stringValue: JSONString.text(name, isEscaped: name.contains(0x5C)))
     }
 
-    /// Writes what nobody reads: to a place that is no more.
+    /// Returns a writer whose output is discarded, for a position that no longer exists.
     static func lost(_ kind: JSONFrame.Kind) -> JSONWriter {
         let writer = JSONWriter(dates: .milliseconds, userInfo: [:])
         _ = writer.push(kind, isScope: true)

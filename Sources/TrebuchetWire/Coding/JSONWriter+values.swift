@@ -6,9 +6,9 @@ internal import Bytes
     internal import Foundation
 #endif
 
-/// Values of the types that nearly all others are made of, without asking them to encode themselves.
+/// Direct encoding of common types, without calling their `encode(to:)`.
 extension JSONWriter {
-    /// Writes a value. When it throws, all is as it was at `mark`, before the value's name.
+    /// Writes a value. If it throws, the output is restored to `mark`, the state before the value's name.
     @inline(__always)
     func write<Value: Encodable>(_ value: Value, _ mark: Mark) throws {
         do {
@@ -20,7 +20,8 @@ extension JSONWriter {
         try writeScope(value, mark)
     }
 
-    /// Whether the value was of a type that is known here, and is written. Asked by size first, since only a few are of the same.
+    /// Writes a value of a known type. Returns false for other types. Types are distinguished by size first, because few have the
+    /// same.
     @inline(__always)
     func writeKnown<Value: Encodable>(_ value: Value) throws -> Bool {
         switch MemoryLayout<Value>.size {
@@ -44,14 +45,14 @@ extension JSONWriter {
             if let value = Same.as(UUID.self, value) { return write(value) }
         default: break
         }
-        // Of what size these are is Foundation's affair.
+        // The sizes of these types are defined by Foundation.
         if let value = Same.as(URL.self, value) { return write(value.absoluteString) }
         if let value = Same.as(Data.self, value) { return write(value) }
         if let value = Same.as(Decimal.self, value) { return try write(value) }
         return false
     }
 
-    // Each says that it has written the value, which is short where it is asked.
+    // Each of these methods returns true, which keeps the calls above short.
 
     @discardableResult
     func write(_ value: Bool) -> Bool {
@@ -118,27 +119,27 @@ extension JSONWriter {
 
     func writeNull() { buffer.append("null" as StaticString) }
 
-    /// A number that JSON has no form of.
+    /// Returns the error for a number without a JSON representation.
     func formless(_ value: any Sendable) -> EncodingError {
-        // Its name or its comma is in the text already, so that the way to what is being written is the way to it.
+        // The name or the comma is written already, so the path to the current output is the path to the value.
         var path = top >= 0 ? path(to: frames[top].serial) ?? [] : []
         if top >= 0, let step = lastStep { path.append(step) }
-        return .invalidValue(value, .init(codingPath: path, debugDescription: "\(value) has no form in JSON"))
+        return .invalidValue(value, .init(codingPath: path, debugDescription: "\(value) cannot be represented in JSON"))
     }
 }
 
-/// Values whose type turns out to be another one.
+/// Casts between types that are known to be identical.
 enum Same {
-    /// The value, when it is of just that type; nil otherwise.
+    /// Returns the value if it has exactly this type, otherwise nil.
     @inline(__always)
     static func `as`<Known, Value>(_ type: Known.Type, _ value: Value) -> Known? {
         Value.self == Known.self ? cast(value, to: type) : nil
     }
 
-    /// The value as of the type that it has, which the caller has seen.
+    /// Returns the value as its actual type, which the caller has checked.
     @inline(__always)
     static func cast<Known, Value>(_ value: Value, to type: Known.Type) -> Known {
-        // To the type that it has, as has been seen; `as!` would look it up each time.
+        // The caller has checked that the types are identical; `as!` would do a runtime lookup each time.
         unsafeBitCast(value, to: Known.self)
     }
 }

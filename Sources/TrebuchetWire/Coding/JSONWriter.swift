@@ -6,48 +6,48 @@ internal import Bytes
     internal import Foundation
 #endif
 
-/// Writes what a value encodes as JSON, as it comes: each member is in the text when `encode` returns, and nothing else is kept of it.
+/// A JSON encoder that writes directly: when `encode` returns, the member is in the text, and no other representation exists.
 ///
-/// What is open stands in each other as the calls do, one frame for each. A place (`JSONPlace`) finds its frame by its depth. The
-/// path to a place is read from the text when somebody asks for it.
+/// Open values form a stack with one frame for each. A position (`JSONPlace`) finds its frame by depth. The path to a position is
+/// computed from the text on demand.
 final class JSONWriter {
-    /// How deep arrays and objects may nest: what is deeper could not be read again.
+    /// The maximum nesting of arrays and objects; deeper text could not be read again.
     static let deepest = 512
-    /// How deep values may stand in each other, also those that are neither: the stack that they take is theirs.
+    /// The maximum nesting of values, including those that are neither arrays nor objects, because each uses stack space.
     static let deepestScopes = 4 * deepest
 
     let dates: DateForm
     let userInfo: [CodingUserInfoKey: any Sendable]
 
-    // Unchecked, since a check would cost more than most writes: nothing here calls others while it changes one.
+    // Unchecked, because a check would cost more than most writes: no code here calls other code during a change.
     @exclusivity(unchecked) var buffer = ByteBuffer()
-    /// The frame that is written to; -1 when there is none.
+    /// The index of the current frame, or -1 without one.
     @exclusivity(unchecked) var top = -1
-    /// Owned, as are the names: behind pointers, so that they cost no checks.
+    /// The frames. Like the names, they are owned and behind a pointer, to avoid exclusivity checks.
     @exclusivity(unchecked) private(set) var frames: UnsafeMutablePointer<JSONFrame>
     @exclusivity(unchecked) private var frameCapacity = 16
-    /// The names of the members of all open objects, one object's behind the other's.
+    /// The member names of all open objects, concatenated.
     @exclusivity(unchecked) private var names: UnsafeMutablePointer<WrittenName>
     @exclusivity(unchecked) private var nameCapacity = 64
     @exclusivity(unchecked) private var lastSerial: UInt64 = 0
     @exclusivity(unchecked) var keyed = KeyedPool<KeyedWritingPlace>()
 
-    /// Whether an object may have a name twice, so that the text must be gone through in the end.
+    /// True if an object may have a duplicate name, so that the text must be postprocessed.
     @exclusivity(unchecked) var hasRepeatedNames = false
     @exclusivity(unchecked) var isTooDeep = false
-    /// What a call could not throw.
+    /// The first error of a call that could not throw.
     @exclusivity(unchecked) var failure: EncodingError?
-    /// The frame to which an object was written at once last, and where in the text that begins.
+    /// The frame to which an object was last written in one piece, and the object's offset in the text.
     @exclusivity(unchecked) private var written: (serial: UInt64, start: Int) = (0, 0)
     @exclusivity(unchecked) var paused: [PausedFrame] = []
-    /// Where in `paused` each is, by its number.
+    /// The indices in `paused` by serial number.
     @exclusivity(unchecked) var pausedPlaces: [UInt64: Int] = [:]
-    /// The index of the first element that the rest of a paused array has.
+    /// The index of the first element in the late part of a paused array.
     @exclusivity(unchecked) var firstIndex = 0
-    /// What the rest of a paused frame belongs to.
+    /// The owner of the late part of a paused frame.
     @exclusivity(unchecked) var parent: (writer: JSONWriter, serial: UInt64)?
 
-    /// Whether its containers are given out again: it says when it has ended.
+    /// True if containers are pooled, which requires that the end of the encoding is reported.
     let isPooling: Bool
 
     init(dates: DateForm, userInfo: [CodingUserInfoKey: any Sendable], isPooling: Bool = false) {
@@ -63,7 +63,7 @@ final class JSONWriter {
         names.deallocate()
     }
 
-    /// Appends a value's JSON; nothing when it throws.
+    /// Appends the JSON of a value, or nothing if it throws.
     func encode<Value: Encodable>(_ value: Value, into target: inout ByteBuffer) throws {
         let start = target.count
         swap(&buffer, &target)
@@ -78,7 +78,7 @@ final class JSONWriter {
             if hasRepeatedNames { RepeatedNames.removeAll(from: &buffer, startingAt: start) }
         } catch {
             buffer.truncate(to: start)
-            // The first one is the reason for the others.
+            // The first error is the cause of the others.
             throw failure ?? error
         }
     }
@@ -90,7 +90,7 @@ final class JSONWriter {
         while top > 0 { closeLoose() }
         guard frames[0].kind != .empty else {
             throw EncodingError.invalidValue(
-                value, .init(codingPath: [], debugDescription: "\(Value.self) has encoded nothing"))
+                value, .init(codingPath: [], debugDescription: "\(Value.self) encoded no value"))
         }
         close(0)
         if !paused.isEmpty { splice(from: 0) }
@@ -111,7 +111,7 @@ final class JSONWriter {
 
     // MARK: Frames
 
-    /// Begins a value.
+    /// Starts a value.
     func push(_ kind: JSONFrame.Kind = .empty, isScope: Bool, level: Int? = nil) -> JSONPlace {
         let outer = top >= 0 ? frames + top : nil
         let firstName = outer.map { $0.pointee.firstName + ($0.pointee.kind == .object ? $0.pointee.count : 0) } ?? 0
@@ -133,7 +133,7 @@ final class JSONWriter {
         frameCapacity *= 2
     }
 
-    /// Makes the frame that is written to an array or an object.
+    /// Turns the current frame into an array or an object.
     func open(_ kind: JSONFrame.Kind) {
         frames[top].kind = kind
         frames[top].level += 1
@@ -141,7 +141,7 @@ final class JSONWriter {
         buffer.append(kind == .object ? 0x7B : 0x5B)
     }
 
-    /// Writes a frame's end.
+    /// Writes the end of a frame.
     func close(_ depth: Int) {
         switch frames[depth].kind {
         case .empty: buffer.append("{}" as StaticString)
@@ -153,7 +153,7 @@ final class JSONWriter {
         }
     }
 
-    /// Writes a value that encodes itself. The frame's `mark` is what it was before the value's name.
+    /// Writes a value by its `encode(to:)`. `mark` is the state before the value's name.
     func writeScope<Value: Encodable>(_ value: Value, _ mark: Mark) throws {
         guard top < Self.deepestScopes, !isTooDeep else {
             let error = tooDeep(value)
@@ -176,7 +176,7 @@ final class JSONWriter {
         if paused.count > pausedBefore { splice(from: pausedBefore) }
     }
 
-    /// Has a value write its own text. It nests no deeper by itself than what is read in one pass may.
+    /// Writes a value by its `write(json:)`. Its nesting is limited to the depth that the reader accepts in one pass.
     func writeDirectly<Value: DirectJSON>(_ value: Value) throws {
         let mark = mark
         do {
@@ -188,7 +188,8 @@ final class JSONWriter {
         }
     }
 
-    /// Has a value write its own text by the code that was made for its type; false, and all is as before, when that is not for it.
+    /// Writes a value by the code generated for its type. Returns false, with the output unchanged, if that does not support the
+    /// value.
     func write<Value: _WireValue>(wire value: Value) -> Bool {
         let mark = mark
         frames[top].kind = .single
@@ -201,9 +202,9 @@ final class JSONWriter {
         return isWritten
     }
 
-    /// Makes the object that was written at once to the frame that is written to one that members may be added to.
+    /// Reopens an object that was written in one piece to the current frame, so that members can be added.
     ///
-    /// - Returns: false when there is none.
+    /// - Returns: false if there is none.
     func reopen() -> Bool {
         let frame = frames + top
         guard frame.pointee.kind == .single, written.serial == frame.pointee.serial,
@@ -233,12 +234,12 @@ final class JSONWriter {
             value,
             .init(
                 codingPath: [],
-                debugDescription: "it nests deeper than \(Self.deepest) arrays and objects, or refers to itself"))
+                debugDescription: "the value nests deeper than \(Self.deepest) arrays and objects, or contains itself"))
     }
 
     // MARK: Members
 
-    /// What the frame that is written to was before a member.
+    /// The state of the current frame before a member.
     struct Mark {
         let bytes: Int
         let count: Int
@@ -247,7 +248,7 @@ final class JSONWriter {
     @inline(__always)
     var mark: Mark { Mark(bytes: buffer.count, count: top >= 0 ? frames[top].count : 0) }
 
-    /// Takes back what was written since.
+    /// Removes the output since `mark`.
     func undo(_ mark: Mark) {
         buffer.truncate(to: mark.bytes)
         guard top >= 0 else { return }
@@ -255,14 +256,14 @@ final class JSONWriter {
         frames[top].count = mark.count
     }
 
-    /// Begins an element.
+    /// Starts an element.
     @inline(__always)
     func element() {
         if frames[top].count > 0 { buffer.append(0x2C) }
         frames[top].count += 1
     }
 
-    /// Begins a member.
+    /// Starts a member.
     func member(_ name: String) {
         let frame = frames + top
         if frame.pointee.count > 0 { buffer.append(0x2C) }
@@ -273,7 +274,7 @@ final class JSONWriter {
         frame.pointee.count += 1
     }
 
-    /// Names that are compared as they come; those of larger objects are when it ends.
+    /// The maximum number of names that are compared immediately; those of larger objects are compared when it ends.
     private static let comparedNames = 32
 
     @inline(__always)
@@ -292,12 +293,13 @@ final class JSONWriter {
         (own + count).initialize(to: WrittenName(hash: hash, offset: UInt32(truncatingIfNeeded: offset)))
     }
 
-    /// The bytes of a name, which ends with a quote before `end`, without its quotes.
+    /// Returns the bytes of a name without its quotes; it ends with a quote before `end`.
     private func bytes(of name: WrittenName, until end: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: buffer.bytes[Int(name.offset) + 1..<end - 1])
     }
 
-    /// Names are written in one way alone, so their bytes are the same when they are, and the quote behind them shows the end.
+    /// Returns whether two names are equal. Names have one written form, so equal names have equal bytes, and the closing quote
+    /// marks the end.
     private func isSame(_ written: WrittenName, _ name: UnsafeRawBufferPointer) -> Bool {
         let start = Int(written.offset) + 1
         guard buffer.count - start > name.count + 1, buffer.bytes[start + name.count] == 0x22 else { return false }
@@ -324,7 +326,7 @@ final class JSONWriter {
         }
     }
 
-    /// The bytes of the name whose quote is there, as they are written.
+    /// Returns the written bytes of the name whose quote is at `offset`.
     func writtenName(at offset: Int) -> UnsafeRawBufferPointer {
         var cursor = JSONCursor(buffer.bytes)
         cursor.at = offset
@@ -332,7 +334,7 @@ final class JSONWriter {
         return cursor.bytes(range)
     }
 
-    /// The step from a frame to what is being written of it.
+    /// Returns the position within a frame of the part that is being written: the text offset of its name, or its index.
     func lastPlace(of frame: JSONFrame) -> Int {
         frame.kind == .object ? Int(names[frame.firstName + frame.count - 1].offset) : frame.count - 1
     }

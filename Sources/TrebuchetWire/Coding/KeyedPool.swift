@@ -1,19 +1,19 @@
-/// Where a container of an object stands: shared by the container and the pool that gives it out.
+/// The state of a keyed container, shared by the container and its pool.
 protocol PooledPlace: AnyObject {
-    /// A container of such a place, by whichever keys.
+    /// The type-erased container with this state.
     associatedtype Container
-    /// Holds what it belongs to from now on, as somebody keeps its container.
+    /// Retains the reader or writer from now on, because the container is retained elsewhere.
     func keep()
 }
 
-/// Containers of objects that are given out again and again, one for each type of keys: making one takes two lookups of the runtime
-/// and memory, which is more than most members cost.
+/// A pool of keyed containers, one for each key type. Creating a container needs two runtime lookups and an allocation, which
+/// costs more than most members.
 ///
-/// It owns its memory, behind a pointer, as the tape does.
+/// The pool owns its memory, behind a pointer like the tape.
 struct KeyedPool<Place: PooledPlace>: ~Copyable {
-    /// A container that is kept, which it holds.
+    /// A pooled container, which this object retains.
     final class Kept {
-        /// Gives the container. Of what keys it is, the code that asks knows; it is the same function for all of them.
+        /// Returns the container. The caller knows its key type; the function has the same representation for all of them.
         let give: () -> Place.Container
         let place: Place
 
@@ -23,10 +23,11 @@ struct KeyedPool<Place: PooledPlace>: ~Copyable {
         }
     }
 
+    /// A slot of the pool.
     private struct Entry {
         var keys: ObjectIdentifier?
         var kept: Kept?
-        /// What the container is: the standard library's box. `kept` holds it, so that it has one reference while nobody has it.
+        /// The container's box from the standard library. `kept` retains it, so it has one reference while it is unused.
         var box: Unmanaged<AnyObject>?
 
         @inline(__always)
@@ -40,7 +41,7 @@ struct KeyedPool<Place: PooledPlace>: ~Copyable {
     private static var bits: Int { 5 }
 
     private let entries: UnsafeMutablePointer<Entry>
-    /// A bit for each entry that was given out since `end`.
+    /// A bit for each entry that was used since `end`.
     private var used: UInt32 = 0
 
     init() {
@@ -53,11 +54,11 @@ struct KeyedPool<Place: PooledPlace>: ~Copyable {
         entries.deallocate()
     }
 
-    /// A container of such keys that nobody has, whose place is the caller's to set; nil when there is none. One that somebody has is not
-    /// given to another: an object within an object of the same type has its own.
+    /// Returns an unused container for a key type, whose state the caller must set; nil if there is none. A container in use is
+    /// never returned again: an object inside an object of the same type has another container.
     ///
-    /// A function of its own for each container, since who asks for the container by its type would have the runtime look that up. It is
-    /// the pool's, and not counted.
+    /// Each container has its own function, because a request by container type would need a runtime lookup. The result belongs
+    /// to the pool and is not retained.
     @inline(__always)
     mutating func take(_ keys: ObjectIdentifier) -> Unmanaged<Kept>? {
         let index = keys.shortHash(bits: Self.bits)
@@ -67,27 +68,29 @@ struct KeyedPool<Place: PooledPlace>: ~Copyable {
         return .passUnretained(entry.pointee.kept.unsafelyUnwrapped)
     }
 
-    /// Keeps a container that was made for its caller, when there is room.
+    /// Adds a new container to the pool if there is space.
     mutating func add<Container>(_ container: Container, _ place: Place, _ keys: ObjectIdentifier) {
         let index = keys.shortHash(bits: Self.bits)
         let entry = entries + index
-        // The standard library's container is a reference to a box, and nothing else. Would it ever be more, none would be kept.
+        // The standard library's container is a reference to a box and nothing else. If that ever changes, containers are not
+        // pooled.
         guard MemoryLayout<Container>.size == MemoryLayout<AnyObject>.size,
             entry.pointee.box == nil || entry.pointee.isFree()
         else { return place.keep() }
-        // Both are of one form, as each container is given indirectly, and only by its own type is it asked for again.
+        // Both functions return their result indirectly, so they have the same representation. The result is only requested as
+        // its own type.
         let give = unsafeBitCast(Self.giver(of: container), to: (() -> Place.Container).self)
-        // A reference by its size.
+        // The size check above ensures that it is a reference.
         let box = unsafeBitCast(container, to: Unmanaged<AnyObject>.self)
         entry.pointee = Entry(keys: keys, kept: Kept(give, place), box: box)
         used |= 1 << UInt32(truncatingIfNeeded: index)
     }
 
-    /// Generic by the container itself, whose type the function knows then and need not ask for.
+    /// Returns a function that returns the container. It is generic over the container type, so that it needs no runtime lookup.
     @inline(never)
     private static func giver<Container>(of container: Container) -> () -> Container { { container } }
 
-    /// Ends a coding: who still has a container keeps it.
+    /// Ends an encoding or decoding: containers that are still retained elsewhere leave the pool.
     mutating func end() {
         while used != 0 {
             let entry = entries + used.trailingZeroBitCount
@@ -99,11 +102,11 @@ struct KeyedPool<Place: PooledPlace>: ~Copyable {
     }
 }
 
-/// Where an object is that is being decoded.
+/// The state of an object that is being decoded.
 final class KeyedPlace: PooledPlace {
     typealias Container = KeyedDecodingContainer<JSONStep>
 
-    /// Alive while it decodes: who decodes holds it, and later on whoever keeps the container.
+    /// The reader. It is alive during the decoding, when the caller retains it; afterwards `keep` retains it for the container.
     var reader: Unmanaged<JSONReader>
     var mark: Int
     private var kept: JSONReader?
@@ -123,7 +126,7 @@ extension JSONReader {
         return kept._withUnsafeGuaranteedRef { kept in
             kept.place.reader = .passUnretained(self)
             kept.place.mark = mark
-            // It was one of this very type when it was kept by the name of its keys.
+            // The entry was stored for this key type, so the function returns exactly this container type.
             return unsafeBitCast(kept.give, to: (() -> KeyedDecodingContainer<Key>).self)()
         }
     }
@@ -137,11 +140,11 @@ extension JSONReader {
     }
 }
 
-/// Where an object is that is being encoded.
+/// The state of an object that is being encoded.
 final class KeyedWritingPlace: PooledPlace {
     typealias Container = KeyedEncodingContainer<JSONStep>
 
-    /// Alive while it encodes, as the reader of a `KeyedPlace` is.
+    /// The writer, alive during the encoding like the reader of a `KeyedPlace`.
     var writer: Unmanaged<JSONWriter>
     var depth: Int
     var serial: UInt64
@@ -155,7 +158,7 @@ final class KeyedWritingPlace: PooledPlace {
 }
 
 extension JSONPlace {
-    /// A container of the object that was opened here.
+    /// Returns a container for the object that was opened here.
     @inline(__always)
     func container<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
         guard let kept = writer.keyed.take(ObjectIdentifier(type)) else { return newContainer(type) }
@@ -163,7 +166,7 @@ extension JSONPlace {
             kept.place.writer = .passUnretained(writer)
             kept.place.depth = depth
             kept.place.serial = serial
-            // It was one of this very type when it was kept by the name of its keys.
+            // The entry was stored for this key type, so the function returns exactly this container type.
             return unsafeBitCast(kept.give, to: (() -> KeyedEncodingContainer<Key>).self)()
         }
     }
@@ -172,7 +175,7 @@ extension JSONPlace {
     private func newContainer<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
         let place = KeyedWritingPlace(self)
         let container = KeyedEncodingContainer(KeyedValueEncoder<Key>(at: place))
-        // Others than the coder's writer end before somebody could be told.
+        // Only the coder's writer reports its end; others end without notice.
         if writer.isPooling { writer.keyed.add(container, place, ObjectIdentifier(type)) } else { place.keep() }
         return container
     }

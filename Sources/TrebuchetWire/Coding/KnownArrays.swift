@@ -1,20 +1,20 @@
-/// An array that is read element by element, with room for all of them, and without the container that it would ask for.
+/// An array that is decoded element by element into reserved memory, without an unkeyed container.
 protocol ReadableArray {
-    /// Reads the array at a mark into memory that is not initialised.
+    /// Decodes the array at a mark into uninitialized memory.
     static func read(_ reader: JSONReader, _ mark: Int, into memory: UnsafeMutableRawPointer) throws
 }
 
 extension Array: ReadableArray where Element: Decodable {
     static func read(_ reader: JSONReader, _ mark: Int, into memory: UnsafeMutableRawPointer) throws {
         let elements: [Element] = try reader.elements(of: mark)
-        // As a reference, which an array is: one of its own type the runtime would look up.
+        // Cast to a reference, which an array is: binding to the array type would need a runtime lookup.
         memory.assumingMemoryBound(to: AnyObject.self).initialize(to: unsafeBitCast(elements, to: AnyObject.self))
     }
 }
 
-/// Which types are arrays that can be read so, of those asked for last: the runtime looks longer.
+/// A cache of types and whether they are such arrays, because the runtime lookup is slower.
 ///
-/// It owns its memory, behind a pointer, as the tape does.
+/// It owns its memory, behind a pointer like the tape.
 struct KnownArrays: ~Copyable {
     private static let capacity = 32
 
@@ -25,13 +25,13 @@ struct KnownArrays: ~Copyable {
         places.initialize(repeating: (nil, nil), count: Self.capacity)
     }
 
-    // What is stored there are addresses of types, which need no release.
+    // The entries are addresses of types, which need no release.
     deinit { places.deallocate() }
 
     @inline(__always)
     func array<Value>(_ type: Value.Type) -> (any ReadableArray.Type)? {
         let name = ObjectIdentifier(type)
-        // Types lie at multiples of eight.
+        // Types are aligned to eight bytes.
         let place = places + name.shortHash(bits: 5)
         if place.pointee.type == name { return place.pointee.array }
         return look(type, place)
@@ -47,7 +47,7 @@ struct KnownArrays: ~Copyable {
 }
 
 extension ObjectIdentifier {
-    /// Some bits that differ among types.
+    /// Returns some bits that differ between types.
     @inline(__always)
     func shortHash(bits: Int) -> Int {
         Int(truncatingIfNeeded: (UInt(bitPattern: self) >> 3 &* 0x9E37_79B9_7F4A_7C15) >> UInt(64 - bits))
@@ -59,7 +59,7 @@ extension JSONReader {
         guard first(mark) == 0x5B else { throw mismatch([Any].self, mark) }
         let count = count(mark)
         var next = mark + 2
-        // A literal takes one lookup of the runtime, where an array that is filled takes four: more than a few elements cost.
+        // A literal needs one runtime lookup and a filled array four, which costs more than a few elements.
         switch count {
         case 0: return []
         case 1: return [try element(0, &next, mark)]

@@ -1,10 +1,12 @@
 internal import Bytes
 
-/// Finds names of an object among many, by their bytes.
+/// A hash table for the names of a large object, by their bytes.
 ///
-/// Names may be a peer's, so the hash has random keys: those of `ByteKeyTable`, which keeps copies of its keys and is too slow here.
+/// Names may come from a peer, so the hash has random keys. `ByteKeyTable` also has them, but copies its keys, which is too slow
+/// here.
 struct NameTable {
-    /// A place's number and a part of the hash of what is there; -1 when nothing is. Open addressing, at most half of it used.
+    /// The slots: a position and a part of the hash of its name, or -1 for an empty slot. Open addressing; at most half of them
+    /// are used.
     private var slots: [(hash: UInt32, place: Int32)]
     private let seeds: (UInt64, UInt64)
 
@@ -17,7 +19,8 @@ struct NameTable {
 
     private static let seeds = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max) | 1)
 
-    /// Keeps a name, unless it is there; gives the place of the one that is there then. `name` gives the bytes of a kept one.
+    /// Adds a name unless it is present. Returns the position of the name in the table. `name` returns the bytes of an added
+    /// name.
     mutating func insert(_ bytes: UnsafeRawBufferPointer, _ place: Int, _ name: (Int) -> UnsafeRawBufferPointer) -> Int
     {
         let hash = hash(bytes)
@@ -27,7 +30,7 @@ struct NameTable {
         return place
     }
 
-    /// The place that was given with the name; nil when the name is not there.
+    /// Returns the position of a name, or nil.
     func place(of bytes: UnsafeRawBufferPointer, _ name: (Int) -> UnsafeRawBufferPointer) -> Int? {
         let place = slots[slot(of: bytes, hash(bytes), name)].place
         return place < 0 ? nil : Int(place)
@@ -69,7 +72,8 @@ struct NameTable {
         one.count == other.count && one.elementsEqual(other)
     }
 
-    /// What tells names of a few members apart: no more than their lengths, beginnings and ends, so equal ones must be compared.
+    /// Returns a fast hash for the names of small objects. It covers only the length, the start and the end, so equal hashes
+    /// require a comparison.
     @inline(__always)
     static func quickHash(_ name: UnsafeRawBufferPointer) -> UInt32 {
         var word: UInt64

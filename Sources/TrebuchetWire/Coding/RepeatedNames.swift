@@ -1,19 +1,19 @@
 internal import Bytes
 
-/// Names that an object has more than once: the last one counts, as whoever wrote it meant to write over the others.
+/// Removes duplicate names of an object. The last member counts, because it was meant to overwrite the others.
 enum RepeatedNames {
-    /// Takes the others out of JSON that is at the end of a buffer.
+    /// Removes the earlier members in JSON at the end of a buffer.
     static func removeAll(from buffer: inout ByteBuffer, startingAt start: Int) {
         let text = Array(buffer.bytes[start...])
         let cuts = text.withUnsafeBytes { bytes in
             var search = Search(cursor: JSONCursor(bytes))
-            // What is no JSON is not what a writer writes; then it stays as it is.
+            // Invalid JSON cannot come from a writer; it stays unchanged.
             return (try? search.value()) == nil ? [] : search.cuts
         }
         guard !cuts.isEmpty else { return }
         buffer.truncate(to: start)
         var taken = 0
-        // Cuts may lie within each other: an object is looked through before it is cut out itself.
+        // Cuts may be nested, because an object is searched before it is cut itself.
         for cut in cuts.sorted(by: { $0.lowerBound < $1.lowerBound }) where cut.upperBound > taken {
             if cut.lowerBound > taken { buffer.append(Array(text[taken..<cut.lowerBound])) }
             taken = cut.upperBound
@@ -21,6 +21,7 @@ enum RepeatedNames {
         buffer.append(Array(text[taken...]))
     }
 
+    /// The search for ranges to cut.
     private struct Search {
         var cursor: JSONCursor
         var cuts: [Range<Int>] = []
@@ -48,7 +49,7 @@ enum RepeatedNames {
                 try value()
             }
             var table = NameTable(capacity: names.count)
-            // From the last one on, since that is the one that stays. A cut takes the comma behind a member along.
+            // Backwards, because the last member stays. A cut includes the comma behind the member.
             for index in names.indices.reversed() {
                 let kept = table.insert(cursor.bytes(names[index]), index) { cursor.bytes(names[$0]) }
                 if kept != index { cuts.append(starts[index]..<starts[index + 1]) }

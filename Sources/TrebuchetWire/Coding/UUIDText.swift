@@ -6,11 +6,11 @@ internal import Bytes
     internal import Foundation
 #endif
 
-/// UUIDs as text, with hyphens: eight digits at a time, each of which is a byte of a word.
+/// UUIDs as text with hyphens. Eight digits are processed at a time, one byte of a word for each.
 enum UUIDText {
     private static let ones: UInt64 = 0x0101_0101_0101_0101
 
-    /// Writes its 32 digits in quotes, as `uuidString` has them.
+    /// Appends the UUID in quotes, in the form of `uuidString`.
     static func append(_ value: UUID, to buffer: inout ByteBuffer) {
         withUnsafeBytes(of: value.uuid) { bytes in
             buffer.append(count: 38) { start in
@@ -35,7 +35,7 @@ enum UUIDText {
         }
     }
 
-    /// Nil for what is none, in either case of its letters.
+    /// Parses a UUID with digits of either case; nil for invalid text.
     static func bytes(_ text: UnsafeRawBufferPointer) -> uuid_t? {
         guard text.count == 36, text[8] == 0x2D, text[13] == 0x2D, text[18] == 0x2D, text[23] == 0x2D else {
             return nil
@@ -49,11 +49,11 @@ enum UUIDText {
         guard let first = bytes(ofDigits: eight(0)), let second = bytes(ofDigits: four(9) | four(14) << 32),
             let third = bytes(ofDigits: four(19) | four(24) << 32), let fourth = bytes(ofDigits: eight(28))
         else { return nil }
-        // Both are sixteen bytes without any between them.
+        // Both types are sixteen bytes without padding.
         return unsafeBitCast((first, second, third, fourth), to: uuid_t.self)
     }
 
-    /// Four bytes, of which the first is the lowest, as eight digits.
+    /// Returns the eight digits of four bytes, the lowest byte first.
     @inline(__always)
     private static func digits(ofBytes bytes: UInt32) -> UInt64 {
         var word = UInt64(UInt32(littleEndian: bytes))
@@ -64,13 +64,13 @@ enum UUIDText {
         return (halves &+ ones &* 0x30 &+ letters &* 7).littleEndian
     }
 
-    /// Nil when one of eight bytes is no digit.
+    /// Returns the value of eight digits, or nil if one of them is invalid.
     @inline(__always)
     private static func bytes(ofDigits digits: UInt64) -> UInt32? {
-        // The letters are those with bit 6, and begin at 1.
+        // Letters have bit 6 set, and start at 1.
         let halves = (digits & (ones &* 0x0F)) &+ (digits >> 6 & ones) &* 9
         let letters = (halves &+ ones &* 6) >> 4 & ones
-        // What they are the digits of, in small letters, is what there was.
+        // Converting back to lowercase digits must give the input.
         guard halves & (ones &* 0xF0) == 0,
             halves &+ ones &* 0x30 &+ letters &* 39 == digits | letters &* 0x20
         else { return nil }

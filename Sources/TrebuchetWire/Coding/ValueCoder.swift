@@ -6,22 +6,22 @@ package import Bytes
     internal import Foundation
 #endif
 
-/// Writes and reads the values of arguments, results and states.
+/// Encodes and decodes the values of arguments, results and states.
 ///
-/// Numbers, strings and the like are written and read here, everything else as it encodes and decodes itself: by a `JSONWriter`
-/// and a `JSONReader`, which it keeps.
+/// Numbers, strings and similar types are handled here. Other types use their `Codable` conformance with a `JSONWriter` and a
+/// `JSONReader`, which are reused.
 ///
-/// `@unchecked Sendable`: it is used by one thread at a time. A reactor keeps its own; others are taken from a pool, used
-/// and given back.
+/// `@unchecked Sendable`: one thread at a time uses it. A reactor has its own coder; other code takes one from a pool and returns
+/// it.
 package final class ValueCoder: @unchecked Sendable {
     let dates: DateForm
     private let userInfo: [CodingUserInfoKey: any Sendable]
-    // Access to these is not checked: while one of the first two is in use, the one below it that says so keeps all others away.
+    // Unchecked access: while the writer or the reader is in use, `isWriting` or `isReading` excludes any other use.
     @exclusivity(unchecked) private var writer: JSONWriter?
     @exclusivity(unchecked) private var reader: JSONReader?
-    /// Whether the writer is in use: a value may have another one encoded while it encodes itself.
+    /// True while the writer is in use: encoding a value may encode another one.
     @exclusivity(unchecked) private var isWriting = false
-    /// The reader, too.
+    /// True while the reader is in use.
     @exclusivity(unchecked) private var isReading = false
 
     package init(dates: DateForm = .milliseconds, userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
@@ -31,7 +31,7 @@ package final class ValueCoder: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Writes a value as JSON. Throws `EncodingError`.
+    /// Appends a value as JSON. Throws `EncodingError`.
     package func encode<Value: Encodable>(_ value: Value, into buffer: inout ByteBuffer) throws {
         if Value.self == Int.self { return encode(value as! Int, into: &buffer) }
         if Value.self == String.self { return encode(value as! String, into: &buffer) }
@@ -41,7 +41,7 @@ package final class ValueCoder: @unchecked Sendable {
         if writer == nil { writer = newWriter() }
         isWriting = true
         defer { isWriting = false }
-        // Nobody takes it from here while it is in use.
+        // The property is not replaced while the writer is in use.
         try Unmanaged.passUnretained(writer.unsafelyUnwrapped)._withUnsafeGuaranteedRef { writer in
             try writer.encode(value, into: &buffer)
         }
@@ -60,14 +60,14 @@ package final class ValueCoder: @unchecked Sendable {
     package func encode(_ value: Double, into buffer: inout ByteBuffer) throws {
         guard value.isFinite else {
             throw EncodingError.invalidValue(
-                value, .init(codingPath: [], debugDescription: "\(value) has no form in JSON"))
+                value, .init(codingPath: [], debugDescription: "\(value) cannot be represented in JSON"))
         }
         JSONNumber.append(value, to: &buffer)
     }
 
     // MARK: Reading
 
-    /// Reads a value from JSON. Throws `ValueError`.
+    /// Decodes a value from JSON. Throws `ValueError`.
     package func decode<Value: Decodable>(_ type: Value.Type, from bytes: UnsafeRawBufferPointer) throws -> Value {
         if type == Int.self { return try decode(Int.self, from: bytes) as! Value }
         if type == String.self { return try decode(String.self, from: bytes) as! Value }
@@ -105,7 +105,7 @@ package final class ValueCoder: @unchecked Sendable {
     private func decodeAsType<Value: Decodable>(
         _ type: Value.Type, from bytes: UnsafeRawBufferPointer
     ) throws -> Value {
-        guard bytes.count > 0 else { throw ValueError("there is no value") }
+        guard bytes.count > 0 else { throw ValueError("the value is missing") }
         guard !isReading else {
             var reader: JSONReader? = JSONReader(userInfo: userInfo)
             return try decode(type, from: bytes, by: &reader)
@@ -116,14 +116,16 @@ package final class ValueCoder: @unchecked Sendable {
         return try decode(type, from: bytes, by: &reader)
     }
 
-    /// - Parameter reader: the one to read with; nil afterwards, when somebody still holds it.
+    /// Decodes a value.
+    ///
+    /// - Parameter reader: the reader to use; nil afterwards if it is retained elsewhere.
     @inline(__always)
     private func decode<Value: Decodable>(
         _ type: Value.Type, from bytes: UnsafeRawBufferPointer, by reader: inout JSONReader?
     ) throws -> Value {
         defer {
             reader.unsafelyUnwrapped.keyed.end()
-            // Somebody who kept a decoder must not read what is decoded next.
+            // A retained decoder must not read later values.
             let isHeld = !isKnownUniquelyReferenced(&reader)
             reader.unsafelyUnwrapped.close(isHeld: isHeld)
             if isHeld { reader = nil }
@@ -138,23 +140,23 @@ package final class ValueCoder: @unchecked Sendable {
     }
 }
 
-/// How dates inside of values are written. Read are both, everywhere.
+/// The encoding of dates inside values. Decoding accepts both forms everywhere.
 ///
-/// It is all that the encoding of values differs in between the versions, and no translator can put it right afterwards: in JSON a date
-/// looks as a text does that says the same, and texts are not to be changed. So whoever encodes for a client of version 1 or 2
-/// has to know.
+/// It is the only difference between the protocol versions in the encoding of values, and a translator cannot convert it. In JSON
+/// a date is indistinguishable from a text, and texts must not change. The encoder for a client of version 1 or 2 must therefore
+/// know the form.
 package enum DateForm: Sendable {
     /// `2026-01-01T00:00:00.000Z`
     case milliseconds
-    /// `2026-01-01T00:00:00Z`, for clients of versions 1 and 2: theirs read no fraction.
+    /// `2026-01-01T00:00:00Z`, for clients of versions 1 and 2, which do not accept a fraction.
     case wholeSeconds
 }
 
-/// A date as text of the protocol.
+/// The text form of dates in the protocol.
 enum DateText {
     static func append(_ date: Date, _ form: DateForm, to buffer: inout ByteBuffer) {
         let milliseconds = (date.timeIntervalSince1970 * 1000).rounded()
-        // Outside of the years that four digits can tell, the nearest that can.
+        // Dates outside the years with four digits are clamped.
         let clamped = Int64(min(max(milliseconds, -62_167_219_200_000), 253_402_300_799_999))
         let seconds = clamped >= 0 ? clamped / 1000 : (clamped - 999) / 1000
         ISO8601.append(

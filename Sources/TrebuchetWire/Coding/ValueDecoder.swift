@@ -1,4 +1,4 @@
-/// What a value decodes itself from: a value of a `JSONReader`.
+/// The decoder of one value of a `JSONReader`.
 struct ValueDecoder: Decoder {
     let reader: JSONReader
     let mark: Int
@@ -24,11 +24,11 @@ struct ValueDecoder: Decoder {
     }
 }
 
-/// An object that is being decoded.
+/// A keyed container of an object that is being decoded.
 struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let place: KeyedPlace
 
-    /// The reader for a while, which nobody has to count: it is there as long as the place is.
+    /// Calls `body` with the reader, without reference counting: it is alive as long as the place.
     @inline(__always)
     private func reading<Value>(_ body: (_ reader: JSONReader, _ mark: Int) throws -> Value) rethrows -> Value {
         try place.reader._withUnsafeGuaranteedRef { try body($0, place.mark) }
@@ -53,10 +53,10 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     private func missing(_ key: some CodingKey) -> DecodingError {
         .keyNotFound(
-            key, .init(codingPath: codingPath, debugDescription: "there is no member '\(key.stringValue)'"))
+            key, .init(codingPath: codingPath, debugDescription: "member '\(key.stringValue)' is missing"))
     }
 
-    /// Nil for a member that is not there, and for one that is null.
+    /// Decodes a member; nil for an absent or null member.
     @inline(__always)
     private func decodeIfPresent<Value>(
         _ key: Key, _ body: (_ reader: JSONReader, _ value: Int) throws -> Value
@@ -120,13 +120,13 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder() throws -> any Decoder { superDecoder(named: "super") }
     func superDecoder(forKey key: Key) throws -> any Decoder { superDecoder(named: key.stringValue) }
 
-    /// What is not there is null, as with Foundation.
+    /// Returns the decoder of a member; an absent one decodes as null, as with Foundation.
     private func superDecoder(named name: String) -> any Decoder {
         reading { ValueDecoder(reader: $0, mark: $0.member(name, of: $1, isTaken: true) ?? JSONReader.noMark) }
     }
 }
 
-/// An array that is being decoded. Three words, so that it lies within an existential.
+/// An unkeyed container of an array that is being decoded. It has three words, so that it fits in an existential container.
 struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
     private let reader: JSONReader
     private let mark: Int32
@@ -146,7 +146,7 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
     var isAtEnd: Bool { index == elements }
     var currentIndex: Int { Int(index) }
 
-    /// Takes the next element when `body` does.
+    /// Decodes the next element, and advances if `body` does not throw.
     @inline(__always)
     private mutating func take<Value>(_ type: Value.Type, _ body: (_ mark: Int) throws -> Value) throws -> Value {
         guard index < elements else { throw ended(type) }
@@ -219,7 +219,7 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
     }
 }
 
-/// One value that is decoded in the place of another.
+/// A container for a single value in place of another.
 struct SingleValueDecoder: SingleValueDecodingContainer {
     let reader: JSONReader
     let mark: Int
@@ -249,8 +249,8 @@ struct SingleValueDecoder: SingleValueDecodingContainer {
 }
 
 extension DirectJSON {
-    /// Reads itself where the value's bytes lie, when the decoder is that of a `ValueCoder`; nil when it is another one. For
-    /// `init(from:)` of such a type.
+    /// Decodes the value in place if the decoder belongs to a `ValueCoder`; nil for another decoder. For `init(from:)` of such a
+    /// type.
     package static func readDirectly(from decoder: any Decoder) throws -> Self? {
         guard let decoder = decoder as? ValueDecoder, decoder.mark != JSONReader.noMark else { return nil }
         var cursor = decoder.reader.cursor(at: decoder.mark)

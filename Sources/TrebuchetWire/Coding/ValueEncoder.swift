@@ -1,4 +1,4 @@
-/// What a value encodes itself to: a place of a `JSONWriter`.
+/// The encoder of one value: a position of a `JSONWriter`.
 struct ValueEncoder: Encoder {
     let place: JSONPlace
 
@@ -15,16 +15,16 @@ struct ValueEncoder: Encoder {
 
     func singleValueContainer() -> any SingleValueEncodingContainer { SingleValueEncoder(place: place) }
 
-    /// Has a value write itself by the code that was made for its type; false, and nothing is written, where that is not to be.
+    /// Writes a value by the code generated for its type. Returns false, with nothing written, if that is not possible.
     func write<Value: _WireValue>(wire value: Value) -> Bool {
         let writer = place.resumed(.empty)
-        // An object that is there already is added to.
+        // Members are added to an existing object.
         guard writer.frames[writer.top].kind == .empty else { return false }
         return writer.write(wire: value)
     }
 }
 
-/// An object that is being encoded.
+/// A keyed container of an object that is being encoded.
 struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let at: KeyedWritingPlace
 
@@ -35,7 +35,7 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     var codingPath: [any CodingKey] { place.codingPath }
 
-    /// The writer for a while, which nobody has to count: it is there as long as the place is.
+    /// Calls `body` with the writer, without reference counting: it is alive as long as the place.
     @inline(__always)
     private func writing<Result>(_ body: (JSONWriter) throws -> Result) rethrows -> Result {
         try at.writer._withUnsafeGuaranteedRef { writer in
@@ -44,7 +44,7 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
         }
     }
 
-    /// Writes the name of a member whose value always has a form, and then the value.
+    /// Writes a member whose value always has a JSON representation.
     @inline(__always)
     private func encode<Result>(_ key: some CodingKey, _ body: (JSONWriter) -> Result) -> Result {
         writing { writer in
@@ -53,7 +53,7 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
         }
     }
 
-    /// For values that may have no form.
+    /// Writes a member whose value may have no JSON representation.
     @inline(__always)
     private func write<Value: Encodable>(_ value: Value, _ key: Key) throws {
         try writing { writer in
@@ -99,7 +99,7 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func superEncoder(forKey key: Key) -> any Encoder { encode(key) { ValueEncoder(place.nested($0, .empty)) } }
 }
 
-/// An array that is being encoded.
+/// An unkeyed container of an array that is being encoded.
 struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     let place: JSONPlace
 
@@ -153,18 +153,18 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     func superEncoder() -> any Encoder { ValueEncoder(place.nested(begun(), .empty)) }
 }
 
-/// One value that is being encoded in the place of another.
+/// A container for a single value in place of another.
 struct SingleValueEncoder: SingleValueEncodingContainer {
     let place: JSONPlace
 
     var codingPath: [any CodingKey] { place.codingPath }
 
-    /// Throws when something is there already.
+    /// Returns the writer. Throws if a value is written already.
     @inline(__always)
     fileprivate func begun() throws -> JSONWriter {
         let writer = place.resumed(.empty)
         guard writer.frames[writer.top].kind == .empty else {
-            throw place.refusal("it has encoded something else before, in the same place")
+            throw place.refusal("another value was already encoded at the same position")
         }
         writer.frames[writer.top].kind = .single
         return writer
@@ -197,7 +197,8 @@ struct SingleValueEncoder: SingleValueEncodingContainer {
 }
 
 extension DirectJSON {
-    /// Writes itself, when the encoder is that of a `ValueCoder`; false when it is another one. For `encode(to:)` of such a type.
+    /// Writes the value directly if the encoder belongs to a `ValueCoder`; false for another encoder. For `encode(to:)` of such a
+    /// type.
     package func writeDirectly(to encoder: any Encoder) throws -> Bool {
         guard let encoder = encoder as? ValueEncoder else { return false }
         let writer = try SingleValueEncoder(place: encoder.place).begun()

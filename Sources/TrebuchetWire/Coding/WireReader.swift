@@ -4,17 +4,17 @@
     internal import Glibc
 #endif
 
-/// Reads JSON as our own clients write it, for code that is made for a type: members in the order of their declaration, names without
-/// escapes. Of all else it says that it is not for here.
+/// A JSON reader for generated code that supports only the form written by Trebuchet's clients: members in declaration order,
+/// names without escapes. Other text makes it throw, and the caller falls back to `Codable`.
 ///
-/// It points into a message and must not outlive its reading; that it cannot be copied keeps generated code from storing it.
+/// It points into a message and must not outlive its decoding. It is not copyable, so that generated code cannot store it.
 @_documentation(visibility: internal)
 public struct _WireReader: ~Copyable {
     private(set) var cursor: JSONCursor
     private var depth = 0
-    /// Whether no member of the object was read yet.
+    /// True until the first member of the object is read.
     private var isFirst = true
-    /// For values that decode themselves; nil when somebody else's reader is asked for what it takes. Both outlive this.
+    /// The coder for values that decode themselves; nil inside another reader. Both outlive this object.
     private let coder: Unmanaged<ValueCoder>?
     private let source: Unmanaged<JSONReader>?
 
@@ -30,7 +30,7 @@ public struct _WireReader: ~Copyable {
         self.source = .passUnretained(source)
     }
 
-    /// The value that is all of the text; nil when it is not for here.
+    /// Returns the value that is the complete text, or nil if the text is unsupported.
     mutating func all<Value: _WireValue>(_ type: Value.Type) -> Value? {
         guard let value = try? Value(_wire: &self), cursor.peek() == 0, cursor.at == cursor.end else { return nil }
         return value
@@ -43,21 +43,23 @@ public struct _WireReader: ~Copyable {
 
     // MARK: Objects
 
+    /// Reads the start of an object.
     public mutating func begin() throws {
         guard depth < JSONCursor.deepest, cursor.take(0x7B) else { throw WireMiss() }
         depth &+= 1
         isFirst = true
     }
 
+    /// Reads the end of an object.
     public mutating func end() throws {
         guard cursor.take(0x7D) else { throw WireMiss() }
         depth &-= 1
         isFirst = false
     }
 
-    /// Reads the name of a member when it is the next, and says whether it was.
+    /// Reads the name of a member if it is next. Returns whether it was.
     ///
-    /// - Parameter name: in quotes, with the colon behind it.
+    /// - Parameter name: in quotes, followed by a colon.
     public mutating func take(_ name: StaticString) -> Bool {
         let count = name.utf8CodeUnitCount
         let start = isFirst ? cursor.at : cursor.at &+ 1
@@ -71,7 +73,7 @@ public struct _WireReader: ~Copyable {
         return takeSpaced(name, count)
     }
 
-    /// The same with white space before it, or before the colon.
+    /// Reads a name with white space before it or before the colon.
     @inline(never)
     private mutating func takeSpaced(_ name: StaticString, _ count: Int) -> Bool {
         let before = cursor.at
@@ -90,7 +92,7 @@ public struct _WireReader: ~Copyable {
         return true
     }
 
-    /// Reads a null when there is one.
+    /// Reads a null if it is next. Returns whether it was.
     public mutating func takeNull() -> Bool {
         guard cursor.peek() == UInt8(ascii: "n"), cursor.end &- cursor.at >= 4,
             memcmp(cursor.base + cursor.at, "null", 4) == 0
@@ -99,33 +101,35 @@ public struct _WireReader: ~Copyable {
         return true
     }
 
+    /// Reads a required member.
     @inlinable
     public mutating func member<Value: _WireValue>(_ name: StaticString, _ type: Value.Type) throws -> Value {
         try expect(name)
         return try Value(_wire: &self)
     }
 
-    /// One that may be absent, or null.
+    /// Reads a member that may be absent or null.
     @inlinable
     public mutating func member<Value: _WireValue>(_ name: StaticString, _ type: Value?.Type) throws -> Value? {
         guard take(name), !takeNull() else { return nil }
         return try Value(_wire: &self)
     }
 
-    /// One that decodes itself.
+    /// Reads a member that decodes itself.
     @_disfavoredOverload
     public mutating func member<Value: Decodable>(_ name: StaticString, _ type: Value.Type) throws -> Value {
         try expect(name)
         return try decoded(type)
     }
 
+    /// Reads a member that decodes itself and may be absent or null.
     @_disfavoredOverload
     public mutating func member<Value: Decodable>(_ name: StaticString, _ type: Value?.Type) throws -> Value? {
         guard take(name), !takeNull() else { return nil }
         return try decoded(Value.self)
     }
 
-    /// Leaves out a member whose value nobody takes.
+    /// Skips a member whose value is not used.
     public mutating func pass(_ name: StaticString) throws {
         if take(name) { _ = try cursor.value(depth: depth) }
     }
@@ -144,12 +148,13 @@ public struct _WireReader: ~Copyable {
 
     // MARK: Arrays
 
+    /// Reads the start of an array.
     public mutating func beginArray() throws {
         guard depth < JSONCursor.deepest, cursor.take(0x5B) else { throw WireMiss() }
         depth &+= 1
     }
 
-    /// Whether another element follows; its bracket is read at the end.
+    /// Returns whether another element follows; at the end it reads the bracket.
     public mutating func hasElement(_ isFirst: inout Bool) throws -> Bool {
         if try cursor.hasElement(&isFirst) { return true }
         depth &-= 1
@@ -158,7 +163,7 @@ public struct _WireReader: ~Copyable {
 
     // MARK: Values
 
-    /// A value that is known by its raw value.
+    /// Reads a raw-representable value by its raw value.
     @inlinable
     public mutating func raw<Value: RawRepresentable>(_ type: Value.Type) throws -> Value
     where Value.RawValue: _WireValue {
@@ -196,7 +201,7 @@ public struct _WireReader: ~Copyable {
         return text
     }
 
-    /// The bytes of a string without escapes.
+    /// Reads a string without escapes, and returns its bytes.
     mutating func plainString() throws -> UnsafeRawBufferPointer {
         let range = try cursor.string()
         guard !range.isEscaped else { throw WireMiss() }
@@ -216,7 +221,7 @@ public struct _WireReader: ~Copyable {
         return value
     }
 
-    /// A number of up to eighteen digits, without fraction and exponent; nil for any other text.
+    /// Reads an integer of up to eighteen digits; nil for any other text.
     @inline(__always)
     private mutating func shortInt() -> Int? {
         let isNegative = cursor.at < cursor.end && cursor.base[cursor.at] == 0x2D
@@ -230,7 +235,7 @@ public struct _WireReader: ~Copyable {
         UnsafeRawBufferPointer(start: cursor.base + start, count: cursor.at - start)
     }
 
-    /// Whether what follows does not belong to a number.
+    /// True if the next byte does not belong to a number.
     @inline(__always)
     private var endsNumber: Bool {
         guard cursor.at < cursor.end else { return true }
@@ -262,7 +267,7 @@ public struct _WireReader: ~Copyable {
         return value
     }
 
-    /// A number of so few digits that it is the quotient of two that are exact, and without an exponent; nil for any other text.
+    /// Reads a number without exponent whose digits are so few that it is an exact quotient; nil for any other text.
     private mutating func shortDouble(_ isNegative: Bool) -> Double? {
         if isNegative { cursor.at &+= 1 }
         let (whole, count) = digits(atMost: 15)

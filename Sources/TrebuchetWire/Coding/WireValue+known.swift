@@ -6,7 +6,7 @@ internal import Bytes
     public import Foundation
 #endif
 
-// What values are made of mostly. Each is written as a `ValueCoder` writes it.
+// Conformances of common types. Each is encoded as by a `ValueCoder`.
 
 extension Bool: _WireValue {
     public init(_wire reader: inout _WireReader) throws { self = try reader.bool() }

@@ -1,29 +1,30 @@
 package import Bytes
 
-/// A type that has its JSON read and written by code made for it: what `@Wire` makes of a type, and those that such types are made of.
+/// A type with generated code to read and write its JSON: types with `@Wire`, and the types of their members.
 ///
-/// The JSON is that of its `Codable`, which stands behind it: text that the code does not know, as members in another order, is read by
-/// `init(from:)`, and a value that has no form is refused by `encode(to:)`, with the errors of these.
+/// The JSON equals that of the `Codable` conformance, which is the fallback. `init(from:)` reads text that the generated code
+/// does not support, such as members in another order. `encode(to:)` rejects a value without a JSON representation, with its
+/// error.
 @_documentation(visibility: internal)
 public protocol _WireValue: Codable {
-    /// Reads the value that is next. Any error means that this is not for here.
+    /// Reads the next value. Any error means that the text is unsupported.
     init(_wire reader: inout _WireReader) throws
-    /// Writes the value. Any error means that this is not for here.
+    /// Writes the value. Any error means that the value is unsupported.
     func _write(wire writer: inout _WireWriter) throws
 }
 
-/// What code that is made for a type does not read or write.
+/// An error: generated code does not support the text or the value.
 struct WireMiss: Error {}
 
-/// For `init(from:)` and `encode(to:)` of such types.
+/// Support for `init(from:)` and `encode(to:)` of such types.
 extension _WireValue {
-    /// Reads the value, when the decoder is that of our messages and the text is as we write it; nil otherwise.
+    /// Reads the value if the decoder belongs to Trebuchet and the text is supported; otherwise returns nil.
     public static func _readDirectly(from decoder: any Decoder) -> Self? {
         guard let decoder = decoder as? ValueDecoder, decoder.mark != JSONReader.noMark else { return nil }
         return decoder.reader.wireValue(Self.self, decoder.mark)
     }
 
-    /// Writes the value, when the encoder is that of our messages and the value has a form; false otherwise.
+    /// Writes the value if the encoder belongs to Trebuchet and the value is supported; otherwise returns false.
     public func _writeDirectly(to encoder: any Encoder) throws -> Bool {
         guard let encoder = encoder as? ValueEncoder else { return false }
         return encoder.write(wire: self)
@@ -31,38 +32,38 @@ extension _WireValue {
 }
 
 extension KeyedDecodingContainer {
-    /// A member, as the compiler's own `init(from:)` decodes it.
+    /// Decodes a member as a synthesized `init(from:)` does.
     public func _wireMember<Value: Decodable>(_ type: Value.Type, _ key: Key) throws -> Value {
         try decode(type, forKey: key)
     }
 
-    /// One that may be absent.
+    /// Decodes a member that may be absent.
     public func _wireMember<Value: Decodable>(_ type: Value?.Type, _ key: Key) throws -> Value? {
         try decodeIfPresent(Value.self, forKey: key)
     }
 }
 
 extension KeyedEncodingContainer {
-    /// A member, as the compiler's own `encode(to:)` encodes it.
+    /// Encodes a member as a synthesized `encode(to:)` does.
     public mutating func _wireMember<Value: Encodable>(_ value: Value, _ key: Key) throws {
         try encode(value, forKey: key)
     }
 
-    /// One that is absent when it is nil.
+    /// Encodes a member that is omitted if it is nil.
     public mutating func _wireMember<Value: Encodable>(_ value: Value?, _ key: Key) throws {
         try encodeIfPresent(value, forKey: key)
     }
 }
 
 extension ValueCoder {
-    /// Reads a value by the code that was made for its type, and as `Codable` what that does not know. Throws `ValueError`.
+    /// Decodes a value by its generated code, with `Codable` as the fallback. Throws `ValueError`.
     package func decode<Value: _WireValue>(wire type: Value.Type, from bytes: UnsafeRawBufferPointer) throws -> Value {
         var reader = _WireReader(JSONCursor(bytes), coder: self)
         if let value = reader.all(type) { return value }
         return try decode(type, from: bytes)
     }
 
-    /// Writes a value by the code that was made for its type. Throws `EncodingError`.
+    /// Encodes a value by its generated code, with `Codable` as the fallback. Throws `EncodingError`.
     package func encode<Value: _WireValue>(wire value: Value, into buffer: inout ByteBuffer) throws {
         let start = buffer.count
         let isWritten = withUnsafeMutablePointer(to: &buffer) { buffer in
@@ -76,7 +77,7 @@ extension ValueCoder {
 }
 
 extension RawRepresentable where Self: _WireValue, RawValue: _WireValue {
-    /// As the standard library decodes what has a raw value.
+    /// Decodes a raw-representable value as the standard library does.
     public init(_wireRaw decoder: any Decoder) throws {
         let raw = try decoder.singleValueContainer().decode(RawValue.self)
         guard let value = Self(rawValue: raw) else {
@@ -88,7 +89,7 @@ extension RawRepresentable where Self: _WireValue, RawValue: _WireValue {
         self = value
     }
 
-    /// As the standard library encodes what has a raw value.
+    /// Encodes a raw-representable value as the standard library does.
     public func _encodeWireRaw(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(rawValue)

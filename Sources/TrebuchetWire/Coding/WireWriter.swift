@@ -6,17 +6,17 @@ internal import Bytes
     internal import Glibc
 #endif
 
-/// Writes JSON for code that is made for a type.
+/// A JSON writer for generated code.
 ///
-/// It points to a buffer and must not outlive the writing; that it cannot be copied keeps generated code from storing it.
+/// It points to a buffer and must not outlive the encoding. It is not copyable, so that generated code cannot store it.
 @_documentation(visibility: internal)
 public struct _WireWriter: ~Copyable {
-    /// Nobody else writes to it meanwhile but a value that encodes itself, whom this asks to.
+    /// The output. During the encoding, only this writer and the values that it encodes write to it.
     let buffer: UnsafeMutablePointer<ByteBuffer>
     let dates: DateForm
-    /// Arrays and objects that are open, those around the value included.
+    /// The number of open arrays and objects, including those around the value.
     private var level: Int
-    /// For values that encode themselves; nil when somebody else's writer is asked for what it takes. Both outlive this.
+    /// The coder for values that encode themselves; nil inside another writer. Both outlive this object.
     private let coder: Unmanaged<ValueCoder>?
     private let source: Unmanaged<JSONWriter>?
 
@@ -36,18 +36,20 @@ public struct _WireWriter: ~Copyable {
         self.source = .passUnretained(source)
     }
 
-    /// Whether all of the value could be written.
+    /// Writes a value. Returns false if it is unsupported.
     mutating func writes<Value: _WireValue>(_ value: Value) -> Bool {
         (try? value._write(wire: &self)) != nil
     }
 
     // MARK: Objects
 
+    /// Writes the start of an object.
     public mutating func begin() throws {
         try open()
         buffer.pointee.append(0x7B)
     }
 
+    /// Writes the end of an object.
     public mutating func end() {
         level &-= 1
         buffer.pointee.append(0x7D)
@@ -58,13 +60,14 @@ public struct _WireWriter: ~Copyable {
         level &+= 1
     }
 
+    /// Writes a member.
     @inlinable
     public mutating func member<Value: _WireValue>(_ name: StaticString, _ value: Value) throws {
         put(name)
         try value._write(wire: &self)
     }
 
-    /// One that is absent when it is nil.
+    /// Writes a member that is omitted if it is nil.
     @inlinable
     public mutating func member<Value: _WireValue>(_ name: StaticString, _ value: Value?) throws {
         guard let value else { return }
@@ -72,13 +75,14 @@ public struct _WireWriter: ~Copyable {
         try value._write(wire: &self)
     }
 
-    /// One that encodes itself.
+    /// Writes a member that encodes itself.
     @_disfavoredOverload
     public mutating func member<Value: Encodable>(_ name: StaticString, _ value: Value) throws {
         put(name)
         try encode(value)
     }
 
+    /// Writes a member that encodes itself and is omitted if it is nil.
     @_disfavoredOverload
     public mutating func member<Value: Encodable>(_ name: StaticString, _ value: Value?) throws {
         guard let value else { return }
@@ -86,12 +90,12 @@ public struct _WireWriter: ~Copyable {
         try encode(value)
     }
 
-    /// Begins a member.
+    /// Starts a member.
     ///
-    /// - Parameter name: in quotes, with the colon behind it.
+    /// - Parameter name: in quotes, followed by a colon.
     @usableFromInline
     mutating func put(_ name: StaticString) {
-        // No value ends with a brace that opens.
+        // No value ends with an opening brace.
         let isFirst = buffer.pointee.bytes[buffer.pointee.count - 1] == 0x7B
         let count = name.utf8CodeUnitCount
         buffer.pointee.append(count: isFirst ? count : count &+ 1) { target in
@@ -101,14 +105,14 @@ public struct _WireWriter: ~Copyable {
     }
 
     private func encode<Value: Encodable>(_ value: Value) throws {
-        // What it nests in is counted by nobody then.
+        // The other encoder does not count the nesting of its output.
         guard level < JSONCursor.deepest else { throw WireMiss() }
         if let coder { return try coder._withUnsafeGuaranteedRef { try $0.encode(value, into: &buffer.pointee) } }
         let userInfo = source?._withUnsafeGuaranteedRef { $0.userInfo } ?? [:]
         try ValueCoder(dates: dates, userInfo: userInfo).encode(value, into: &buffer.pointee)
     }
 
-    /// Writes a value that is known by its raw value.
+    /// Writes a raw-representable value by its raw value.
     @inlinable
     public mutating func raw<Value: RawRepresentable>(_ value: Value) throws where Value.RawValue: _WireValue {
         try value.rawValue._write(wire: &self)
@@ -116,17 +120,21 @@ public struct _WireWriter: ~Copyable {
 
     // MARK: Arrays
 
+    /// Writes the start of an array.
     public mutating func beginArray() throws {
         try open()
         buffer.pointee.append(0x5B)
     }
 
+    /// Writes the comma before the next element.
     public mutating func nextElement() { buffer.pointee.append(0x2C) }
 
+    /// Writes the end of an array.
     public mutating func endArray() {
         level &-= 1
         buffer.pointee.append(0x5D)
     }
 
+    /// Writes a null.
     public mutating func null() { buffer.pointee.append("null" as StaticString) }
 }

@@ -4,7 +4,7 @@
     internal import Glibc
 #endif
 
-/// What a message is: its `type`.
+/// The kind of a message: its `type`.
 package enum EnvelopeKind: String, Sendable, CaseIterable {
     case invocation, `repeat`, cancel, response
     case streamStart, streamData, streamEnd, streamError, streamResume
@@ -12,7 +12,7 @@ package enum EnvelopeKind: String, Sendable, CaseIterable {
 
     @inline(__always)
     init?(_ name: UnsafeRawBufferPointer) {
-        // The one of the hot path first.
+        // The kinds on the hot path first.
         if name.equals("invocation") {
             self = .invocation
         } else if name.equals("response") {

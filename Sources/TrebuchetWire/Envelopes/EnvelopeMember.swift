@@ -4,7 +4,7 @@
     internal import Glibc
 #endif
 
-/// The members that an envelope may have, at any level.
+/// The members of envelopes, at any level.
 enum EnvelopeMember: UInt8 {
     case unknown
     case type, payload
@@ -15,7 +15,7 @@ enum EnvelopeMember: UInt8 {
     case id, host, port
     case session, limits, client
 
-    /// The member of this name. By length first: names of one length differ early.
+    /// Returns the member with this name. The length is tested first: names of equal length differ early.
     @inline(__always)
     init(_ name: UnsafePointer<UInt8>, _ count: Int) {
         @inline(__always) func isName(_ text: StaticString) -> Bool { memcmp(name, text.utf8Start, count) == 0 }
@@ -96,14 +96,14 @@ enum EnvelopeMember: UInt8 {
     }
 }
 
-/// Which members an object has had, so that none comes twice.
+/// The set of members that an object has had, to detect duplicates.
 struct SeenMembers {
     private var bits: UInt64 = 0
 
     @inline(__always)
     mutating func add(_ member: EnvelopeMember) throws(EnvelopeError) {
         let bit = UInt64(1) << UInt64(member.rawValue)
-        guard member == .unknown || bits & bit == 0 else { throw EnvelopeError("member '\(member)' comes twice") }
+        guard member == .unknown || bits & bit == 0 else { throw EnvelopeError("duplicate member '\(member)'") }
         bits |= bit
     }
 }

@@ -1,13 +1,13 @@
 package import Bytes
 
-/// Writes the messages of the protocol straight into a connection's buffer.
+/// Writes the messages of the protocol directly into a connection's buffer.
 ///
-/// Identifiers come as bytes, because that is how they came in, and need no escaping: `ScannedEnvelope` takes printable
-/// ASCII without escapes alone.
+/// Identifiers are passed as bytes, in the form in which they arrived. They need no escaping, because `ScannedEnvelope` accepts
+/// only printable ASCII without escapes.
 package enum EnvelopeWriter {
     // MARK: Server to client
 
-    /// The answer of a call that succeeded; `result` is JSON, nil for a method without one.
+    /// Writes the response of a successful call; `result` is JSON, or nil for a method without a result.
     package static func response(
         callID: UnsafeRawBufferPointer, result: UnsafeRawBufferPointer?, into buffer: inout ByteBuffer
     ) {
@@ -20,7 +20,7 @@ package enum EnvelopeWriter {
         buffer.append("}}" as StaticString)
     }
 
-    /// The same for a call that is traced: it says with which span it was answered.
+    /// Writes the response of a successful traced call, with the span that executed it.
     package static func response(
         callID: UnsafeRawBufferPointer, result: UnsafeRawBufferPointer?, traceparent: String,
         into buffer: inout ByteBuffer
@@ -35,14 +35,14 @@ package enum EnvelopeWriter {
         buffer.append("}}" as StaticString)
     }
 
-    /// The bytes of the first of these.
+    /// Returns the size of a response without a trace.
     @inline(__always)
     package static func responseCount(callID: Int, result: Int) -> Int {
         (#"{"type":"response","payload":{"callID":"","result":}}"# as StaticString).utf8CodeUnitCount
             &+ callID &+ result
     }
 
-    /// The answer of a call that did not succeed. `type` and `data` (JSON) are those of an error that a method threw.
+    /// Writes the response of a failed call. `type` and `data` (JSON) describe an error thrown by a method.
     package static func failure(
         callID: UnsafeRawBufferPointer, code: ErrorCode, message: String, type: String? = nil, data: [UInt8]? = nil,
         retryAfterMilliseconds: Int? = nil, traceparent: String? = nil, into buffer: inout ByteBuffer
@@ -108,7 +108,7 @@ package enum EnvelopeWriter {
         buffer.append(decimal: Int64(milliseconds))
     }
 
-    /// The answer to a message that is none of ours.
+    /// Writes the response to a message outside the protocol.
     package static func error(
         code: ErrorCode, message: String, retryAfterMilliseconds: Int? = nil, into buffer: inout ByteBuffer
     ) {
@@ -128,7 +128,8 @@ package enum EnvelopeWriter {
         buffer.append("}}" as StaticString)
     }
 
-    /// What a connection is called, and what the server takes over it. `pingIntervalMilliseconds` is nil where it sends no pings.
+    /// Writes the server's `hello`: the name of the connection and the limits for it. `pingIntervalMilliseconds` is nil if the
+    /// server sends no pings.
     package static func hello(
         session: String, terms: ServerTerms, pingIntervalMilliseconds: Int?, into buffer: inout ByteBuffer
     ) {
@@ -143,7 +144,7 @@ package enum EnvelopeWriter {
         buffer.append("}}" as StaticString)
     }
 
-    // MARK: Both ways
+    // MARK: Both directions
 
     package static func streamEnd(streamID: [UInt8], reason: StreamEndReason, into buffer: inout ByteBuffer) {
         buffer.append(#"{"type":"streamEnd","payload":{"streamID":"# as StaticString)
@@ -155,8 +156,8 @@ package enum EnvelopeWriter {
 
     // MARK: Client to server
 
-    /// A call, of a client's or of a server's. `arguments` are JSON values; nil for the start of a stream. `session` asks for its
-    /// answer to be kept.
+    /// Writes a call, from a client or a server. `arguments` are JSON values; nil for the start of a stream. `session` requests
+    /// that the response is recorded.
     package static func invocation(
         callID: String, actorID: String, target: String, arguments: [[UInt8]]?, genericSubstitutions: [String] = [],
         timeoutMilliseconds: Int? = nil, filter: StreamFilter? = nil, session: String? = nil,
@@ -202,7 +203,7 @@ package enum EnvelopeWriter {
         buffer.append("}}" as StaticString)
     }
 
-    /// Takes up a stream of an earlier connection.
+    /// Writes the request to resume a stream of an earlier connection.
     package static func streamResume(
         streamID: String, callID: String, actorID: String, target: String, epoch: String, lastSequence: UInt64,
         filter: StreamFilter? = nil, into buffer: inout ByteBuffer
@@ -223,9 +224,9 @@ package enum EnvelopeWriter {
         buffer.append("}}" as StaticString)
     }
 
-    /// Asks for the server's `hello`.
+    /// Writes the request for the server's `hello`.
     ///
-    /// - Parameter client: the identity of a client that hands over references to actors of its own.
+    /// - Parameter client: the identity of a client that exports actors.
     package static func hello(client: String? = nil, into buffer: inout ByteBuffer) {
         buffer.append(#"{"type":"hello","payload":{"# as StaticString)
         if let client {
@@ -235,7 +236,7 @@ package enum EnvelopeWriter {
         buffer.append("}}" as StaticString)
     }
 
-    /// Says that the client will not come back: references to its actors mean nothing any more.
+    /// Writes the notice that the client will not reconnect: references to its actors become invalid.
     package static func leave(into buffer: inout ByteBuffer) {
         buffer.append(#"{"type":"goAway","payload":{"reason":"closed"}}"# as StaticString)
     }

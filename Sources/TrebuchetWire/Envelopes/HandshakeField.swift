@@ -1,19 +1,19 @@
-/// The fields of a connection's handshake that are ours.
+/// The handshake fields defined by Trebuchet.
 package enum HandshakeField {
-    /// Of the client's request: how large a message it takes, in bytes.
+    /// The request field with the maximum message size that the client accepts, in bytes.
     package static let messageSize = "Trebuchet-Message-Size"
-    /// Of the server's answer: the name of the connection.
+    /// The response field with the name of the connection.
     package static let session = "Trebuchet-Session"
 
-    /// The number of the server that has given a connection its name, with which the name begins; 0 when it is none of ours.
+    /// Returns the number of the server that assigned the name of a connection, which starts with the number; 0 for other names.
     package static func server(ofSession name: String?) -> UInt64 {
         name?.split(separator: ".").first.flatMap { UInt64($0, radix: 36) } ?? 0
     }
 }
 
-/// The version of the protocol that a connection speaks.
+/// The version of the protocol on a connection.
 package enum ProtocolVersion {
-    /// What a client of version 3 offers. Who offers nothing speaks version 1 or 2, and has a `LegacyTranslator` between it and its
-    /// session.
+    /// The subprotocol that clients of version 3 offer. Clients without a subprotocol use version 1 or 2; a `LegacyTranslator`
+    /// translates for their session.
     package static let subprotocol = "trebuchet.v3"
 }

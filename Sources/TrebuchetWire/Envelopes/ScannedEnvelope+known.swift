@@ -1,7 +1,7 @@
-/// The two messages that come most, as clients and servers of Trebuchet write them: calls and their answers. They are known by the
-/// text between their parts, without finding out member by member what each is.
+/// A fast path for the two most frequent messages, calls and responses, in the form written by Trebuchet. They are recognized by
+/// the constant text between their parts, without identifying each member.
 extension ScannedEnvelope {
-    /// Reads such a message; false for any other, however little differs. Then something may have been set.
+    /// Scans such a message; false for any difference. Then some properties may be set already.
     @inline(__always)
     mutating func scanKnown(_ message: UnsafeRawBufferPointer) -> Bool {
         var cursor = JSONCursor(message)
@@ -58,7 +58,7 @@ extension ScannedEnvelope {
 }
 
 extension JSONCursor {
-    /// Steps over just this text, if it is next.
+    /// Skips exactly this text if it is next.
     @inline(__always)
     fileprivate mutating func skip(_ text: StaticString) -> Bool {
         let count = text.utf8CodeUnitCount
@@ -67,7 +67,7 @@ extension JSONCursor {
         return true
     }
 
-    /// What is left of a string, without escapes; its quote is not taken. Nil when it is no such string.
+    /// Returns the rest of a string without escapes, up to its closing quote; nil for other strings.
     @inline(__always)
     fileprivate mutating func plainText() -> ByteRange? {
         let start = at
@@ -82,7 +82,7 @@ extension JSONCursor {
         return nil
     }
 
-    /// What is left of a string that a callID may be; its quote is not taken.
+    /// Returns the rest of a valid `callID`, up to its closing quote.
     @inline(__always)
     fileprivate mutating func identifier() -> ByteRange? {
         let start = at
@@ -94,7 +94,7 @@ extension JSONCursor {
         return ByteRange(start, at &- start)
     }
 
-    /// A number of a few digits and nothing else.
+    /// Reads a number that consists only of a few digits.
     @inline(__always)
     fileprivate mutating func shortNumber() -> Int? {
         let start = at
@@ -103,7 +103,7 @@ extension JSONCursor {
             value = value &* 10 &+ Int(base[at] &- 0x30)
             at &+= 1
         }
-        // No number begins with a needless zero.
+        // Numbers have no leading zeros.
         return at > start && (base[start] != 0x30 || at == start &+ 1) ? value : nil
     }
 }

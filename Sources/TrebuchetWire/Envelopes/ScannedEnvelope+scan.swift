@@ -1,15 +1,15 @@
 internal import Bytes
 
 extension ScannedEnvelope {
-    /// Reads a message. It is checked to the last byte; ranges are into `message`.
+    /// Scans a message and validates it completely; ranges refer to `message`.
     package mutating func scan(_ message: UnsafeRawBufferPointer) throws(EnvelopeError) {
-        // Ranges count in 32 bits.
+        // Ranges have 32-bit offsets.
         guard message.count <= Int(Int32.max) else { throw EnvelopeError("the message is 2 GiB or more") }
         removeAll()
         if !scanKnown(message) { try scanAny(message) }
     }
 
-    /// Reads any message, member by member.
+    /// Scans any message, member by member.
     @inline(never)
     mutating func scanAny(_ message: UnsafeRawBufferPointer) throws(EnvelopeError) {
         removeAll()
@@ -20,14 +20,14 @@ extension ScannedEnvelope {
             kind = try Self.kind(type, message)
             try check(message)
         } catch {
-            // Only a call has somebody who waits for an answer.
+            // Only calls get an error response.
             let kind = type.isAbsent ? nil : try? Self.kind(type, message)
             let isKnown = (kind == .invocation || kind == .repeat) && Self.isIdentifier(callID, message)
             throw EnvelopeError(error.message, callID: isKnown ? string(callID, in: message) : nil)
         }
     }
 
-    /// The outer object.
+    /// Scans the outer object.
     @inline(__always)
     private mutating func scanEnvelope(_ cursor: inout JSONCursor) throws(EnvelopeError) {
         var hasPayload = false
@@ -73,12 +73,12 @@ extension ScannedEnvelope {
         }
     }
 
-    /// What most messages do not have, out of the way of what they do.
+    /// Scans rare members, outside the hot path.
     @inline(never)
     private mutating func scanRareMember(
         _ member: EnvelopeMember, _ cursor: inout JSONCursor
     ) throws(EnvelopeError) {
-        // An optional member that is null is absent.
+        // A null counts as an absent member.
         if cursor.peek() == 0x6E {
             _ = try cursor.value(depth: 2)
             return
@@ -95,7 +95,7 @@ extension ScannedEnvelope {
         case .reason: reason = try cursor.string()
         case .epoch: epoch = try cursor.string()
         case .session: session = try cursor.string()
-        // What is no text says nothing of a trace, and takes nothing from the call.
+        // A value that is not a string is ignored; the call proceeds without a trace.
         case .traceparent where cursor.peek() == 0x22: traceparent = try cursor.string()
         case .limits: limits = try cursor.value(depth: 2)
         case .client: client = try cursor.string()
@@ -115,7 +115,7 @@ extension ScannedEnvelope {
         }
     }
 
-    /// A name, or the object `{"id":…,"host":…,"port":…}` of older clients.
+    /// Scans an actor name, or the object `{"id":…,"host":…,"port":…}` of older clients.
     @inline(__always)
     private static func actorID(_ cursor: inout JSONCursor) throws(EnvelopeError) -> ByteRange {
         guard cursor.peek() == 0x7B else { return try cursor.string() }
@@ -140,7 +140,7 @@ extension ScannedEnvelope {
         _ cursor: inout JSONCursor, into ranges: inout [ByteRange], _ what: StaticString
     ) throws(EnvelopeError) {
         guard cursor.take(0x5B) else {
-            // As any optional member, it may be null.
+            // Like any optional member, it may be null.
             guard cursor.peek() == 0x6E else { throw cursor.error("expected an array of \(what)") }
             _ = try cursor.value(depth: 2)
             return
@@ -155,7 +155,7 @@ extension ScannedEnvelope {
         }
     }
 
-    /// Makes ranges of whole values ranges of the strings that they must be.
+    /// Converts ranges of whole values to ranges of the strings that they must be.
     private static func unquote(_ ranges: inout [ByteRange], _ cursor: JSONCursor) throws(EnvelopeError) {
         for index in ranges.indices {
             var inner = cursor
@@ -183,7 +183,7 @@ extension ScannedEnvelope {
         }
     }
 
-    // MARK: What each kind needs
+    // MARK: Required members of each kind
 
     @inline(__always)
     private static func kind(
@@ -251,7 +251,7 @@ extension ScannedEnvelope {
 }
 
 extension JSONCursor {
-    /// The next member of an object whose brace was taken; nil at the end.
+    /// Reads the next member of an object after its opening brace; nil at the end.
     @inline(__always)
     fileprivate mutating func member(_ isFirst: inout Bool) throws(EnvelopeError) -> EnvelopeMember? {
         guard let name = try name(&isFirst) else { return nil }
@@ -265,7 +265,7 @@ extension JSONCursor {
         return text.withUTF8 { $0.isEmpty ? .unknown : EnvelopeMember($0.baseAddress!, $0.count) }
     }
 
-    /// A number that is whole and not negative.
+    /// Reads a non-negative integer.
     fileprivate mutating func wholeNumber(_ name: StaticString) throws(EnvelopeError) -> UInt64 {
         let first = peek()
         guard (0x30...0x39).contains(first) else { throw error("\(name) must be a whole number, not negative") }

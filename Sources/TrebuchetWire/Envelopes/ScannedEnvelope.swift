@@ -1,30 +1,30 @@
-/// The members of one message, found in place: ranges into the bytes, nothing copied and nothing decoded.
+/// The members of one message, as ranges in its bytes, without copying or decoding.
 ///
-/// One is kept per reactor and used for message after message, so that scanning takes no memory.
+/// Each reactor reuses one instance, so that scanning needs no allocation.
 package struct ScannedEnvelope: Sendable {
-    /// Arguments that an invocation may have.
+    /// The maximum number of arguments of an invocation.
     package static let mostArguments = 32
-    /// Characters that a callID or streamID may have.
+    /// The maximum length of a `callID` or `streamID`.
     package static let longestIdentifier = 64
 
-    /// The text that `kind` is read from.
+    /// The text of `kind`.
     var type = ByteRange.absent
     package internal(set) var kind = EnvelopeKind.error
     package internal(set) var callID = ByteRange.absent
     package internal(set) var actorID = ByteRange.absent
     package internal(set) var targetIdentifier = ByteRange.absent
-    /// JSON values; in versions 1 and 2 strings of base64.
+    /// JSON values; in versions 1 and 2 base64 strings.
     package internal(set) var arguments: [ByteRange] = []
     package internal(set) var genericSubstitutions: [ByteRange] = []
     package internal(set) var timeoutMilliseconds: Int?
-    /// Of a call whose answer the server is to keep: the connection over which it was sent first. Of a `hello`: the connection
-    /// that it comes over.
+    /// For a call whose response is to be recorded: the connection over which it was first sent. For a `hello`: the connection
+    /// that carries it.
     package internal(set) var session = ByteRange.absent
-    /// Of a call that is traced: which trace it is part of.
+    /// The trace context of a traced call.
     package internal(set) var traceparent = ByteRange.absent
-    /// Of a `hello`: the JSON of `ServerTerms`.
+    /// The JSON of `ServerTerms` in a `hello`.
     package internal(set) var limits = ByteRange.absent
-    /// Of a client's `hello`: its identity, when it hands over references to actors of its own.
+    /// The identity in the `hello` of a client that exports actors.
     package internal(set) var client = ByteRange.absent
     package internal(set) var protocolVersion: Int?
     package internal(set) var filter = ByteRange.absent
@@ -41,28 +41,28 @@ package struct ScannedEnvelope: Sendable {
     package internal(set) var result = ByteRange.absent
     package internal(set) var hasError = false
     package internal(set) var errorCode = ByteRange.absent
-    /// Of an `error` object, or the `errorMessage` of versions 1 and 2 and of a `streamError`.
+    /// The message of an `error` object, or the `errorMessage` of versions 1 and 2 and of a `streamError`.
     package internal(set) var errorMessage = ByteRange.absent
     package internal(set) var errorType = ByteRange.absent
     package internal(set) var errorData = ByteRange.absent
-    /// Of a `streamError` or `error` message.
+    /// The code of a `streamError` or `error` message.
     package internal(set) var code = ByteRange.absent
     package internal(set) var reconnectAfterMilliseconds: Int?
-    /// Of any error.
+    /// The retry delay of any error.
     package internal(set) var retryAfterMilliseconds: Int?
 
     package init() {}
 
-    /// The text of a string.
+    /// Returns the text of a string.
     package func string(_ range: ByteRange, in message: UnsafeRawBufferPointer) -> String {
         guard !range.isAbsent else { return "" }
         return JSONString.text(range.bytes(in: message), isEscaped: range.isEscaped)
     }
 
-    /// The arguments of a message that was looked through elsewhere, at most two; what else was found here is left as it was.
+    /// Sets the arguments of a message that was scanned elsewhere, at most two; the other properties stay.
     package mutating func replaceArguments(_ count: Int, _ first: ByteRange, _ second: ByteRange) {
         if arguments.count == count {
-            // As is so for one call after another of the same method.
+            // The usual case: several calls of the same method in sequence.
             if count > 0 { arguments[0] = first }
             if count > 1 { arguments[1] = second }
             return

@@ -1,21 +1,21 @@
 internal import Bytes
 
-/// What a server takes over one connection, as its `hello` tells it: the settings of its `ServerLimits` of the same names.
+/// The limits of one connection in the server's `hello`: the settings of `ServerLimits` with the same names.
 package struct ServerTerms: Hashable, Sendable, Decodable {
-    /// Bytes that each call under way counts beside its message.
+    /// The bytes that each in-flight call counts in addition to its message.
     package static let callOverhead = 4 << 10
 
-    /// Calls under way at once.
+    /// The maximum number of in-flight calls.
     package var callsPerConnection: Int
-    /// Bytes of their messages, with `callOverhead` for each.
+    /// The maximum size of their messages, plus `callOverhead` for each.
     package var callBytesPerConnection: Int
-    /// Streams at once.
+    /// The maximum number of streams.
     package var streamsPerConnection: Int
-    /// Bytes of one message.
+    /// The maximum size of a message in bytes.
     package var messageSize: Int
-    /// References that it holds to actors of one client; 0 for a server that takes none.
+    /// The maximum number of references to actors of one client; 0 for a server that accepts none.
     package var clientActorsPerClient: Int
-    /// Bytes of a client's answer to a call of the server's.
+    /// The maximum size of a client's response to a server's call.
     package var clientAnswerSize: Int
 
     package init(
@@ -30,17 +30,18 @@ package struct ServerTerms: Hashable, Sendable, Decodable {
         self.clientAnswerSize = clientAnswerSize
     }
 
-    /// Those of a server whose settings nobody has changed, which a client goes by until it has heard others.
+    /// The default limits of a server. A client assumes them until it receives others.
     package static let usual = ServerTerms(
         callsPerConnection: 1_024, callBytesPerConnection: 16 << 20, streamsPerConnection: 256, messageSize: 1 << 20,
         clientActorsPerClient: 1_000, clientAnswerSize: 256 << 10)
 
+    /// The members of the JSON object.
     private enum CodingKeys: String, CodingKey {
         case callsPerConnection, callBytesPerConnection, streamsPerConnection, messageSize
         case clientActorsPerClient, clientAnswerSize
     }
 
-    /// What a server does not tell of is without limit, but for references: it takes none.
+    /// Decodes the limits. An absent limit means unlimited, except for references: then the server accepts none.
     package init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         func limit(_ key: CodingKeys) throws -> Int {
@@ -54,7 +55,7 @@ package struct ServerTerms: Hashable, Sendable, Decodable {
         clientAnswerSize = try limit(.clientAnswerSize)
     }
 
-    /// As JSON.
+    /// Appends the JSON.
     func append(to buffer: inout ByteBuffer) {
         buffer.append(#"{"callsPerConnection":"# as StaticString)
         buffer.append(decimal: Int64(callsPerConnection))

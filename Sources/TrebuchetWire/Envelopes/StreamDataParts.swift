@@ -6,16 +6,16 @@ package import Bytes
     internal import Glibc
 #endif
 
-/// A `streamData` message in two parts: one that each subscriber has for itself, and one that is written once for all.
+/// A `streamData` message in two parts: one for each subscriber, and one that is encoded once for all.
 package enum StreamDataParts {
     private static let prefix: StaticString = #"{"type":"streamData","payload":{"streamID":""#
 
     package static var prefixCount: Int { prefix.utf8CodeUnitCount }
 
-    /// What comes before the streamID.
+    /// Appends the part before the `streamID`.
     package static func appendPrefix(into buffer: inout ByteBuffer) { buffer.append(prefix) }
 
-    /// What comes after the streamID; `data` is JSON.
+    /// Appends the part after the `streamID`; `data` is JSON.
     package static func appendSuffix(
         sequence: UInt64, data: UnsafeRawBufferPointer, into buffer: inout ByteBuffer
     ) {
@@ -27,16 +27,16 @@ package enum StreamDataParts {
         buffer.append("}}" as StaticString)
     }
 
-    /// The `data` in a suffix that `appendSuffix` has written.
+    /// Returns the `data` in a suffix written by `appendSuffix`.
     package static func data(inSuffix suffix: UnsafeRawBufferPointer, sequence: UInt64) -> UnsafeRawBufferPointer {
-        // Everything in front of it has a fixed length, but for the digits of the sequence number.
+        // Everything before it has a fixed length, except for the digits of the sequence number.
         let start =
             #"","sequenceNumber":"#.utf8.count + digits(sequence)
             + #","timestamp":"2026-01-01T00:00:00.000Z","data":"#.utf8.count
         return UnsafeRawBufferPointer(rebasing: suffix[start..<(suffix.count - 2)])
     }
 
-    /// The `patch` in a suffix that `appendSuffix` has written.
+    /// Returns the `patch` in a suffix written by `appendSuffix`.
     package static func patch(
         inSuffix suffix: UnsafeRawBufferPointer, sequence: UInt64, base: UInt64
     ) -> UnsafeRawBufferPointer {
@@ -46,8 +46,7 @@ package enum StreamDataParts {
         return UnsafeRawBufferPointer(rebasing: suffix[start..<(suffix.count - 2)])
     }
 
-    /// The version that a suffix which `appendSuffix` has written is the difference from; nil of one with the whole value, and of what it
-    /// has not written.
+    /// Returns the base version of the patch in a suffix; nil for a suffix with the whole value, and for other text.
     package static func base(inSuffix suffix: UnsafeRawBufferPointer, sequence: UInt64) -> UInt64? {
         let start =
             #"","sequenceNumber":"#.utf8.count + digits(sequence)
@@ -74,7 +73,7 @@ package enum StreamDataParts {
         return digits
     }
 
-    /// What comes after the streamID, for those who have the version `base`; `patch` is JSON.
+    /// Appends the part after the `streamID` for subscribers that have the version `base`; `patch` is JSON.
     package static func appendSuffix(
         sequence: UInt64, patch: UnsafeRawBufferPointer, base: UInt64, into buffer: inout ByteBuffer
     ) {

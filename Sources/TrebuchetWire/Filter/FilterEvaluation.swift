@@ -1,22 +1,24 @@
-/// A filter at work on the versions of one state, in JSON. Of what has counted it keeps what tells it from others, and no text.
+/// The evaluation of a filter on the versions of one state, in JSON. It stores a fingerprint of the last delivered value, not its
+/// text.
 package struct FilterEvaluation {
-    /// What a version is to those who observe through the filter.
+    /// The result of evaluating a version.
     package enum Outcome {
-        /// The condition does not hold.
+        /// The condition is false.
         case refused
-        /// It holds, and the value is the one that counted last.
+        /// The condition is true, and the value equals the last delivered one.
         case same
         case counts
     }
 
-    /// The part that is sent; empty for the whole state.
+    /// The pointer to the delivered part; empty for the whole state.
     package let pointer: String
     private let condition: Condition?
-    /// Whether a value that is equal to the last one does not count.
+    /// Whether a value that equals the last one is skipped.
     package let skipsEqual: Bool
-    /// The last value that counted.
+    /// The fingerprint of the last delivered value.
     private var last: FilterParts.Mark?
 
+    /// A parsed condition.
     private struct Condition {
         let pointer: String
         let comparison: StreamCondition.Comparison
@@ -24,7 +26,8 @@ package struct FilterEvaluation {
         let comparesNumbersAlone: Bool
     }
 
-    /// The filter must have been read, or its paths are pointers; one that is none finds nothing.
+    /// Creates an evaluation. The paths of the filter must be valid pointers, as those of a decoded filter; an invalid one finds
+    /// nothing.
     package init(_ filter: StreamFilter) {
         pointer = filter.path ?? ""
         condition = filter.condition.map { condition in
@@ -36,12 +39,12 @@ package struct FilterEvaluation {
         skipsEqual = filter.skipsEqual
     }
 
-    /// The parts that it looks at.
+    /// Returns the pointers to the parts that a filter reads.
     package static func pointers(of filter: StreamFilter) -> [String] {
         [filter.path, filter.condition?.path].compactMap { $0 }.filter { !$0.isEmpty }
     }
 
-    /// Takes a version, whose parts are shared with other filters.
+    /// Evaluates a version, whose parts are shared with other filters.
     package mutating func take(_ state: UnsafeRawBufferPointer, _ parts: inout FilterParts) -> Outcome {
         guard holds(for: state, &parts) else { return .refused }
         guard skipsEqual else { return .counts }
@@ -51,7 +54,7 @@ package struct FilterEvaluation {
         return .counts
     }
 
-    /// Whether what counted last is what has counted last with another of the same filter.
+    /// Returns whether the last delivered value equals that of another evaluation of the same filter.
     package func isSame(as other: FilterEvaluation) -> Bool {
         guard let last, let mark = other.last else { return false }
         return last.isSame(as: mark)
@@ -80,7 +83,7 @@ package struct FilterEvaluation {
 }
 
 extension StreamCondition.Comparison {
-    /// For two values that can be compared.
+    /// Returns whether the comparison is true for two comparable values in this order.
     fileprivate func holds(for order: FilterScalar.Order) -> Bool {
         switch self {
         case .eq: order == .equal

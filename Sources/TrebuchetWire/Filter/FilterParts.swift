@@ -1,14 +1,15 @@
-/// The parts of one version of a state that filters look at: each is looked for once, and once made ready to be compared,
-/// however many filters there are.
+/// The parts of one version of a state that filters read. Each is located and prepared for comparison once, for any number of
+/// filters.
 package struct FilterParts {
-    /// What tells one value from another without its text.
+    /// A fingerprint that identifies a value without its text.
     struct Mark: Equatable {
-        /// Of the text as it stands.
+        /// A hash of the text.
         let bytes: Int
-        /// Of what it says; nil for what is no JSON.
+        /// A hash of the value; nil for invalid JSON.
         let value: Int?
     }
 
+    /// A located part with its cached properties.
     private struct Part {
         let range: Range<Int>?
         var bytes: Int?
@@ -20,7 +21,7 @@ package struct FilterParts {
 
     package init() {}
 
-    /// Looks for many of them at once.
+    /// Locates several parts in one pass.
     package mutating func find(_ pointers: PointerSet, in text: UnsafeRawBufferPointer) {
         guard pointers.pointers.contains(where: { parts[$0] == nil }) else { return }
         for (pointer, range) in pointers.lookup(in: text) where parts[pointer] == nil {
@@ -28,7 +29,7 @@ package struct FilterParts {
         }
     }
 
-    /// Where a part is; nil when there is none.
+    /// Returns the range of a part, or nil if it does not exist.
     package mutating func range(of pointer: String, in text: UnsafeRawBufferPointer) -> Range<Int>? {
         if let part = parts[pointer] { return part.range }
         let range = pointer.isEmpty ? 0..<text.count : JSONPointer(pointer)?.lookup(in: text)
@@ -40,7 +41,7 @@ package struct FilterParts {
         range(of: pointer, in: text).map { UnsafeRawBufferPointer(rebasing: text[$0]) }
     }
 
-    /// The mark of a part; `old` is that of another version, which it may be the same as.
+    /// Returns the fingerprint of a part; `old` is the fingerprint of another version, which may be equal.
     mutating func mark(of pointer: String, in text: UnsafeRawBufferPointer, after old: Mark?) -> Mark {
         let part = part(pointer, of: text)
         if let mark = parts[pointer]?.mark { return mark }
@@ -53,7 +54,7 @@ package struct FilterParts {
         return mark
     }
 
-    /// That of null, which stands for what is not there.
+    /// The fingerprint of null, used for an absent part.
     private static let none = Array("null".utf8).withUnsafeBytes { Mark(bytes: hash($0), value: JSONText.digest($0)) }
 
     private static func hash(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -62,7 +63,7 @@ package struct FilterParts {
         return hasher.finalize()
     }
 
-    /// The part as conditions compare it; nil when there is none.
+    /// Returns the part in the form used by conditions; nil if it does not exist.
     mutating func scalar(_ pointer: String, of text: UnsafeRawBufferPointer) -> FilterScalar? {
         guard let part = part(pointer, of: text) else { return nil }
         if let scalar = parts[pointer]?.scalar { return scalar }
@@ -73,6 +74,6 @@ package struct FilterParts {
 }
 
 extension FilterParts.Mark {
-    /// Whether two values are the same; never for what is no JSON.
+    /// Returns whether two values are equal; always false for invalid JSON with different text.
     func isSame(as other: Self) -> Bool { bytes == other.bytes || value != nil && value == other.value }
 }

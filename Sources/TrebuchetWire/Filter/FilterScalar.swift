@@ -1,13 +1,14 @@
-/// A value as conditions compare it: its beginning is enough, since what it is compared with is short.
+/// A value in the form used by conditions. Long values are truncated, because the values of conditions are short.
 struct FilterScalar {
+    /// The kind of a value.
     enum Kind {
-        /// The bytes of a text, the first ones of a long one.
+        /// The bytes of a string, truncated if it is long.
         case text([UInt8])
-        /// With the number as it stands.
+        /// A number with its text.
         case number(Double, [UInt8])
-        /// An array or object; its value when it is short enough to be what it is compared with.
+        /// An array or object, with its digest if it is short enough to equal a condition's value.
         case container(digest: Int?)
-        /// true, false or null
+        /// `true`, `false` or `null`
         case literal(UInt8)
         case none
     }
@@ -16,10 +17,10 @@ struct FilterScalar {
     let hasContent: Bool
     var isNull: Bool { if case .literal(0x6E) = kind { true } else { false } }
 
-    /// Bytes of a value in JSON beyond which it is no condition's value, whatever way it is written.
+    /// The size of JSON above which a value cannot equal a condition's value in any notation.
     private static let longest = 64 * StreamFilter.longestText
 
-    /// Of a value in JSON.
+    /// Creates the scalar of a JSON value.
     init(_ value: UnsafeRawBufferPointer) {
         var cursor = JSONCursor(value)
         let first = cursor.peek()
@@ -43,7 +44,7 @@ struct FilterScalar {
         }
     }
 
-    /// The first bytes of a string as it is written: they say more than any value of a condition does.
+    /// Returns a prefix of a string's escaped bytes that is longer than the value of any condition.
     private static func beginning(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let wanted = 8 * StreamFilter.longestText
         guard text.count > wanted else { return text }
@@ -57,7 +58,7 @@ struct FilterScalar {
                 end += 2
                 continue
             }
-            // Two escapes that are one character stay together.
+            // The two escapes of a surrogate pair stay together.
             let isHalf = text[end + 2] | 0x20 == 0x64 && [0x38, 0x39, 0x61, 0x62].contains(text[end + 3] | 0x20)
             end += isHalf ? 12 : 6
         }
@@ -78,21 +79,22 @@ struct FilterScalar {
         one.withUnsafeBytes { one in other.withUnsafeBytes { JSONNumber.isEqual(one, $0) } }
     }
 
+    /// The order of two values.
     enum Order { case less, equal, greater }
 
-    /// How a number stands to another, as a `Double` tells; nil for what is no number.
+    /// Returns the order of two numbers, compared as `Double`; nil for other kinds.
     func numericOrder(_ other: FilterScalar) -> Order? {
         guard case .number(let one, _) = kind, case .number(let other, _) = other.kind else { return nil }
         return one == other ? .equal : one < other ? .less : .greater
     }
 
-    /// How it stands to another; nil when they cannot be compared.
+    /// Returns the order of two values; nil if they are not comparable.
     func order(_ other: FilterScalar) -> Order? {
         switch (kind, other.kind) {
         case (.text(let one), .text(let other)):
             return one == other ? .equal : one.lexicographicallyPrecedes(other) ? .less : .greater
         case (.number(let one, let text), .number(let other, let otherText)):
-            // Equal is what is equal as decimals; beyond what a Double tells apart, numbers are neither more nor less.
+            // Numbers are equal if they are equal as decimals. Different numbers with the same Double are unordered.
             if Self.isEqual(text, otherText) { return .equal }
             return one == other ? nil : one < other ? .less : .greater
         default: return nil

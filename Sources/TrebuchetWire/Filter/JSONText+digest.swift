@@ -1,8 +1,6 @@
 extension JSONText {
-    /// A number that texts of the same value share, as `isEqual` sees it, and others do not: the hash is seeded anew in each
-    /// process, so nobody can look for two values that have the same. Nil for what is no JSON.
-    ///
-    /// It stands for a value whose text is not kept.
+    /// Returns a hash that is the same for all texts of a value, in the sense of `isEqual`; nil for invalid JSON. It represents a
+    /// value whose text is not stored. The hash has a random seed in each process, so a peer cannot construct collisions.
     static func digest(_ text: UnsafeRawBufferPointer) -> Int? {
         var cursor = JSONCursor(text)
         var hasher = Hasher()
@@ -53,7 +51,7 @@ extension JSONText {
         }
     }
 
-    /// Members count whatever their order: what is combined is their sum.
+    /// Hashes members independently of their order, by the sum of their hashes.
     private static func feedMembers(
         _ cursor: inout JSONCursor, to hasher: inout Hasher, _ depth: Int
     ) throws(EnvelopeError) {
@@ -73,7 +71,7 @@ extension JSONText {
 }
 
 extension JSONNumber {
-    /// What a number is worth: its digits without zeros at either end, and the power of ten that they are multiplied by.
+    /// Hashes the value of a number: its digits without leading and trailing zeros, and the power of ten.
     static func feed(_ number: UnsafeRawBufferPointer, to hasher: inout Hasher) {
         hasher.combine(UInt8(0x30))
         if var short = int(number) {

@@ -1,10 +1,11 @@
-/// Many JSON pointers (RFC 6901), and where they lead in a text: found in one pass over it, however many they are.
+/// A set of JSON pointers (RFC 6901) whose targets are located in one pass over a text.
 package struct PointerSet: Sendable {
+    /// A node of the tree of tokens.
     private struct Step: Sendable {
         /// Whether a pointer ends here.
         var isWanted = false
         var members: [(name: JSONPointer.Token, next: Int)] = []
-        /// The same, where they are more than a few.
+        /// The members by name, used if there are more than a few.
         var membersByName: [[UInt8]: Int] = [:]
         var elements: [Int: Int] = [:]
 
@@ -18,12 +19,12 @@ package struct PointerSet: Sendable {
 
     private static let fewMembers = 8
 
-    /// The first is the whole text.
+    /// The nodes; the first is the whole text.
     private var steps = [Step()]
-    /// The step that a pointer ends at.
+    /// The node at which each pointer ends.
     private var ends: [String: Int] = [:]
 
-    /// Those that are no pointers lead nowhere.
+    /// Creates a set. Invalid pointers have no target.
     package init(_ pointers: some Sequence<String>) {
         for pointer in pointers where ends[pointer] == nil {
             if let tokens = JSONPointer(pointer)?.tokens { ends[pointer] = add(tokens) }
@@ -52,8 +53,8 @@ package struct PointerSet: Sendable {
 
     var pointers: Dictionary<String, Int>.Keys { ends.keys }
 
-    /// Where each of them leads; nil where there is nothing, and everywhere when the text is no JSON. As with
-    /// `JSONPointer.lookup`, a member whose name comes twice is not found.
+    /// Returns the range of each pointer's target; nil if it does not exist, and for all if the text is not JSON. As with
+    /// `JSONPointer.lookup`, a member with a duplicate name is not found.
     package func lookup(in text: UnsafeRawBufferPointer) -> [String: Range<Int>?] {
         var places = [Range<Int>?](repeating: nil, count: steps.count)
         var cursor = JSONCursor(text)
@@ -66,7 +67,7 @@ package struct PointerSet: Sendable {
         return ends.mapValues { places[$0] }
     }
 
-    /// Moves the cursor past the value that a step has come to.
+    /// Moves the cursor past the value that belongs to a node.
     private func find(
         _ step: Int, _ cursor: inout JSONCursor, _ depth: Int, _ places: inout [Range<Int>?]
     ) throws(EnvelopeError) {
@@ -99,7 +100,7 @@ package struct PointerSet: Sendable {
             if seen.insert(next).inserted {
                 try find(next, &cursor, depth + 1, &places)
             } else {
-                // Nobody can say which of the two is meant.
+                // With a duplicate name the target is ambiguous.
                 _ = try cursor.value(depth: depth + 1)
                 forget(next, &places)
             }

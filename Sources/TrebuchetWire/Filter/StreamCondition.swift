@@ -1,7 +1,8 @@
 internal import Bytes
 
-/// What a part of a state must be, for `StreamFilter.where`.
+/// A condition on a part of a state, for `StreamFilter.where`.
 public struct StreamCondition: Sendable, Hashable {
+    /// The comparison of a condition.
     enum Comparison: String, Sendable {
         case eq, ne, lt, le, gt, ge, exists, nonEmpty
 
@@ -9,10 +10,10 @@ public struct StreamCondition: Sendable, Hashable {
     }
 
     let comparison: Comparison
-    /// JSON; nil where none is needed.
+    /// The value as JSON; nil if the comparison needs none.
     let value: [UInt8]?
-    /// Whether the condition holds for what is no number, and numbers are compared as a `Double` tells them. Filters of version 2
-    /// mean it so; `"numbersAlone":true` on the wire.
+    /// Whether the condition is true for values that are not numbers, and numbers are compared as `Double`. Filters of version 2
+    /// have this meaning; `"numbersAlone":true` on the wire.
     private(set) var comparesNumbersAlone = false
 
     init(comparison: Comparison, value: [UInt8]?, comparesNumbersAlone: Bool = false) {
@@ -27,27 +28,36 @@ public struct StreamCondition: Sendable, Hashable {
         return copy
     }
 
+    /// The part equals the value.
     public static func equal(_ value: StreamScalar) -> Self { Self(comparison: .eq, value: value.json) }
-    /// Also when there is no such part.
+    /// The part does not equal the value, or does not exist.
     public static func notEqual(_ value: StreamScalar) -> Self { Self(comparison: .ne, value: value.json) }
-    /// Numbers are compared with numbers, text with text by its bytes; others are not less.
+    /// The part is less than the value. Numbers are compared with numbers, and text with text by bytes; other values are never
+    /// less.
     public static func less(than value: StreamScalar) -> Self { Self(comparison: .lt, value: value.json) }
+    /// The part is less than or equal to the value.
     public static func atMost(_ value: StreamScalar) -> Self { Self(comparison: .le, value: value.json) }
+    /// The part is greater than the value.
     public static func greater(than value: StreamScalar) -> Self { Self(comparison: .gt, value: value.json) }
+    /// The part is greater than or equal to the value.
     public static func atLeast(_ value: StreamScalar) -> Self { Self(comparison: .ge, value: value.json) }
-    /// There is such a part, and it is not null.
+    /// The part exists and is not null.
     public static var exists: Self { Self(comparison: .exists, value: nil) }
-    /// It is a text, an array or an object with something in it.
+    /// The part is a non-empty text, array or object.
     public static var nonEmpty: Self { Self(comparison: .nonEmpty, value: nil) }
 }
 
-/// A value that a part of a state is compared with; written as a literal: `.greater(than: 10)`.
+/// A value to compare a part of a state with, written as a literal: `.greater(than: 10)`.
 public enum StreamScalar: Sendable, Hashable, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
     ExpressibleByStringLiteral, ExpressibleByBooleanLiteral
 {
+    /// An integer.
     case int(Int)
+    /// A floating-point number.
     case double(Double)
+    /// A text.
     case string(String)
+    /// A Boolean value.
     case bool(Bool)
 
     public init(integerLiteral value: Int) { self = .int(value) }
@@ -58,7 +68,7 @@ public enum StreamScalar: Sendable, Hashable, ExpressibleByIntegerLiteral, Expre
     fileprivate var json: [UInt8] {
         switch self {
         case .int(let value): return Array(String(value).utf8)
-        // JSON has no infinity; nothing is beyond it or equal to it.
+        // JSON has no infinity; as null it equals and orders with nothing.
         case .double(let value): return Array((value.isFinite ? "\(value)" : "null").utf8)
         case .bool(let value): return Array(String(value).utf8)
         case .string(let value):

@@ -1,10 +1,10 @@
 package import Bytes
 
-/// A filter as it stands in an invocation: an object with `path`, `distinct`, `minIntervalMilliseconds` and `where`.
+/// The text of a filter in an invocation: an object with `path`, `distinct`, `minIntervalMilliseconds` and `where`.
 extension StreamFilter {
-    /// Bytes that a path, or the value of a condition, may have.
+    /// The maximum size in bytes of a path or of the value of a condition.
     package static let longestText = 1_024
-    /// The longest interval, one hour.
+    /// The maximum interval in milliseconds, one hour.
     package static let longestInterval = 3_600_000
 
     package func append(to buffer: inout ByteBuffer) {
@@ -39,7 +39,7 @@ extension StreamFilter {
         buffer.append(0x7D)
     }
 
-    /// Reads a filter. Members that it does not know make it no filter: who leaves one out would get what was not asked for.
+    /// Parses a filter. Unknown members are rejected, because ignoring one would deliver unrequested values.
     package init(_ text: UnsafeRawBufferPointer) throws(EnvelopeError) {
         self.init()
         var cursor = JSONCursor(text)
@@ -86,7 +86,8 @@ extension StreamFilter {
             throw EnvelopeError("'path' of a filter is longer than \(longestText) bytes")
         }
         guard JSONPointer(text) != nil else {
-            throw EnvelopeError("'\(text)' is no JSON Pointer: it begins with '/', and '~' with 0 or 1 behind it")
+            throw EnvelopeError(
+                "'\(text)' is not a JSON Pointer: it must begin with '/', and '~' must be followed by 0 or 1")
         }
         return text
     }
@@ -134,6 +135,6 @@ extension StreamFilter.Condition {
 }
 
 extension JSONName {
-    /// What the string says.
+    /// The text of the string.
     fileprivate var text: String { String(decoding: content, as: UTF8.self) }
 }

@@ -1,43 +1,46 @@
-/// Which part of a streamed state a reader wants, and when; the server evaluates it, once for all who ask for the same.
+/// A filter that selects a part of a streamed state and the versions to deliver. The server evaluates it once for all subscribers
+/// with the same filter.
 ///
 ///     todos.observeState(filter: .path("/players/7").distinct().atMost(every: .milliseconds(100)), as: Player.self)
 ///
-/// A filter that makes no sense, such as a path without a slash, ends its stream with `invalidArguments`.
+/// An invalid filter, such as a path without a slash, ends its stream with `invalidArguments`.
 public struct StreamFilter: Sendable, Hashable {
-    /// The part that is wanted (RFC 6901); nil for the whole state.
+    /// The pointer to the selected part (RFC 6901); nil for the whole state.
     package internal(set) var path: String?
     package internal(set) var isDistinct = false
     package internal(set) var minimumIntervalMilliseconds: Int?
     package internal(set) var condition: Condition?
 
-    /// Whether a value that is equal to the last one does not count.
+    /// Whether a value that equals the last one is skipped.
     package var skipsEqual: Bool { isDistinct || path != nil }
 
-    /// What a part of the state must be for a version to count.
+    /// A condition on a part of the state that a version must satisfy.
     package struct Condition: Sendable, Hashable {
         let path: String
         let test: StreamCondition
     }
 
-    /// Everything.
+    /// Creates a filter that delivers every version of the whole state.
     public init() {}
 
-    /// Only the part at a JSON pointer (RFC 6901), as `/players/7`; sent when it has changed. A part that does not exist
-    /// is null: a reader of an optional type gets nil, another one waits until it exists.
+    /// Selects only the part at a JSON pointer (RFC 6901), as `/players/7`; it is sent when it has changed. A part that does not
+    /// exist is null: a reader of an optional type gets nil, another one waits until it exists.
     public static func path(_ pointer: String) -> Self { Self().path(pointer) }
-    /// The same for steps that may have any characters in them.
+    /// Selects only the part at a path whose steps may contain any characters.
     public static func path(steps: [String]) -> Self { Self().path(steps: steps) }
-    /// Only versions whose part at `pointer` is what the condition says; `""` is the whole state.
+    /// Delivers only versions whose part at `pointer` satisfies the condition; `""` is the whole state.
     public static func `where`(_ pointer: String, _ condition: StreamCondition) -> Self {
         Self().where(pointer, condition)
     }
-    /// No value that is equal to the one before.
+    /// Skips values that equal the previous one.
     public static func distinct() -> Self { Self().distinct() }
-    /// No more than one value in an interval (at least 1 ms, at most 1 hour); the last value is never lost.
+    /// Delivers at most one value per interval (at least 1 ms, at most 1 hour); the last value is never lost.
     public static func atMost(every interval: Duration) -> Self { Self().atMost(every: interval) }
 
+    /// Returns the filter with a path to the selected part.
     public func path(_ pointer: String) -> Self { changed { $0.path = pointer } }
 
+    /// Returns the filter with a path whose steps may contain any characters.
     public func path(steps: [String]) -> Self {
         path(
             steps.map { step in
@@ -47,12 +50,15 @@ public struct StreamFilter: Sendable, Hashable {
             }.joined())
     }
 
+    /// Returns the filter with a condition on the part at `pointer`.
     public func `where`(_ pointer: String, _ condition: StreamCondition) -> Self {
         changed { $0.condition = Condition(path: pointer, test: condition) }
     }
 
+    /// Returns the filter that also skips values equal to the previous one.
     public func distinct() -> Self { changed { $0.isDistinct = true } }
 
+    /// Returns the filter with a maximum rate.
     public func atMost(every interval: Duration) -> Self {
         let (seconds, attoseconds) = interval.components
         let milliseconds = Double(seconds) * 1_000 + Double(attoseconds) / 1e15

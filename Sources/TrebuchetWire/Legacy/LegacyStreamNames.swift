@@ -1,7 +1,7 @@
-/// What streams are called over one connection: a server's `s12` is a UUID to a client of version 1 or 2, and the names that such a
-/// client brings along from an earlier connection stay what they are.
+/// The mapping of stream names on one connection. A server's `s12` is a UUID for a client of version 1 or 2. Names that such a
+/// client brings from an earlier connection stay unchanged.
 struct LegacyStreamNames {
-    /// The first 24 characters of all UUIDs of this connection. No earlier one had the same.
+    /// The first 24 characters of all UUIDs of this connection, which no earlier connection had.
     private let beginning: [UInt8]
     private static let digits = 12
 
@@ -21,13 +21,13 @@ struct LegacyStreamNames {
         {
             return Array("s\(number)".utf8)
         }
-        // One of the client's own that looks like a server's gets a mark, and loses it on the way back.
+        // A client's name that looks like a server's gets a prefix, which is removed in responses.
         return Self.looksLikeServers(name) ? [Self.mark] + name : name
     }
 
     private static let mark = UInt8(ascii: "~")
 
-    /// The number of a name that the server has given.
+    /// Returns the number in a name that the server assigned.
     private static func number(_ name: [UInt8]) -> UInt64? {
         guard name.first != mark, looksLikeServers(name),
             let number = UInt64(String(decoding: name.dropFirst(), as: UTF8.self)),
@@ -36,7 +36,7 @@ struct LegacyStreamNames {
         return number
     }
 
-    /// Whether it is one of the server's, or such a one behind marks.
+    /// Returns whether it is a server's name, or such a name behind prefixes.
     private static func looksLikeServers(_ name: [UInt8]) -> Bool {
         let name = name.drop { $0 == mark }
         return name.first == UInt8(ascii: "s") && name.dropFirst().first.map { (0x30...0x39).contains($0) } == true

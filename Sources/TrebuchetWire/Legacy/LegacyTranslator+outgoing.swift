@@ -1,7 +1,8 @@
 internal import Bytes
 
 extension LegacyTranslator {
-    /// A message of the server as the client reads it: one; two for the refusal of a stream; none where it has no such kind.
+    /// Translates a server message for the client. The result has one message, two for the rejection of a stream, or none if the
+    /// old protocol has no such kind.
     package mutating func outgoing(_ message: UnsafeRawBufferPointer) -> [[UInt8]] {
         do throws(EnvelopeError) {
             try scanned.scan(message)
@@ -20,7 +21,7 @@ extension LegacyTranslator {
         }
     }
 
-    /// A value in it nests deeper than messages may. The versions before had no such limit, but nothing could be said of it.
+    /// Handles a value that is nested deeper than messages allow. The old versions had no such limit; the client gets an error.
     private mutating func unreadable(_ message: UnsafeRawBufferPointer, _ error: EnvelopeError) -> [[UInt8]] {
         var text = ByteBuffer()
         JSONString.append(error.message, to: &text)
@@ -51,7 +52,9 @@ extension LegacyTranslator {
         ]
     }
 
-    /// - Parameter text: as it stands in a string.
+    /// Writes the response of a failed call.
+    ///
+    /// - Parameter text: the escaped text of a JSON string.
     private func failure(_ callID: [UInt8], text: UnsafeRawBufferPointer) -> [UInt8] {
         Self.written { buffer in
             buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
@@ -69,11 +72,12 @@ extension LegacyTranslator {
 
     // MARK: Streams
 
-    /// Who waits for a stream reads the kinds of streams alone: it begins, and ends with the error.
+    /// Writes the rejection of a stream. The client only reads stream messages for it, so the stream starts and ends with the
+    /// error.
     private mutating func refusal(
         of stream: AskedStream, _ callID: [UInt8], text: UnsafeRawBufferPointer
     ) -> [[UInt8]] {
-        // Numbers that the server does not reach with those that begin.
+        // A number that the server never assigns.
         refusedCount += 1
         let streamID = names.toClient(Array("s\(1 << 47 + refusedCount)".utf8))
         let start = Self.written { buffer in
@@ -91,7 +95,7 @@ extension LegacyTranslator {
         let streamID = names.toClient(name)
         let callID = Array(scanned.callID.bytes(in: message))
         asked[callID] = nil
-        // Of one that was taken up again the name is the callID as well. A client may ask for one under such a callID, too.
+        // The name of a resumed stream is also its callID. A client may request another stream with the same callID.
         let isResumed = callID == name && resumed.remove(name) != nil
         return Self.written { buffer in
             head(streamID, isResumed ? streamID : callID, &buffer)
@@ -102,7 +106,7 @@ extension LegacyTranslator {
         }
     }
 
-    /// What the client calls a stream that ends, and may not have begun.
+    /// Returns the client's name of a stream that ends, possibly before its start.
     private mutating func ending(_ message: UnsafeRawBufferPointer) -> [UInt8] {
         let name = Array(scanned.streamID.bytes(in: message))
         resumed.remove(name)
@@ -139,7 +143,7 @@ extension LegacyTranslator {
             buffer.append(#"{"type":"streamEnd","payload":{"streamID":"# as StaticString)
             quote(streamID, &buffer)
             buffer.append(#","reason":"# as StaticString)
-            // To these clients the connection closes.
+            // These clients expect the reason of a closed connection.
             let known = reason == .serverDraining ? .connectionClosed : reason
             JSONString.append(known.rawValue, to: &buffer)
             buffer.append("}}" as StaticString)

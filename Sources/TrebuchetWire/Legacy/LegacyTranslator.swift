@@ -1,44 +1,46 @@
 package import Bytes
 
-/// Puts what a client of version 1 or 2 sends into version 3, and what it is sent into its own.
+/// Translates messages of a client of version 1 or 2 into version 3, and the messages to it into its version.
 ///
-/// It knows messages alone: neither types nor a clock nor a socket. So dates inside of values stay as they are, and whoever encodes
-/// values for such a client writes them in whole seconds (`DateForm`). Mangled targets stay too: version 3 has them for actors
-/// without `@Trebuchet`.
+/// It only handles messages, without types, clock or socket. Dates inside values are therefore not translated: the encoder for
+/// such a client writes them in whole seconds (`DateForm`). Mangled targets stay too; version 3 has them for actors without
+/// `@Trebuchet`.
 package struct LegacyTranslator {
     var scanned = ScannedEnvelope()
-    /// Streams that the client has asked for and has no answer of yet, by callID.
+    /// The requested streams without a response, by callID.
     var asked: [[UInt8]: AskedStream] = [:]
-    /// Streams that the client has taken up again under names that are others here, by these, and has no answer of yet: what they are
-    /// called is their callID, too.
+    /// The resumed streams that have other names on the server, by these names, until the response arrives. Their name is also
+    /// their callID.
     var resumed: Set<[UInt8]> = []
-    /// Beyond so many one begins under the callID that it has here.
+    /// The maximum number of such streams. The start message of a further one has the server's callID.
     static let mostResumed = 1_024
     let names: LegacyStreamNames
-    /// Streams that were refused so far; each is told under a name of its own.
+    /// The number of rejected streams; each gets a unique name.
     var refusedCount: UInt64 = 0
 
-    /// What a refusal has to say of a stream, because its client looks for it in the kinds of streams alone.
+    /// The properties of a stream that its rejection must include, because the client only reads stream messages for it.
     struct AskedStream {
         let actor: String
         let target: String
 
-        /// Characters of either that are told.
+        /// The maximum length of either text in a rejection.
         static let longestText = 256
-        /// Streams that are noted at once: beyond it a refusal is told as a call's. Whatever is answered under another callID than it
-        /// was asked under stays noted.
+        /// The maximum number of requested streams that are recorded. A further one is rejected like a call. A stream that is
+        /// answered with another callID stays recorded.
         static let most = 1_024
     }
 
-    /// The call that an answer goes to which is no call's.
+    /// The callID of a response that belongs to no call.
     static let noCall = "00000000-0000-0000-0000-000000000000"
 
-    /// - Parameter identity: a UUID, another one for each connection: those of its streams are made from it.
+    /// Creates a translator.
+    ///
+    /// - Parameter identity: a UUID that is unique for each connection; the UUIDs of its streams are derived from it.
     package init(identity: String) { names = LegacyStreamNames(identity) }
 
     // MARK: From the client
 
-    /// Writes a message of the client as it stands in version 3. The error is the server's to tell.
+    /// Translates a client's message into version 3. The server reports the error.
     package mutating func incoming(
         _ message: UnsafeRawBufferPointer, into buffer: inout ByteBuffer
     ) throws(EnvelopeError) {
@@ -66,7 +68,7 @@ package struct LegacyTranslator {
         _ message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer
     ) throws(EnvelopeError) {
         let target = scanned.string(scanned.targetIdentifier, in: message)
-        // The name of a method has labels, or is mangled.
+        // The name of a method has labels or is mangled.
         if target.hasPrefix("observe"), !target.utf8.contains(UInt8(ascii: "(")) {
             note(target, scanned.string(scanned.actorID, in: message), Array(scanned.callID.bytes(in: message)))
         }
@@ -103,7 +105,7 @@ package struct LegacyTranslator {
         buffer.append("}}" as StaticString)
     }
 
-    /// The client's own name of the stream takes the place of a `callID`: it is answered under that.
+    /// Writes the request to resume a stream. The client's name of the stream becomes the `callID` of the response.
     private mutating func streamResume(
         _ message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer
     ) throws(EnvelopeError) {
@@ -125,7 +127,7 @@ package struct LegacyTranslator {
         buffer.append("}}" as StaticString)
     }
 
-    /// The actor and what is asked of it. Of an older `actorID` the `id` alone counts.
+    /// Writes the actor and the target. Only the `id` of an older `actorID` is used.
     private func place(in message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer) {
         buffer.append(#","actorID":"# as StaticString)
         quote(scanned.actorID, of: message, &buffer)
@@ -147,7 +149,7 @@ package struct LegacyTranslator {
         EnvelopeError(text, callID: scanned.string(scanned.callID, in: message))
     }
 
-    /// Appends the JSON that a string has in base64. It is read to its end: else a value could end the message that it is put into.
+    /// Appends the JSON in a base64 string. It is parsed to its end: otherwise a value could end the message that contains it.
     private static func appendValue(
         ofBase64 text: UnsafeRawBufferPointer, to buffer: inout ByteBuffer
     ) throws(EnvelopeError) {
@@ -161,14 +163,14 @@ package struct LegacyTranslator {
             : Base64.decode(inner, into: &buffer)
         guard isBase64 else { throw EnvelopeError("it is not base64") }
         var cursor = JSONCursor(UnsafeRawBufferPointer(rebasing: buffer.bytes[start...]))
-        guard cursor.peek() != 0 else { throw EnvelopeError("there is no value") }
+        guard cursor.peek() != 0 else { throw EnvelopeError("the value is missing") }
         _ = try cursor.value(depth: 3)
         try cursor.expectEnd()
     }
 
     // MARK: Parts
 
-    /// A string as it stands in a message, with what is escaped in it.
+    /// Appends a string of a message, including its escapes.
     func quote(_ range: ByteRange, of message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer) {
         buffer.append(0x22)
         buffer.append(range.bytes(in: message))

@@ -1,9 +1,9 @@
 /// The filters of version 2: `{"type":"predefined","name":"threshold","parameters":{"field":"count","value":"10"}}`.
 extension StreamFilter {
-    /// Reads one; nil for `all`, and for what only its client's own server knows: such filters let everything through, as they do
-    /// at a server that has not been told of them.
+    /// Parses a filter; nil for `all` and for custom filters, which only the client's own server knows. Such filters deliver
+    /// everything, as they do on a server without a registration for them.
     ///
-    /// `field` names a member of the state; without one, `nonEmpty` looks at the whole state.
+    /// `field` names a member of the state; without it, `nonEmpty` applies to the whole state.
     package static func legacy(_ text: UnsafeRawBufferPointer) throws(EnvelopeError) -> StreamFilter? {
         guard text.first == 0x7B else { throw EnvelopeError("'streamFilter' must be an object") }
         func string(_ pointer: String) -> String? {
@@ -30,7 +30,7 @@ extension StreamFilter {
         }
     }
 
-    /// A comparison that it does not know is `gt`. What is no number lets a version through.
+    /// Returns the condition of a threshold. An unknown comparison means `gt`. A value that is no number satisfies it.
     private static func threshold(_ comparison: String?, _ value: StreamScalar) -> StreamCondition {
         let condition: StreamCondition =
             switch comparison {

@@ -1,37 +1,37 @@
-/// The children of one container between which and the others two texts are the same.
+/// The children of one container that contain all differences between two texts.
 struct ChangedSpan {
-    /// A container that is open where the texts begin to differ.
+    /// A container that is open at the first difference.
     struct Frame {
         let isObject: Bool
-        /// Of its bracket, counted from the start of the value.
+        /// The offset of its bracket from the start of the value.
         let start: Int
-        /// The child that the texts differ in or behind: its number, its name, and where its text begins.
+        /// The child at or behind which the texts differ: its index, its name, and the offset of its text.
         var index = 0
         var name = JSONName(UnsafeRawBufferPointer(start: nil, count: 0))
         var childStart: Int
     }
 
-    /// A part of the container, by where its value is.
+    /// A child of the container, with the range of its value.
     struct Child {
         let name: JSONName
         let value: Range<Int>
     }
 
-    /// The containers from the value down to the one that the changes are in.
+    /// The containers from the value down to the one with the changes.
     private(set) var frames: [Frame]
     private(set) var oldChildren: [Child] = []
     private(set) var newChildren: [Child] = []
-    /// Whether no child comes behind these.
+    /// True if these children are the last.
     private(set) var reachesEnd = false
-    /// Where the container begins in the new text.
+    /// The offset of the container in the new text.
     private let newStart: Int
 
     var frame: Frame { frames[frames.count - 1] }
 
-    /// Bytes of the new container as far as it was read.
+    /// The number of bytes of the new container that were read.
     var knownNewCount: Int { (newChildren.last?.value.upperBound ?? newStart + 1) - newStart }
 
-    /// Where the whole container is in the new text.
+    /// Returns the range of the whole container in the new text.
     func newContainer(in new: UnsafeRawBufferPointer, depth: Int) throws(JSONDifference.Stop) -> Range<Int> {
         var cursor = JSONCursor(new)
         cursor.at = newStart
@@ -39,9 +39,9 @@ struct ChangedSpan {
         return newStart..<newStart + Int(value.count)
     }
 
-    // MARK: Finding it
+    // MARK: Finding the span
 
-    /// The innermost container that all differences are in, for two values with so many bytes in common at both ends.
+    /// Finds the innermost container with all differences, for two values with known common bytes at both ends.
     static func find(
         _ before: Range<Int>, _ after: Range<Int>, shared: (start: Int, end: Int), depth: Int,
         old: UnsafeRawBufferPointer, new: UnsafeRawBufferPointer
@@ -74,15 +74,15 @@ struct ChangedSpan {
         self.newStart = newStart
     }
 
-    /// The containers that are open behind the first `count` bytes of a value. A token that ends there, or would, counts as
-    /// not yet read: in the other text it may go on.
+    /// Returns the containers that are open after the first `count` bytes of a value. A token that ends there, or beyond, counts
+    /// as unread: in the other text it may be longer.
     private static func frames(
         _ text: UnsafeRawBufferPointer, _ start: Int, count: Int, depth: Int
     ) throws(EnvelopeError) -> [Frame] {
         var cursor = JSONCursor(text)
         cursor.at = start
         let end = start + count
-        // The innermost is kept apart from those around it, which change seldom.
+        // The innermost container is stored separately from the outer ones, which change rarely.
         var outer: [Frame] = []
         var inner: Frame?
         var isName = false
@@ -122,8 +122,8 @@ struct ChangedSpan {
         return inner.map { outer + [$0] } ?? []
     }
 
-    /// Reads children of both until as many bytes are left of both texts, and no more than the two have in common there;
-    /// false when they do not meet in this container.
+    /// Reads children of both texts until equal numbers of bytes are left, within the common bytes; false if the texts do not
+    /// converge in this container.
     private static func runTogether(
         _ left: inout ChildReader, _ right: inout ChildReader, within shared: Int
     ) throws(EnvelopeError) -> Bool {
@@ -142,7 +142,7 @@ struct ChangedSpan {
     }
 }
 
-/// Reads the children of a container one by one, from one of them on.
+/// A reader of the children of a container, from one of them on.
 private struct ChildReader {
     private var cursor: JSONCursor
     private let end: Int
@@ -159,14 +159,14 @@ private struct ChildReader {
         self.depth = depth
         isObject = frame.isObject
         isFirst = frame.index == 0
-        // Behind a comma a child must come; the reader begins at the comma.
+        // After a comma a child must follow; the reader starts at the comma.
         if !isFirst { self.cursor.at -= 1 }
     }
 
-    /// Bytes of the text behind what has been read.
+    /// The number of bytes that are not read yet.
     var left: Int { end - cursor.at }
 
-    /// Whether no child comes any more.
+    /// True if no child follows.
     var isAtEnd: Bool {
         var cursor = cursor
         let next = cursor.peek()
@@ -190,7 +190,7 @@ private struct ChildReader {
                 value: start..<start + Int(value.count)))
     }
 
-    /// Whether from here on, for so many bytes at most, both texts are the same and in the same place of their structure.
+    /// Returns whether both texts are equal from here on, within the common bytes, and at the same point of their structure.
     func isLevel(with other: ChildReader, within shared: Int) -> Bool {
         left == other.left && left <= shared && isClosed == other.isClosed
     }

@@ -1,23 +1,24 @@
-/// Goes through the elements of two arrays side by side and says what to do with each.
+/// Compares the elements of two arrays side by side and returns the required steps.
 ///
-/// An element is known by its member `id`, or else by all of its bytes. Where an element is in the other array is looked
-/// up in a table, so that n elements cost n steps; what the steps say is right however the elements are matched.
+/// An element is identified by its member `id`, or by all of its bytes. A table maps elements to their positions in the other
+/// array, so that n elements need n steps. The steps are correct for any matching of elements.
 struct ElementWalk {
+    /// A step of the comparison.
     enum Step {
         case same
         case change(Range<Int>, Range<Int>)
-        /// The new element comes before the old one.
+        /// The new element is inserted before the old one.
         case insert(Range<Int>)
         case remove
-        /// The old elements are used up.
+        /// The old elements are exhausted.
         case append(Range<Int>)
-        /// The new elements are used up.
+        /// The new elements are exhausted.
         case removeRest(count: Int)
     }
 
     private var before: ArraySlice<Range<Int>>
     private var after: ArraySlice<Range<Int>>
-    /// Where each element is last; made when it is needed first.
+    /// The last position of each element, computed on demand.
     private var places: (before: [JSONName: Int], after: [JSONName: Int])?
 
     init(before: ArraySlice<Range<Int>>, after: ArraySlice<Range<Int>>) {
@@ -38,14 +39,14 @@ struct ElementWalk {
             after.removeFirst()
             return .same
         }
-        // One to one: nothing could be gained by looking further.
+        // With one element on each side there is no better matching.
         guard before.count > 1 || after.count > 1 else { return takeBoth(left, right) }
         let oldKey = Self.key(oldBytes)
         let newKey = Self.key(newBytes)
         if oldKey == newKey { return takeBoth(left, right) }
         let places = places ?? (Self.places(before, old), Self.places(after, new))
         self.places = places
-        // How far each is away in the other array, when it is still to come there.
+        // The distance of each element in the other array, if it is still ahead.
         let oldDistance = places.after[oldKey].map { $0 - after.startIndex }.flatMap { $0 > 0 ? $0 : nil }
         let newDistance = places.before[newKey].map { $0 - before.startIndex }.flatMap { $0 > 0 ? $0 : nil }
         switch (oldDistance, newDistance) {
@@ -80,7 +81,7 @@ struct ElementWalk {
         return places
     }
 
-    /// What an element is known by.
+    /// Returns the identity of an element.
     private static func key(_ element: UnsafeRawBufferPointer) -> JSONName {
         guard element.first == 0x7B else { return JSONName(element) }
         var cursor = JSONCursor(element)

@@ -4,7 +4,7 @@ extension JSONDifference {
     // MARK: Objects
 
     mutating func compareMembers(_ before: [Child], _ after: [Child], depth: Int) throws(Stop) {
-        // As long as the members stand in the same order, nothing has to be looked up.
+        // While the members are in the same order, no lookup is needed.
         var same = 0
         while same < min(before.count, after.count), before[same].name == after[same].name {
             try compareMember(before[same], after[same], depth: depth)
@@ -21,7 +21,7 @@ extension JSONDifference {
                 pop()
             }
         }
-        // In the order of the text, so that the same texts give the same patch.
+        // In the order of the text, so that equal texts give equal patches.
         for member in after[same...] where added[member.name] != nil {
             push(member.name)
             try add(member.value)
@@ -50,7 +50,7 @@ extension JSONDifference {
             end += 1
         }
         var walk = ElementWalk(before: before[start..<before.count - end], after: after[start..<after.count - end])
-        // Where the next element is, in the array as it is when the operations so far are done.
+        // The index of the next element in the array after the previous operations.
         var index = span.frame.index + start
         while let step = walk.next(old, new) {
             switch step {
@@ -75,7 +75,7 @@ extension JSONDifference {
                 pop()
                 index += 1
             case .removeRest(let count):
-                // From the end backwards.
+                // Backwards from the end.
                 for offset in (0..<count).reversed() {
                     push(index: index + offset)
                     try remove()

@@ -1,11 +1,11 @@
 internal import Bytes
 
-/// The making of one patch.
+/// The computation of one patch.
 ///
-/// Nearly always two versions of a state are the same but for a few bytes. So the bytes are compared first, from both
-/// ends; then structure is read only as far as it takes to know where in it the first difference lies, and on to where the
-/// two run together again.
+/// Two versions of a state usually differ only in a few bytes. The bytes are therefore compared first, from both ends. The
+/// structure is then parsed only up to the first difference, and from there to the point where the texts converge again.
 struct JSONDifference: ~Copyable {
+    /// The reason to stop the computation.
     enum Stop: Error {
         /// The patch would be too long.
         case pastLimit
@@ -14,16 +14,16 @@ struct JSONDifference: ~Copyable {
 
     let old: UnsafeRawBufferPointer
     let new: UnsafeRawBufferPointer
-    /// The place that is being compared, as it is written in a string of JSON.
+    /// The current path, escaped for a JSON string.
     private var path: [UInt8] = []
     private var output = ByteBuffer()
-    /// Bytes that the output may have.
+    /// The maximum size of the output in bytes.
     private var limit: Int
 
     init(from old: UnsafeRawBufferPointer, to new: UnsafeRawBufferPointer, maximumBytes: Int) {
         self.old = old
         self.new = new
-        // Less than the maximum, with the bracket at the end.
+        // Less than the maximum, including the closing bracket.
         limit = maximumBytes - 2
     }
 
@@ -48,8 +48,8 @@ struct JSONDifference: ~Copyable {
 
     // MARK: Values
 
-    /// Writes what makes the old value the new one: changes of its parts, or the new value when that is shorter.
-    /// `depth` is how many containers are around them.
+    /// Writes operations that transform the old value into the new one: changes of its parts, or the new value if that is
+    /// shorter. `depth` is the number of containers around them.
     mutating func compare(_ before: Range<Int>, _ after: Range<Int>, depth: Int) throws(Stop) {
         if hasSameBytes(before, after) { return }
         guard before.count > 1, after.count > 1, old[before.lowerBound] == new[after.lowerBound],
@@ -75,7 +75,7 @@ struct JSONDifference: ~Copyable {
         }
     }
 
-    /// Writes the changes within one container, or all of it when that is shorter.
+    /// Writes the changes within one container, or the whole container if that is shorter.
     private mutating func changes(in span: ChangedSpan, depth: Int) throws(Stop) {
         let mark = output.count
         let pathCount = path.count
@@ -85,7 +85,7 @@ struct JSONDifference: ~Copyable {
             } else {
                 try compareElements(span, depth: depth)
             }
-            // As long as the changes are shorter than what they are about, where the container ends does not matter.
+            // While the changes are shorter than the known part of the container, its end is irrelevant.
             if output.count - mark <= replacementCount(span.knownNewCount, at: mark) { return }
         } catch {
             guard error == .pastLimit else { throw error }
@@ -103,7 +103,7 @@ struct JSONDifference: ~Copyable {
         UnsafeRawBufferPointer(rebasing: old[before]).hasSameBytes(as: UnsafeRawBufferPointer(rebasing: new[after]))
     }
 
-    /// How many bytes the two begin and end with alike, none of them counted twice.
+    /// Returns the numbers of common bytes at the start and the end, without overlap.
     private func shared(_ before: Range<Int>, _ after: Range<Int>) -> (start: Int, end: Int) {
         let most = min(before.count, after.count)
         let old = self.old.baseAddress.unsafelyUnwrapped
@@ -143,7 +143,7 @@ struct JSONDifference: ~Copyable {
         path.append(contentsOf: String(index).utf8)
     }
 
-    /// The place in an array that is behind its last element.
+    /// Appends the path token for the position behind the last element.
     mutating func pushEnd() { path.append(contentsOf: [0x2F, 0x2D]) }
 
     /// Removes the last token.
@@ -159,13 +159,13 @@ struct JSONDifference: ~Copyable {
 
     mutating func remove() throws(Stop) { try write("remove", nil) }
 
-    /// Bytes of a `replace` by a value of so many, when it is written behind `mark` bytes.
+    /// Returns the size of a `replace` with a value of this size, written behind `mark` bytes.
     private func replacementCount(_ valueCount: Int, at mark: Int) -> Int {
         (mark > 1 ? 1 : 0) + #"{"op":"replace","path":"","value":}"#.utf8.count + path.count + valueCount
     }
 
     private mutating func write(_ operation: StaticString, _ value: Range<Int>?) throws(Stop) {
-        // Before anything is written, so that what is thrown away again stays within the limit too.
+        // Checked before writing, so that discarded output stays within the limit too.
         guard output.count + path.count + (value?.count ?? 0) <= limit else { throw .pastLimit }
         if output.count > 1 { output.append(0x2C) }
         output.append(#"{"op":""# as StaticString)

@@ -1,6 +1,6 @@
 extension JSONDraft {
-    /// Opens the container that a part is and, in the same pass, those that the path goes through below it; the part as
-    /// it was when it is no container. `depth` is how many tokens of the path lead to the part.
+    /// Opens a container and, in the same pass, the containers on the path below it. Returns the part unchanged if it is no
+    /// container. `depth` is the number of path tokens that lead to the part.
     mutating func open(
         _ part: JSONPart, towards path: JSONPointer, depth: Int
     ) throws(JSONPatchError) -> JSONPart {
@@ -23,7 +23,7 @@ extension JSONDraft {
         }
         guard depth < JSONCursor.deepest else { throw cursor.tooDeep() }
         cursor.at += 1
-        // The number is taken before those of the parts, which are opened meanwhile.
+        // The number is assigned before those of the parts, which are opened meanwhile.
         let number = containers.count
         containers.append(OpenContainer(isObject: first == 0x7B))
         containers[number] = first == 0x7B ? try openObject(&cursor, path, depth) : try openArray(&cursor, path, depth)

@@ -1,5 +1,5 @@
 extension JSONDraft {
-    /// The value as text.
+    /// Returns the text of the value.
     mutating func text() throws(JSONPatchError) -> [UInt8] {
         let size = try size(of: root)
         return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
@@ -8,7 +8,7 @@ extension JSONDraft {
         }
     }
 
-    /// The part at a place, closed if it was open: two places may not share an open container.
+    /// Returns the part at a position, converted to text if it is open: two positions must not share an open container.
     mutating func closed(_ place: Place) throws(JSONPatchError) -> JSONPart {
         let part = part(at: place)
         guard part.container != nil else { return part }
@@ -29,7 +29,7 @@ extension JSONDraft {
         return size
     }
 
-    /// In bytes, whatever the limit.
+    /// Returns the size in bytes, regardless of the limit.
     func fullSize(of part: JSONPart) -> Int {
         guard let container = part.container else { return part.count }
         return containers[container].parts.reduce(0) { $0 + fullSize(of: $1) } + containers[container].framingCount
@@ -39,7 +39,7 @@ extension JSONDraft {
         var writer = PartWriter(target)
         write(part, &writer)
         writer.flush()
-        assert(writer.count == target.count, "the size was not as counted")
+        assert(writer.count == target.count, "the result does not have the computed size")
     }
 
     private func write(_ part: JSONPart, _ writer: inout PartWriter) {

@@ -1,17 +1,17 @@
 internal import Bytes
 
-/// A JSON value while it is being changed.
+/// A JSON value that is being edited.
 ///
-/// What nobody touches stays a range of the text that it came from. Only arrays and objects on the way to a change are
-/// opened, into a list of their parts; opening the way to a place takes one pass over the text. Parts point into the
-/// document and the patch, which outlive the draft.
+/// Unchanged parts stay ranges of the text that they came from. Only arrays and objects on the path to a change are opened, into
+/// a list of their parts; this takes one pass over the text. Parts point into the document and the patch, which outlive the
+/// draft.
 struct JSONDraft: ~Copyable {
     private(set) var root: JSONPart
     var containers: [OpenContainer] = []
-    /// Texts made here: names of new members, and values that were opened before they were copied. Owned.
+    /// Texts that are created here: names of new members, and open values that were copied. Owned.
     private var texts: [UnsafeMutableRawBufferPointer] = []
     let maximumBytes: Int
-    /// Bytes read, compared or copied and parts moved that are still allowed.
+    /// The remaining budget of bytes read, compared or copied and parts moved.
     private var workLeft: Int
 
     init(_ document: UnsafeRawBufferPointer, maximumBytes: Int, workLimit: Int) {
@@ -89,7 +89,7 @@ struct JSONDraft: ~Copyable {
 
     // MARK: Places
 
-    /// Where a part is.
+    /// The position of a part.
     enum Place {
         case root
         case part(index: Int, container: Int)
@@ -116,7 +116,7 @@ struct JSONDraft: ~Copyable {
         return .part(index: index, container: parent)
     }
 
-    /// The number of the container that the last token of a path is about, opened as all above it.
+    /// Returns the number of the container that the last token of a path refers to, opened like all containers above it.
     private mutating func parent(of path: JSONPointer) throws(JSONPatchError) -> Int {
         var place = Place.root
         for depth in path.tokens.indices {
@@ -135,17 +135,17 @@ struct JSONDraft: ~Copyable {
     }
 
     static func missing(_ path: JSONPointer) -> JSONPatchError {
-        JSONPatchError(.missingTarget, "there is no '\(path)'")
+        JSONPatchError(.missingTarget, "'\(path)' does not exist")
     }
 
     // MARK: Limits
 
     mutating func spend(_ work: Int) throws(JSONPatchError) {
         workLeft -= work
-        guard workLeft >= 0 else { throw JSONPatchError(.tooLarge, "the patch takes too much work") }
+        guard workLeft >= 0 else { throw JSONPatchError(.tooLarge, "the patch exceeds the work limit") }
     }
 
-    /// The part, unless it would nest too deep where a path puts it.
+    /// Returns the part, unless the path would nest it too deeply.
     private mutating func checked(_ part: JSONPart, for path: JSONPointer) throws(JSONPatchError) -> JSONPart {
         try spend(fullSize(of: part))
         guard fits(part, below: path.tokens.count) else {
@@ -164,7 +164,7 @@ struct JSONDraft: ~Copyable {
         return (try? cursor.value(depth: depth)) != nil
     }
 
-    /// A new member's name, in a text of its own.
+    /// Returns the name of a new member, stored as a new text.
     private mutating func newName(_ token: JSONPointer.Token) -> JSONName {
         var buffer = ByteBuffer(capacity: token.bytes.count + 2)
         token.bytes.withUnsafeBytes { JSONString.append($0, to: &buffer) }
@@ -174,7 +174,7 @@ struct JSONDraft: ~Copyable {
         return JSONName(name, isEscaped: name.count > token.bytes.count)
     }
 
-    /// Memory that is kept as long as the draft.
+    /// Allocates memory that lives as long as the draft.
     mutating func newText(count: Int) -> UnsafeMutableRawBufferPointer {
         let text = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
         texts.append(text)

@@ -4,11 +4,11 @@
     internal import Glibc
 #endif
 
-/// A string in a text, compared by what it says and not by how it is written: `"a"` and `"\u0061"` are the same.
+/// A string in a text, compared by content and not by notation: `"a"` and `"\u0061"` are equal.
 ///
-/// It points into the text and lives no longer. Its hash is seeded, so names that a peer chose to collide do not.
+/// It points into the text and must not outlive it. Its hash has a random seed, so a peer cannot choose names that collide.
 struct JSONName: Hashable {
-    /// What stands between the quotes.
+    /// The bytes between the quotes.
     let bytes: UnsafeRawBufferPointer
     let isEscaped: Bool
 
@@ -36,12 +36,12 @@ struct JSONName: Hashable {
         isEscaped ? content.withUnsafeBytes { $0.equals(text) } : bytes.equals(text)
     }
 
-    /// With its quotes; only of a string in a text.
+    /// The bytes with their quotes; only for a string in a text.
     var quoted: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: bytes.baseAddress.map { $0 - 1 }, count: bytes.count + 2)
     }
 
-    /// What the string says, in UTF-8.
+    /// The unescaped content in UTF-8.
     var content: [UInt8] { isEscaped ? JSONString.unescaped(bytes) : Array(bytes) }
 }
 

@@ -1,11 +1,11 @@
-/// A value in a draft: a range of a text, or a container that has been opened.
+/// A value in a draft: a range of a text, or an open container.
 struct JSONPart {
-    /// Nil when it is open; then `count` is the number of the container.
+    /// The address of the text, or nil for an open container; then `count` is the number of the container.
     private let start: UnsafeRawPointer?
     let count: Int
 
     init(_ text: UnsafeRawBufferPointer) {
-        // No bytes may have no address, and yet are no open container.
+        // An empty buffer may have no address, but is no open container.
         start = text.baseAddress ?? UnsafeRawPointer(bitPattern: 1)
         count = text.count
     }
@@ -17,6 +17,6 @@ struct JSONPart {
 
     var container: Int? { start == nil ? count : nil }
 
-    /// Empty when it is open.
+    /// The text; empty for an open container.
     var text: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count) }
 }

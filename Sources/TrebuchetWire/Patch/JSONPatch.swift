@@ -1,15 +1,14 @@
-/// Changes of a JSON text, as JSON (RFC 6902).
+/// JSON Patch (RFC 6902): changes of a JSON text, as JSON.
 ///
-/// Texts are bytes, and stay so: what a patch does not touch is copied and never decoded. Names of members are unique in
-/// an object, as every encoder writes them.
+/// Texts are bytes; the unchanged parts are copied and never decoded. Member names must be unique in an object, as every encoder
+/// writes them.
 package enum JSONPatch {
-    /// The document after all operations of the patch; when one fails, an error.
+    /// Returns the document after all operations of the patch. Throws if an operation fails.
     ///
-    /// An operation whose path goes through a name that comes twice in its object fails: peers do not agree which one
-    /// counts. Values may nest as deep as in a message, and the result, or a value that is copied on the way to it, may
-    /// have `maximumBytes`. A patch that takes far more work than its size and the document's call for, or than a given
-    /// `workLimit`, is `tooLarge`.
-    /// What lies outside of the touched arrays and objects is not checked again.
+    /// An operation fails if its path contains a duplicate name, because peers disagree on which member counts. The nesting limit
+    /// is that of messages. The result, and any value copied in between, may have `maximumBytes`. A patch fails with `tooLarge`
+    /// if its work is disproportionate to its size and the document's, or above `workLimit`. Parts outside the changed arrays and
+    /// objects are not validated again.
     package static func apply(
         _ patch: UnsafeRawBufferPointer, to document: UnsafeRawBufferPointer, maximumBytes: Int, workLimit: Int? = nil
     ) throws(JSONPatchError) -> [UInt8] {
@@ -22,12 +21,12 @@ package enum JSONPatch {
         return try draft.text()
     }
 
-    /// A patch that makes `old` into a text of the same value as `new`; nil when it would have `maximumBytes` or more.
+    /// Returns a patch that transforms `old` into a text with the same value as `new`; nil if it would have `maximumBytes` or
+    /// more.
     ///
-    /// It costs one pass over what comes before the first difference, and one over both texts from there to the last; what
-    /// is equal behind that is only compared. Elements of arrays are matched by their `id` member, or as a whole. Both
-    /// texts are JSON. What they have in common is not checked; where they differ, nil tells that one is not, or nests
-    /// deeper than a message may.
+    /// The cost is one pass up to the first difference, and one over both texts from there to the last difference; the equal rest
+    /// is only compared. Array elements are matched by their `id` member, or as a whole. Both texts must be JSON. Their common
+    /// parts are not validated. If a differing part is invalid, or nested deeper than messages allow, the result is nil.
     package static func difference(
         from old: UnsafeRawBufferPointer, to new: UnsafeRawBufferPointer, maximumBytes: Int
     ) -> [UInt8]? {
@@ -36,7 +35,7 @@ package enum JSONPatch {
         return difference.patch()
     }
 
-    /// Reads a patch operation by operation; their values point into it.
+    /// Reads the operations of a patch, whose values point into it.
     package static func read(
         _ patch: UnsafeRawBufferPointer, _ body: (PatchOperation) throws(JSONPatchError) -> Void
     ) throws(JSONPatchError) {

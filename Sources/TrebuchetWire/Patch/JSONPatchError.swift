@@ -1,22 +1,23 @@
-/// A patch that was not applied. The document is as it was.
+/// An error: a patch was not applied. The document is unchanged.
 package struct JSONPatchError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The kind of the error.
     package enum Code: Sendable {
-        /// The patch is not what RFC 6902 asks for.
+        /// The patch violates RFC 6902.
         case malformedPatch
-        /// The document is no JSON where the patch touches it, nests too deep, or has a name twice that a path goes through.
+        /// The document is invalid where the patch changes it, nested too deeply, or has a duplicate name on a path.
         case malformedDocument
-        /// A path leads to nothing, or to no place where a value could be.
+        /// The target of a path does not exist, or cannot hold a value.
         case missingTarget
         /// A `test` found another value.
         case testFailed
-        /// The result, or what it takes to get there, is beyond the limit.
+        /// The result, or the work for it, exceeds the limit.
         case tooLarge
     }
 
     package let code: Code
-    /// What is wrong.
+    /// The description of the problem.
     package let message: String
-    /// Which operation failed, counted from 0; nil when it is the patch or the result as a whole.
+    /// The index of the failed operation; nil if the patch or the result as a whole is invalid.
     package internal(set) var operation: Int?
 
     package init(_ code: Code, _ message: String) {

@@ -1,8 +1,8 @@
 extension JSONPointer {
-    /// Where the value is that this points to; nil when there is none, or when the text is no JSON.
+    /// Returns the range of the target; nil if it does not exist, or if the text is not JSON.
     ///
-    /// One pass over the text, and nothing is built of it. A member whose name comes twice in its object is not found:
-    /// nobody can say which of the two is meant.
+    /// The lookup is one pass over the text without building values. A member with a duplicate name is not found, because it is
+    /// ambiguous.
     package func lookup(in text: UnsafeRawBufferPointer) -> Range<Int>? {
         var cursor = JSONCursor(text)
         do throws(EnvelopeError) {
@@ -14,7 +14,7 @@ extension JSONPointer {
         }
     }
 
-    /// Moves the cursor past a value and finds the part of it that the tokens from `depth` on name.
+    /// Moves the cursor past a value and finds its part at the tokens from `depth` on.
     private func find(_ depth: Int, _ cursor: inout JSONCursor) throws(EnvelopeError) -> Range<Int>? {
         let first = cursor.peek()
         guard depth < tokens.count, first == 0x7B || first == 0x5B else {
@@ -60,7 +60,7 @@ extension JSONPointer {
 }
 
 extension JSONPointer.Token {
-    /// Whether this is the name of the member that `name` is the name of.
+    /// Returns whether this token is the name `name`.
     @inline(__always)
     func names(_ name: JSONName) -> Bool {
         bytes.withUnsafeBytes { JSONName($0) == name }

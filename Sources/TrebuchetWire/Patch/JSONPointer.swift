@@ -1,32 +1,32 @@
-/// The place of a value in a JSON text (RFC 6901).
+/// A path to a value in a JSON text (RFC 6901).
 package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
-    /// One step down: the name of a member, or the index of an element.
+    /// One step of the path: the name of a member, or the index of an element.
     package struct Token: Hashable, Sendable {
-        /// The name in UTF-8, without escapes.
+        /// The name in UTF-8, unescaped.
         package let bytes: [UInt8]
 
         package init(_ name: String) { bytes = Array(name.utf8) }
 
         init(bytes: [UInt8]) { self.bytes = bytes }
 
-        /// The index, when this is one: digits without a leading zero.
+        /// The index, if the token is one: digits without a leading zero.
         package var index: Int? {
             bytes.first == 0x2D ? nil : bytes.withUnsafeBytes { JSONNumber.int($0) }
         }
 
-        /// Whether this is `-`, the place behind the last element.
+        /// Whether this is `-`, the position behind the last element.
         package var isEnd: Bool { bytes == [0x2D] }
     }
 
-    /// None: the whole text.
+    /// The steps; empty for the whole text.
     package let tokens: [Token]
 
     package init(_ tokens: [Token]) { self.tokens = tokens }
 
-    /// Nil when the text is neither empty nor begins with `/`, or has a `~` that is not followed by 0 or 1.
+    /// Parses a pointer. Nil if the text is neither empty nor starts with `/`, or has a `~` that is not followed by 0 or 1.
     package init?(_ text: String) { self.init(utf8: Array(text.utf8)) }
 
-    /// As `init(_:)`, from UTF-8.
+    /// Parses a pointer in UTF-8.
     init?(utf8 text: some Collection<UInt8>) {
         guard !text.isEmpty else {
             tokens = []
@@ -64,7 +64,7 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Appends a byte of a token as it is written in a pointer.
+    /// Appends a byte of a token, escaped for a pointer.
     static func appendEscaped(_ byte: UInt8, to text: inout [UInt8]) {
         switch byte {
         case 0x7E: text.append(contentsOf: [0x7E, 0x30])
@@ -73,7 +73,7 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the value at `other` lies within the value at this place, and is not that value itself.
+    /// Returns whether the value at `other` is inside the value at this path, and not that value itself.
     func isAbove(_ other: JSONPointer) -> Bool {
         tokens.count < other.tokens.count && other.tokens.starts(with: tokens)
     }

@@ -1,8 +1,8 @@
 extension JSONText {
-    /// Whether two texts are the same value (RFC 6902, section 4.6): numbers by what they are worth, strings by what they
-    /// say, objects whatever the order of their members. False when either is no JSON.
+    /// Returns whether two texts have the same value (RFC 6902, section 4.6). Numbers are compared by value, strings by content,
+    /// and objects independently of the member order. False if either is not JSON.
     ///
-    /// A member whose name comes twice counts twice.
+    /// A member with a duplicate name counts twice.
     package static func isEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
         var one = JSONCursor(one)
         var other = JSONCursor(other)
@@ -16,7 +16,7 @@ extension JSONText {
         }
     }
 
-    /// Moves both cursors past values that are equal; where they differ does not matter.
+    /// Moves both cursors past equal values; their positions after a difference are irrelevant.
     private static func isEqual(
         _ one: inout JSONCursor, _ other: inout JSONCursor, _ depth: Int
     ) throws(EnvelopeError) -> Bool {
@@ -59,7 +59,7 @@ extension JSONText {
     ) throws(EnvelopeError) -> Bool {
         var isFirst = true
         var isOtherFirst = true
-        // As long as the members stand in the same order, nothing has to be kept.
+        // While the members are in the same order, no table is needed.
         while true {
             let name = try one.name(&isFirst)
             let otherName = try other.name(&isOtherFirst)
@@ -72,7 +72,7 @@ extension JSONText {
         }
     }
 
-    /// The members from two different names on, in any order.
+    /// Compares the members from the first different name on, in any order.
     private static func hasEqualRest(
         _ name: ByteRange, _ one: inout JSONCursor, _ otherName: ByteRange, _ other: inout JSONCursor, _ depth: Int
     ) throws(EnvelopeError) -> Bool {

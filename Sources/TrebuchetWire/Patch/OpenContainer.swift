@@ -1,25 +1,25 @@
-/// An array or object in a draft whose parts are known one by one.
+/// An array or object in a draft, divided into its parts.
 struct OpenContainer {
     let isObject: Bool
-    /// Elements, or values of members.
+    /// The elements, or the values of the members.
     var parts: [JSONPart] = []
-    /// Of an object's members, in the order of `parts`.
+    /// The names of an object's members, in the order of `parts`.
     private(set) var names: [JSONName] = []
-    /// Where each name is, -1 when it comes twice; made when a large object is searched again.
+    /// The index of each name, or -1 for a duplicate name; created when a large object is searched again.
     private(set) var places: [JSONName: Int]?
     private var wasSearched = false
-    /// Members that are searched one by one.
+    /// The number of members up to which names are searched linearly.
     private static let fewMembers = 16
 
     init(isObject: Bool) { self.isObject = isObject }
 
-    /// The part that a token names, or nil.
+    /// Returns the index of the part that a token names, or nil.
     mutating func index(of token: JSONPointer.Token) throws(JSONPatchError) -> Int? {
         guard isObject else { return token.index.flatMap { $0 < parts.count ? $0 : nil } }
         let found = token.bytes.withUnsafeBytes { place(of: JSONName($0)) }
         guard found != -1 else {
             throw JSONPatchError(
-                .malformedDocument, "'\(String(decoding: token.bytes, as: UTF8.self))' comes twice in its object")
+                .malformedDocument, "duplicate member '\(String(decoding: token.bytes, as: UTF8.self))' in its object")
         }
         return found
     }
@@ -35,14 +35,14 @@ struct OpenContainer {
         return found
     }
 
-    /// Bytes of its text that belong to no part and are not inside of one.
+    /// The number of bytes of its text outside of all parts.
     var framingCount: Int {
         names.reduce(2 + max(0, parts.count - 1)) { $0 + $1.bytes.count + 3 }
     }
 
     mutating func append(_ part: JSONPart) { parts.append(part) }
 
-    /// The name must be new.
+    /// Appends a member with a new name.
     mutating func append(_ part: JSONPart, named name: JSONName) {
         places?[name] = parts.count
         parts.append(part)
@@ -55,7 +55,7 @@ struct OpenContainer {
             names.remove(at: index)
             return parts.remove(at: index)
         }
-        // The last member takes the place, so that no other has to be found anew.
+        // The last member moves to the index, so that the indices of the others stay valid.
         places?[names[index]] = nil
         if index < names.count - 1, let last = names.last, let place = places?[last], place >= 0 {
             places?[last] = index

@@ -1,8 +1,8 @@
-/// Writes parts one behind the other, copying at once what already lies so in a text.
+/// A writer of successive parts that copies adjacent parts of a text in one step.
 struct PartWriter {
     private let target: UnsafeMutableRawBufferPointer
     private(set) var count = 0
-    /// Bytes that are to be copied next.
+    /// The bytes to be copied next.
     private var run = UnsafeRawBufferPointer(start: nil, count: 0)
 
     init(_ target: UnsafeMutableRawBufferPointer) { self.target = target }
@@ -16,10 +16,10 @@ struct PartWriter {
         }
     }
 
-    /// Appends a mark that comes before `next`, which is appended after it; the two may be in one text already.
+    /// Appends a delimiter that precedes `next`, which is appended afterwards. The two may already be adjacent in one text.
     mutating func append(_ mark: UInt8, before next: UnsafeRawBufferPointer) {
-        // Where one byte lies between the run and what comes next, it belongs to the text of both: other memory is not
-        // that near, as blocks of memory have heads.
+        // If exactly one byte separates the run and the next part, it belongs to the text of both: separate allocations are never
+        // that close, because they have headers.
         if let end = runEnd, let start = next.baseAddress, end + 1 == start, end.load(as: UInt8.self) == mark {
             run = UnsafeRawBufferPointer(start: run.baseAddress, count: run.count + 1)
         } else {

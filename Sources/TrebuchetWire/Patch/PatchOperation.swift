@@ -1,5 +1,6 @@
-/// One operation of a patch, read from its text.
+/// One operation of a patch, parsed from its text.
 package struct PatchOperation {
+    /// The kind of an operation.
     package enum Kind: String, Sendable {
         case add, remove, replace, move, copy, test
 
@@ -9,12 +10,12 @@ package struct PatchOperation {
 
     package let kind: Kind
     package let path: JSONPointer
-    /// For `move` and `copy`.
+    /// The source path of `move` and `copy`.
     package let from: JSONPointer?
-    /// A value in the patch, for `add`, `replace` and `test`.
+    /// The value in the patch, for `add`, `replace` and `test`.
     package let value: UnsafeRawBufferPointer?
 
-    /// The operation at the cursor, which stands in the array that a patch is; nil behind the last.
+    /// Reads the next operation of the patch's array at the cursor; nil behind the last.
     static func next(_ cursor: inout JSONCursor, isFirst: Bool) throws(JSONPatchError) -> PatchOperation? {
         do throws(EnvelopeError) {
             var isFirst = isFirst
@@ -34,7 +35,7 @@ package struct PatchOperation {
         try members.read(&cursor)
         let op = try members.string(members.op, "op", cursor)
         guard let kind = Kind(rawValue: JSONString.text(op.bytes, isEscaped: op.isEscaped)) else {
-            throw EnvelopeError("there is no such 'op'")
+            throw EnvelopeError("unknown 'op'")
         }
         self.kind = kind
         path = try members.pointer(members.path, "path", cursor)
@@ -47,7 +48,7 @@ package struct PatchOperation {
         value = cursor.bytes(members.value)
     }
 
-    /// The members that operations have, as ranges of values.
+    /// The members of an operation, as ranges of values.
     private struct Members {
         var op = ByteRange.absent
         var path = ByteRange.absent
@@ -77,9 +78,9 @@ package struct PatchOperation {
             _ range: inout ByteRange, _ name: JSONName, _ cursor: inout JSONCursor
         ) throws(EnvelopeError) {
             guard range.isAbsent else {
-                throw EnvelopeError("member '\(String(decoding: name.content, as: UTF8.self))' comes twice")
+                throw EnvelopeError("duplicate member '\(String(decoding: name.content, as: UTF8.self))'")
             }
-            // Counted from 0: the value will stand in the document, not in the patch.
+            // Depth 0, because the value becomes part of the document, not of the patch.
             range = try cursor.value()
         }
 
@@ -96,7 +97,8 @@ package struct PatchOperation {
         ) throws(EnvelopeError) -> JSONPointer {
             let text = try string(range, name, cursor)
             guard let pointer = JSONPointer(utf8: text.content) else {
-                throw EnvelopeError("'\(name)' is no JSON Pointer: it begins with '/', and '~' with 0 or 1 behind it")
+                throw EnvelopeError(
+                    "'\(name)' is not a JSON Pointer: it must begin with '/', and '~' must be followed by 0 or 1")
             }
             return pointer
         }

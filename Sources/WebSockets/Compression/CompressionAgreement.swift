@@ -1,8 +1,8 @@
-/// What both sides agreed on for permessage-deflate (RFC 7692 §7.1).
+/// The negotiated parameters of permessage-deflate (RFC 7692 §7.1).
 package struct CompressionAgreement: Equatable, Sendable {
     package var serverNoContextTakeover = false
     package var clientNoContextTakeover = false
-    /// Nil when it was not spoken of: 15.
+    /// The window size as a power of two; nil if it was not negotiated, which means 15.
     package var serverMaxWindowBits: Int?
     package var clientMaxWindowBits: Int?
 
@@ -10,7 +10,7 @@ package struct CompressionAgreement: Equatable, Sendable {
 
     static let name = "permessage-deflate"
 
-    /// As an element of `Sec-WebSocket-Extensions`.
+    /// The parameters as an element of `Sec-WebSocket-Extensions`.
     var description: String {
         var text = Self.name
         if serverNoContextTakeover { text += "; server_no_context_takeover" }
@@ -22,7 +22,7 @@ package struct CompressionAgreement: Equatable, Sendable {
 
     // MARK: Server
 
-    /// The answer to the first of a client's offers that can be met; nil when there is none.
+    /// Returns the response to the first acceptable offer of a client, or nil without one.
     static func answer(_ offers: [WebSocketExtension], _ settings: WebSocketCompression) -> CompressionAgreement? {
         for offer in offers where offer.name == name {
             guard let parameters = Parameters(offer, isOffer: true) else { continue }
@@ -49,7 +49,7 @@ package struct CompressionAgreement: Equatable, Sendable {
 
     // MARK: Client
 
-    /// What a client offers.
+    /// Returns the offer of a client.
     static func offer(_ settings: WebSocketCompression) -> String {
         var offer = CompressionAgreement()
         offer.serverNoContextTakeover = settings.serverNoContextTakeover
@@ -59,7 +59,7 @@ package struct CompressionAgreement: Equatable, Sendable {
         return offer.description + (offer.clientMaxWindowBits == nil ? "; client_max_window_bits" : "")
     }
 
-    /// Checks a server's answer to `offer(settings)`: nil when it is none that may be given.
+    /// Validates a server's response to `offer(settings)`; nil if it is not allowed.
     init?(answer: WebSocketExtension, to settings: WebSocketCompression) {
         guard answer.name == Self.name, let parameters = Parameters(answer, isOffer: false) else { return nil }
         if settings.serverNoContextTakeover, !parameters.serverNoContextTakeover { return nil }
@@ -67,13 +67,13 @@ package struct CompressionAgreement: Equatable, Sendable {
             guard let bits = parameters.serverMaxWindowBits, bits <= settings.serverMaxWindowBits else { return nil }
         }
         serverNoContextTakeover = parameters.serverNoContextTakeover
-        // A client may always do without, whatever the server answers.
+        // A client may always omit context takeover, whatever the server responds.
         clientNoContextTakeover = parameters.clientNoContextTakeover || settings.clientNoContextTakeover
         serverMaxWindowBits = parameters.serverMaxWindowBits
         clientMaxWindowBits = min(parameters.clientMaxWindowBits ?? 15, settings.clientMaxWindowBits)
     }
 
-    /// The parameters of an offer or an answer, each at most once and with a value that it may have.
+    /// The parameters of an offer or a response, each at most once and with a valid value.
     private struct Parameters {
         var serverNoContextTakeover = false
         var clientNoContextTakeover = false
@@ -101,7 +101,7 @@ package struct CompressionAgreement: Equatable, Sendable {
             }
         }
 
-        /// 8 to 15, without leading zeros (RFC 7692 §7.1.2).
+        /// Parses window bits: 8 to 15, without leading zeros (RFC 7692 §7.1.2).
         private static func bits(_ text: String) -> Int? {
             guard let bits = Int(text), 8...15 ~= bits, text == String(bits) else { return nil }
             return bits

@@ -1,11 +1,10 @@
 internal import Bytes
 
-/// Compressors and decompressors that all connections of one reactor use in turn, made when they are first needed.
-/// Confined to the reactor.
+/// Compressors and decompressors that all connections of one reactor share, created on demand. Confined to the reactor.
 final class CompressionCodecs {
     private var deflaters: [Int: Deflater] = [:]
     private(set) lazy var inflater = Inflater()
-    /// What is being compressed; a large one is not kept.
+    /// A buffer for compressed output; its memory is freed when it is large.
     var scratch = ByteBuffer()
     static let largestScratch = 256 << 10
 

@@ -1,18 +1,18 @@
 internal import Bytes
 internal import CZlib
 
-/// A raw DEFLATE decompressor for messages of RFC 7692 §7.2.2. Confined to one thread.
+/// A raw DEFLATE decompressor for messages (RFC 7692 §7.2.2). Confined to one thread.
 final class Inflater {
-    /// Behind a pointer, since zlib does not let it move; freed in `deinit`.
+    /// The zlib state. It is behind a pointer, because zlib does not allow it to move; freed in `deinit`.
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
-    /// The least that the output grows by: a message of few bytes that becomes many is stopped in steps of the limit.
+    /// The minimum growth of the output. A small message that expands to a large one is stopped at the limit, step by step.
     private static let step = 16 << 10
 
     init(windowBits: Int = 15) {
         stream.initialize(to: z_stream())
         let result = inflateInit2_(
             stream, Int32(-windowBits), ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
-        precondition(result == Z_OK, "zlib: \(result); out of memory, or another version than it was built for")
+        precondition(result == Z_OK, "zlib: \(result); out of memory or incompatible library version")
     }
 
     deinit {
@@ -20,18 +20,18 @@ final class Inflater {
         stream.deallocate()
     }
 
-    /// Appends what the message was, and gives it piece by piece to `check`; never more than one byte over `limit`
-    /// is made. `resetting` forgets what came before.
+    /// Appends the decompressed message and passes each piece to `check`. It produces at most one byte more than `limit`.
+    /// `resetting` drops the context of earlier messages.
     func inflate(
         _ bytes: UnsafeRawBufferPointer, resetting: Bool, limit: Int, into target: inout ByteBuffer,
         check: (UnsafeRawBufferPointer) -> ProtocolViolation?
     ) -> ProtocolViolation? {
         if resetting { inflateReset(stream) }
         if let violation = feed(bytes, limit, &target, check) { return violation }
-        // What the sender has cut off: the rest of an empty block.
+        // The end of an empty block, which the sender has removed.
         let tail: [UInt8] = [0, 0, 0xFF, 0xFF]
         if let violation = tail.withUnsafeBytes({ feed($0, limit, &target, check) }) { return violation }
-        // zlib tells where it stands: 128 is between two blocks, the low bits count what is left of the last byte.
+        // zlib's state: 128 means between two blocks; the low bits count the unused bits of the last byte.
         return stream.pointee.data_type & 0xFF == 128 ? nil : .badCompression
     }
 
@@ -39,7 +39,7 @@ final class Inflater {
         _ bytes: UnsafeRawBufferPointer, _ limit: Int, _ target: inout ByteBuffer,
         _ check: (UnsafeRawBufferPointer) -> ProtocolViolation?
     ) -> ProtocolViolation? {
-        // zlib takes the input as mutable and does not change it.
+        // zlib declares the input as mutable, but does not change it.
         stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.bindMemory(to: Bytef.self).baseAddress)
         stream.pointee.avail_in = UInt32(bytes.count)
         while true {
@@ -56,9 +56,9 @@ final class Inflater {
             if let violation = check(UnsafeRawBufferPointer(rebasing: target.bytes[before...])) { return violation }
             switch result {
             case Z_OK: break
-            // No progress without more input or room; room there is.
+            // No progress without more input or output space; there is output space.
             case Z_BUF_ERROR: return nil
-            // A sender may mark its last block as the last; what comes next begins anew, with the same window.
+            // A sender may set the final-block bit; the next block starts a new stream with the same window.
             case Z_STREAM_END: inflateResetKeep(stream)
             default: return .badCompression
             }

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The compression of one connection. Confined to its reactor.
+/// The compression state of one connection. Confined to its reactor.
 final class MessageCompression {
     let threshold: Int
     private let level: Int
@@ -9,7 +9,7 @@ final class MessageCompression {
     private let incomingBits: Int
     private let keepsOutgoing: Bool
     private let keepsIncoming: Bool
-    /// With context takeover alone, and from the first message on.
+    /// The connection's own codecs, used only with context takeover, from the first message on.
     private var ownDeflater: Deflater?
     private var ownInflater: Inflater?
 
@@ -28,7 +28,7 @@ final class MessageCompression {
         (keepsOutgoing, keepsIncoming) = role == .server ? (serverKeeps, clientKeeps) : (clientKeeps, serverKeeps)
     }
 
-    /// What a message was before it was compressed, appended to `target` and checked piece by piece.
+    /// Appends the decompressed message to `target`, checked piece by piece.
     func inflate(
         _ bytes: UnsafeRawBufferPointer, limit: Int, into target: inout ByteBuffer,
         check: (UnsafeRawBufferPointer) -> ProtocolViolation?
@@ -36,17 +36,17 @@ final class MessageCompression {
         guard keepsIncoming else {
             return codecs.inflater.inflate(bytes, resetting: true, limit: limit, into: &target, check: check)
         }
-        // 8 bits for the sender are no fewer than 9 for zlib.
+        // zlib needs at least 9 bits, which also decodes a window of 8 bits.
         let inflater = ownInflater ?? Inflater(windowBits: max(incomingBits, 9))
         ownInflater = inflater
         return inflater.inflate(bytes, resetting: false, limit: limit, into: &target, check: check)
     }
 
-    /// Puts the compressed form in the place of the bytes of `buffer` from `start` on. Returns whether it did: not when
-    /// they are below the threshold, and not when they would become more.
+    /// Replaces the bytes of `buffer` from `start` on with their compressed form. Returns false, without a change, below the
+    /// threshold or if the compressed form is not smaller.
     func deflate(_ buffer: inout ByteBuffer, from start: Int) -> Bool {
         let count = buffer.count - start
-        // zlib cannot keep to a window of 256 bytes; not to compress is always allowed.
+        // zlib cannot limit its window to 256 bytes; sending uncompressed is always allowed.
         guard count >= threshold, count <= Int(UInt32.max), outgoingBits >= 9 else { return false }
         codecs.scratch.removeAll()
         let deflater: Deflater
@@ -59,17 +59,17 @@ final class MessageCompression {
         deflater.deflate(
             UnsafeRawBufferPointer(rebasing: buffer.bytes[start...]), resetting: !keepsOutgoing, into: &codecs.scratch)
         defer { codecs.scratch.reset(keepingAtMost: CompressionCodecs.largestScratch) }
-        // What the compressor remembers of now, the peer must get to know.
+        // With context takeover the peer must receive the message that the compressor has added to its context.
         guard keepsOutgoing || codecs.scratch.count < count else { return false }
         buffer.truncate(to: start)
         buffer.append(codecs.scratch.bytes)
         return true
     }
 
-    /// The compressed form of bytes that many connections send, made once for all with the same level and window; nil
-    /// when this connection has a context of its own.
+    /// Returns the compressed form of shared bytes, created once for all connections with the same level and window; nil for a
+    /// connection with its own context.
     ///
-    /// It refers to nothing before it, so any blocks may stand in front.
+    /// It does not refer to earlier bytes, so any blocks may precede it.
     func deflatedOnce(_ shared: SharedBytes) -> SharedBytes? {
         guard !keepsOutgoing, outgoingBits >= 9, 1...Int(UInt32.max) ~= shared.count else { return nil }
         return shared.derived(level << 8 | outgoingBits) { bytes in
@@ -81,7 +81,7 @@ final class MessageCompression {
         }
     }
 
-    /// The head of a block that is not compressed (RFC 1951 §3.2.4), for `count` bytes, which follow it.
+    /// The header size of a stored block (RFC 1951 §3.2.4), which precedes its `count` bytes.
     static let storedHead = 5
     static let largestStored = 0xFFFF
     static func putStoredHead(count: Int, at target: UnsafeMutableRawPointer) {

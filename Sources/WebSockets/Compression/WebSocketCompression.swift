@@ -1,31 +1,31 @@
-/// How messages are compressed with a peer that wants it too: permessage-deflate (RFC 7692).
+/// The settings of message compression: permessage-deflate (RFC 7692). It is used with peers that support it.
 ///
-/// Off by default: it costs a processor far more than sending does, and text that an attacker chooses, compressed
-/// together with a secret, tells of the secret by its length. Turn it on where bytes are dear.
+/// It is off by default, because it costs far more CPU time than sending. Also, text chosen by an attacker that is compressed
+/// together with a secret reveals the secret through its length. Enable it where bandwidth is expensive.
 ///
-/// Memory: without context takeover, the default, a connection to a server keeps nothing between messages; each of the
-/// server's reactors has one compressor (256 KiB) and one decompressor (48 KiB) for all. A client has its own, from its first
-/// compressed message on. With context takeover each connection has its own in each direction where that is agreed.
+/// Memory: without context takeover, the default, a server connection keeps no state between messages. Each of the server's
+/// reactors has one compressor (256 KiB) and one decompressor (48 KiB) for all connections. A client has its own codecs, from its
+/// first compressed message on. With context takeover each connection has its own codec in each negotiated direction.
 public struct WebSocketCompression: Sendable, Equatable {
-    /// Messages of fewer bytes are sent as they are. Default 1,024: small ones gain little. At least 1.
+    /// The size in bytes from which messages are compressed. Default 1,024: small ones gain little. At least 1.
     public var threshold = 1024
-    /// From 1, the fastest, to 9, the smallest. Default 1: on JSON it has most of the gain for a third of the work.
+    /// The compression level from 1, the fastest, to 9, the smallest. Default 1: on JSON it has most of the gain for a third of
+    /// the work.
     public var level = 1
-    /// Whether the server's messages are compressed each by itself. Default true. False makes similar small messages
-    /// smaller; it costs 256 KiB for a connection, and a broadcast is compressed for each subscriber anew.
+    /// Whether the server compresses each message independently. Default true. False makes similar small messages smaller, but
+    /// costs 256 KiB per connection, and a broadcast is compressed again for each subscriber.
     public var serverNoContextTakeover = true
-    /// Whether the client's messages are. Default true. False costs a server 48 KiB for a connection.
+    /// Whether the client compresses each message independently. Default true. False costs a server 48 KiB per connection.
     public var clientNoContextTakeover = true
-    /// How far back the server's compressor looks, as a power of two: 9 to 15, the default. 9 takes 132 KiB instead
-    /// of 256.
+    /// The window of the server's compressor, as a power of two: 9 to 15, the default. 9 takes 132 KiB instead of 256.
     public var serverMaxWindowBits = 15
-    /// How far back the client's looks. A server gets this from clients alone that offer the choice.
+    /// The window of the client's compressor. A server can set it only for clients that offer the choice.
     public var clientMaxWindowBits = 15
 
-    /// The defaults: each property tells its own.
+    /// Creates the default settings.
     public init() {}
 
-    /// The values within their bounds.
+    /// The settings, clamped to their bounds.
     var bounded: WebSocketCompression {
         var copy = self
         copy.threshold = max(threshold, 1)

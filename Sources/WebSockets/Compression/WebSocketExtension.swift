@@ -1,7 +1,8 @@
 internal import Transports
 
-/// One extension with its parameters, as an element of `Sec-WebSocket-Extensions` (RFC 6455 §9.1).
+/// An extension with its parameters, as an element of `Sec-WebSocket-Extensions` (RFC 6455 §9.1).
 struct WebSocketExtension: Equatable {
+    /// A parameter of an extension.
     struct Parameter: Equatable {
         let name: String
         let value: String?
@@ -10,7 +11,7 @@ struct WebSocketExtension: Equatable {
     let name: String
     let parameters: [Parameter]
 
-    /// All extensions that the field's lines name, in their order; nil when one is not written as it must be.
+    /// Returns all extensions in the header, in order; nil if one has invalid syntax.
     static func list(_ headers: HTTPHeaders) -> [WebSocketExtension]? {
         var list: [WebSocketExtension] = []
         for element in headers.list("Sec-WebSocket-Extensions") {
@@ -39,7 +40,7 @@ struct WebSocketExtension: Equatable {
         self.parameters = parameters
     }
 
-    /// A value, quoted or not; what is in the quotes must be a token, too.
+    /// Returns a value, quoted or not; a quoted value must be a token too.
     private static func token(_ text: Substring) -> String? {
         var text = text
         if text.utf8.count >= 2, text.first == "\"", text.last == "\"" { text = text.dropFirst().dropLast() }

@@ -1,6 +1,6 @@
-/// What a close frame carries: nothing, or a code and a reason in UTF-8 (RFC 6455 §5.5.1).
+/// The payload of a close frame: empty, or a code and a reason in UTF-8 (RFC 6455 §5.5.1).
 package struct ClosePayload: Equatable, Sendable {
-    /// Bytes that a reason may have: a control frame's 125 less the code's two.
+    /// The maximum size of a reason: a control frame's 125 bytes minus two for the code.
     package static let maximumReason = 123
 
     package let code: WebSocketCloseCode
@@ -11,7 +11,7 @@ package struct ClosePayload: Equatable, Sendable {
         self.reason = reason
     }
 
-    /// Reads a payload; an empty one is code 1005.
+    /// Decodes a payload; an empty one gives code 1005.
     package static func decode(_ bytes: UnsafeRawBufferPointer) -> Result<ClosePayload, ProtocolViolation> {
         if bytes.isEmpty { return .success(ClosePayload(code: .noStatus)) }
         guard bytes.count >= 2 else { return .failure(.closePayload) }
@@ -23,8 +23,8 @@ package struct ClosePayload: Equatable, Sendable {
         return .success(ClosePayload(code: code, reason: String(decoding: reason, as: UTF8.self)))
     }
 
-    /// The bytes to send. A code that must not be sent gives an empty payload; a reason that is too long is cut
-    /// between two characters.
+    /// The bytes to send. A code that must not be sent gives an empty payload. A reason that is too long is truncated at a
+    /// scalar.
     package var encoded: [UInt8] {
         guard code.isSendable else { return [] }
         var bytes = [UInt8(code.rawValue >> 8), UInt8(truncatingIfNeeded: code.rawValue)]

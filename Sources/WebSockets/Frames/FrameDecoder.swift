@@ -1,22 +1,23 @@
-/// Reads frame headers from bytes; strict about everything RFC 6455 §5 forbids.
+/// A decoder of frame headers that rejects everything RFC 6455 §5 forbids.
 ///
-/// It keeps nothing between calls. Each error is found at the first byte that shows it.
+/// It keeps no state between calls. Each error is detected at the first byte that shows it.
 package struct FrameDecoder: Sendable {
+    /// The result of decoding a frame header.
     package enum Result: Equatable {
-        /// More bytes are needed; those given hold no error.
+        /// More bytes are needed; the available ones contain no error.
         case incomplete
-        /// The header and the number of bytes it takes.
+        /// The header and its length in bytes.
         case header(FrameHeader, length: Int)
         case violation(ProtocolViolation)
     }
 
-    /// The mask bit that every frame of the peer has (0x80 from clients, 0 from servers).
+    /// The mask bit of every frame from the peer (0x80 from clients, 0 from servers).
     private let maskBit: UInt8
     var maximumPayload: Int
-    /// Compression was agreed on: the first frame of a message may have RSV1.
+    /// True if compression was negotiated: the first frame of a message may have RSV1.
     private let allowsCompression: Bool
 
-    /// `role` is our own: a server takes masked frames alone, a client unmasked ones.
+    /// Creates a decoder for the local `role`: a server accepts only masked frames, a client only unmasked ones.
     package init(role: WebSocketRole, maximumPayload: Int, allowsCompression: Bool = false) {
         self.allowsCompression = allowsCompression
         maskBit = role == .server ? 0x80 : 0
@@ -25,7 +26,7 @@ package struct FrameDecoder: Sendable {
 
     @inline(__always)
     package func decode(_ bytes: UnsafeRawBufferPointer) -> Result {
-        // The three forms that nearly every frame has: whole text or binary messages below 64 KiB.
+        // The fast path for nearly all frames: unfragmented text or binary messages below 64 KiB.
         guard bytes.count >= 8, let base = bytes.baseAddress else { return decodeCarefully(bytes) }
         let first = base.load(as: UInt8.self)
         let second = base.load(fromByteOffset: 1, as: UInt8.self)

@@ -1,9 +1,9 @@
 package import Bytes
 
 extension FrameEncoder {
-    /// Like `close`, but the message leaves in frames of at most `size` bytes of payload (RFC 6455 §5.4).
+    /// Works like `close`, but divides the message into frames of at most `size` payload bytes (RFC 6455 §5.4).
     ///
-    /// `nextKey` gives the masking key of each frame; nil for a server.
+    /// `nextKey` returns the masking key of each frame; nil for a server.
     package static func closeFragmented(
         _ opening: Opening, in buffer: inout ByteBuffer, opcode: WebSocketOpcode, size: Int,
         isCompressed: Bool = false, nextKey: (() -> UInt32)? = nil
@@ -13,7 +13,7 @@ extension FrameEncoder {
             return close(
                 opening, in: &buffer, opcode: opcode, isCompressed: isCompressed, maskingKey: nextKey?())
         }
-        // The frames are built apart and copied back: only links that need small frames pay for it.
+        // The frames are built in another buffer and copied back. Only links that need small frames pay for this.
         var frames = ByteBuffer(capacity: length + (length / size + 1) * FrameHeader.maximumLength)
         let start = opening.start + opening.room
         var sent = 0

@@ -2,24 +2,24 @@ package import Bytes
 
 /// Writes frames into a buffer (RFC 6455 §5.2).
 ///
-/// A payload is written in place behind room for its header; the header is filled in when the length is known. So a
-/// message is never copied to be framed, unless its length was guessed in the wrong class.
+/// A payload is written in place, behind space for its header, which is filled in when the length is known. A message is
+/// therefore never copied for framing, unless its estimated length was in another length class.
 package enum FrameEncoder {
     /// A frame whose payload is being written.
     package struct Opening {
-        /// Where the frame begins in the buffer, and how many bytes were left for the header.
+        /// The offset of the frame in the buffer, and the space reserved for its header.
         let start: Int
         let room: Int
     }
 
-    /// Bytes of a header.
+    /// Returns the length of a header in bytes.
     @inline(__always)
     package static func headerLength(payload: Int, isMasked: Bool) -> Int {
         let length = payload <= FrameHeader.shortPayload ? 2 : payload <= FrameHeader.mediumPayload ? 4 : 10
         return isMasked ? length + 4 : length
     }
 
-    /// Leaves room for the header of about `expecting` bytes; the payload is appended next.
+    /// Reserves space for the header of a payload of about `expecting` bytes, which is appended next.
     @inline(__always)
     package static func open(_ buffer: inout ByteBuffer, expecting: Int, isMasked: Bool) -> Opening {
         let opening = Opening(start: buffer.count, room: headerLength(payload: expecting, isMasked: isMasked))
@@ -27,14 +27,14 @@ package enum FrameEncoder {
         return opening
     }
 
-    /// Number of payload bytes written since `open`.
+    /// Returns the number of payload bytes written since `open`.
     @inline(__always)
     package static func payloadLength(_ opening: Opening, in buffer: borrowing ByteBuffer) -> Int {
         buffer.count - opening.start - opening.room
     }
 
-    /// Fills in the header of everything written since `open`, plus `following` bytes that are sent after this buffer,
-    /// and masks the payload when there is a key.
+    /// Fills in the header for all bytes written since `open`, plus `following` bytes that are sent after this buffer. It masks
+    /// the payload if there is a key.
     @inline(__always)
     package static func close(
         _ opening: Opening, in buffer: inout ByteBuffer, opcode: WebSocketOpcode, isFinal: Bool = true,
@@ -52,7 +52,7 @@ package enum FrameEncoder {
         Masking.apply(maskingKey, to: UnsafeMutableRawBufferPointer(start: target + needed, count: written))
     }
 
-    /// Writes a whole frame.
+    /// Appends a complete frame.
     package static func append(
         _ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer, isFinal: Bool = true,
         isCompressed: Bool = false, maskingKey: UInt32? = nil, to buffer: inout ByteBuffer
@@ -63,7 +63,7 @@ package enum FrameEncoder {
             opening, in: &buffer, opcode: opcode, isFinal: isFinal, isCompressed: isCompressed, maskingKey: maskingKey)
     }
 
-    /// The payload was of another class of length than expected: makes the header's room fit.
+    /// Adjusts the header space when the payload's length class differs from the estimate.
     @inline(never)
     private static func move(_ opening: Opening, in buffer: inout ByteBuffer, to needed: Int) {
         if needed > opening.room {

@@ -1,9 +1,8 @@
-/// The mask of a client's payload (RFC 6455 §5.3): byte i is XORed with byte i mod 4 of the key.
+/// The masking of a client's payload (RFC 6455 §5.3): byte i is XORed with byte i mod 4 of the key.
 package enum Masking {
-    /// Masks or unmasks in place, and tells whether any byte of the result is not ASCII: text of ASCII alone needs no further
-    /// look.
+    /// Masks or unmasks in place. Returns whether any resulting byte is not ASCII: pure ASCII text needs no further validation.
     ///
-    /// `key` is the key as it lies in memory; `offset` the number of the payload's bytes that came before these.
+    /// `key` is in memory order; `offset` is the number of earlier bytes of the payload.
     @inline(__always)
     @discardableResult
     package static func apply(
@@ -13,8 +12,8 @@ package enum Masking {
         return apply(key, offset: offset, UnsafeRawBufferPointer(bytes), to: base)
     }
 
-    /// The same from one place to another, or in place: the two are the same then, and else do not overlap. 32 bytes at a time, which is as
-    /// many as can be stored.
+    /// Masks or unmasks from one buffer to another, or in place; partial overlap is not allowed. It processes 32 bytes at a time,
+    /// the maximum for one store.
     @inline(__always)
     static func apply(
         _ key: UInt32, offset: Int, _ source: UnsafeRawBufferPointer, to target: UnsafeMutableRawPointer
@@ -53,7 +52,7 @@ package enum Masking {
         return rest & 0x8080_8080_8080_8080 != 0
     }
 
-    /// The key for bytes that begin `offset` bytes into the payload.
+    /// Returns the key for bytes at `offset` within the payload.
     @inline(__always)
     static func rotate(_ key: UInt32, by offset: Int) -> UInt32 {
         let bits = UInt32(truncatingIfNeeded: offset & 3) &* 8

@@ -1,9 +1,9 @@
 internal import COpenSSL
 internal import Networking
 
-/// The masking keys of a client: a new one for each frame, which nobody can foresee (RFC 6455 §5.3, §10.3).
+/// A generator of a client's masking keys: an unpredictable key for each frame (RFC 6455 §5.3, §10.3).
 ///
-/// They are drawn 64 at a time: one call into the generator costs as much as masking a frame of some kilobytes.
+/// Keys are drawn 64 at a time: one call of the random generator costs as much as masking a frame of some kilobytes.
 final class MaskingKeys {
     private static let keysAtOnce = 64
 
@@ -20,12 +20,12 @@ final class MaskingKeys {
     }
 }
 
-/// Random bytes that nobody can foresee.
+/// A source of unpredictable random bytes.
 enum RandomBytes {
     static func make(count: Int) -> [UInt8] {
         precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            precondition(RAND_bytes(buffer.baseAddress, Int32(count)) == 1, "libcrypto has no random bytes to give")
+            precondition(RAND_bytes(buffer.baseAddress, Int32(count)) == 1, "libcrypto cannot provide random bytes")
             initialized = count
         }
     }

@@ -1,6 +1,6 @@
-/// What the peer did wrong (RFC 6455 §5, §7.1.7).
+/// A protocol violation by the peer (RFC 6455 §5, §7.1.7).
 ///
-/// One byte in memory, so that handing it up costs nothing where frames are read.
+/// It is one byte in memory, so that returning it is cheap where frames are read.
 package enum ProtocolViolation: Error, CaseIterable {
     case reservedBits, unknownOpcode, fragmentedControl, longControl
     case lengthNotMinimal, lengthTooLarge, unmaskedFrame, maskedFrame
@@ -10,7 +10,7 @@ package enum ProtocolViolation: Error, CaseIterable {
     case frameTooBig, messageTooBig, tooManyFragments
     case tooManyControlFrames
 
-    /// The code with which the connection is failed.
+    /// The close code with which the connection fails.
     package var code: WebSocketCloseCode {
         switch self {
         case .invalidUTF8, .badCompression: .invalidPayload
@@ -20,7 +20,7 @@ package enum ProtocolViolation: Error, CaseIterable {
         }
     }
 
-    /// Goes into the close frame: it tells the peer's programmer what to look for.
+    /// The reason in the close frame, for the developer of the peer.
     package var reason: String {
         switch self {
         case .reservedBits: "reserved bits are set without an extension"

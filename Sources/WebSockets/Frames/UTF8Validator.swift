@@ -1,19 +1,19 @@
-/// Checks UTF-8 as it arrives (RFC 3629; RFC 6455 §8.1): a bad byte is found in the piece that brings it, wherever the
-/// text was cut.
+/// An incremental UTF-8 validator (RFC 3629; RFC 6455 §8.1). It detects an invalid byte in the piece that contains it, wherever
+/// the text is split.
 package struct UTF8Validator: Sendable {
-    /// Continuation bytes that the character in progress still needs.
+    /// The number of continuation bytes that the current scalar still needs.
     private var needed: UInt8 = 0
-    /// The range of the next continuation byte. The first one after some lead bytes has a narrower range: that shuts
-    /// out overlong forms (E0, F0), surrogates (ED) and what lies beyond U+10FFFF (F4).
+    /// The range of the next continuation byte. After some lead bytes it is narrower, which excludes overlong forms (E0, F0),
+    /// surrogates (ED) and values beyond U+10FFFF (F4).
     private var lowest: UInt8 = 0x80
     private var highest: UInt8 = 0xBF
 
     package init() {}
 
-    /// Whether the text so far ends with a whole character.
+    /// True if the text so far ends with a complete scalar.
     package var isComplete: Bool { needed == 0 }
 
-    /// Takes the next bytes; false at the first one that no valid text can have there.
+    /// Validates the next bytes. Returns false at the first byte that is invalid in its position.
     package mutating func validate(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let base = bytes.baseAddress else { return true }
         let count = bytes.count
@@ -67,23 +67,23 @@ package struct UTF8Validator: Sendable {
         return true
     }
 
-    /// Bytes of the character that begins a word as it lies in memory: two to four; 0 for ASCII, and for what is none.
+    /// Returns the length of the scalar at the start of a word in memory order: two to four; 0 for ASCII and for invalid bytes.
     @inline(__always)
     private static func lengthOfCharacter(_ word: UInt32) -> Int {
         let word = word.littleEndian
         if word & 0xC0_C0F0 == 0x80_80E0 {
-            // Not E0 before less than A0, nor ED before more than 9F.
+            // Excludes E0 before bytes below A0, and ED before bytes above 9F.
             let range = word & 0x200F
             return range == 0 || range == 0x200D ? 0 : 3
         }
         if word & 0xC0E0 == 0x80C0 { return word & 0x1E == 0 ? 0 : 2 }
         guard word & 0xC0C0_C0F8 == 0x8080_80F0 else { return 0 }
-        // The first five bits of what it means: from U+10000, and not beyond U+10FFFF.
+        // The top five bits of the scalar: at least U+10000 and at most U+10FFFF.
         let first = (word & 0x07) << 2 | (word >> 12) & 0x03
         return first &- 1 < 16 ? 4 : 0
     }
 
-    /// Number of ASCII bytes at the start, looked at 32 at a time.
+    /// Returns the number of leading ASCII bytes, tested 32 at a time.
     @inline(__always)
     private static func countASCII(_ base: UnsafeRawPointer, _ count: Int) -> Int {
         let high: UInt64 = 0x8080_8080_8080_8080

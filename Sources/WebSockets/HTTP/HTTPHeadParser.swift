@@ -1,9 +1,9 @@
 internal import Transports
 
-/// Takes an HTTP head apart that `HTTPHeadScanner` found whole (RFC 9112 §2–5); strict, because what two parsers read
-/// differently is how requests are smuggled.
+/// Parses a complete HTTP head from `HTTPHeadScanner` (RFC 9112 §2–5). It is strict, because differences between parsers allow
+/// request smuggling.
 enum HTTPHeadParser {
-    /// The first line and the fields.
+    /// Returns the first line and the fields.
     static func parse(_ head: UnsafeRawBufferPointer) throws(HTTPRejection) -> (firstLine: String, headers: HTTPHeaders)
     {
         var lines: [UnsafeRawBufferPointer] = []
@@ -24,7 +24,7 @@ enum HTTPHeadParser {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else {
             throw HTTPRejection(400, "header line without a colon")
         }
-        // A space before the colon fails here too (RFC 9112 §5.1).
+        // This also rejects a space before the colon (RFC 9112 §5.1).
         guard isToken(line[..<colon]) else { throw HTTPRejection(400, "header name is not a token") }
         var value = line[(colon + 1)...]
         while let first = value.first, first == 0x20 || first == 0x09 { value.removeFirst() }
@@ -32,7 +32,7 @@ enum HTTPHeadParser {
         headers.add(String(decoding: line[..<colon], as: UTF8.self), String(decoding: value, as: UTF8.self))
     }
 
-    /// RFC 9110 §5.6.2.
+    /// Returns whether the bytes are a token (RFC 9110 §5.6.2).
     static func isToken(_ bytes: some Collection<UInt8>) -> Bool { !bytes.isEmpty && bytes.allSatisfy(isTokenByte) }
 
     private static func isTokenByte(_ byte: UInt8) -> Bool {
@@ -44,16 +44,16 @@ enum HTTPHeadParser {
         }
     }
 
-    /// What may stand in a field's value: no control character but the tab (RFC 9110 §5.5).
+    /// Returns whether the byte is allowed in a field value: no control character except tab (RFC 9110 §5.5).
     static func isFieldByte(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
 
-    /// The minor version of `HTTP/1.x`.
+    /// Returns the minor version of `HTTP/1.x`.
     static func minorVersion(_ text: Substring) throws(HTTPRejection) -> Int {
         let bytes = Array(text.utf8)
         guard bytes.count == 8, text.hasPrefix("HTTP/"), bytes[6] == UInt8(ascii: "."),
             (0x30...0x39).contains(bytes[5]), (0x30...0x39).contains(bytes[7])
         else { throw HTTPRejection(400, "first line has no HTTP version") }
-        guard bytes[5] == UInt8(ascii: "1") else { throw HTTPRejection(505, "only HTTP/1.1 is spoken here") }
+        guard bytes[5] == UInt8(ascii: "1") else { throw HTTPRejection(505, "only HTTP/1.1 is supported") }
         return Int(bytes[7] - 0x30)
     }
 }

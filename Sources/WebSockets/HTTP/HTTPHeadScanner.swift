@@ -1,9 +1,10 @@
-/// Finds the end of an HTTP head as its bytes arrive, each looked at once, and stops at the first byte or size that no
-/// head may have (RFC 9112 §2.2, §5).
+/// An incremental scanner for the end of an HTTP head. It examines each byte once, and rejects the head at the first invalid byte
+/// or exceeded limit (RFC 9112 §2.2, §5).
 package struct HTTPHeadScanner {
+    /// The result of a scan.
     package enum Result: Equatable {
         case incomplete
-        /// The number of bytes of the head, with its empty line.
+        /// The length of the head in bytes, including its empty line.
         case complete(Int)
         case rejection(HTTPRejection)
     }
@@ -22,7 +23,7 @@ package struct HTTPHeadScanner {
         fieldCount = limits.headerCount
     }
 
-    /// `bytes` are all bytes so far, those of earlier calls among them.
+    /// Scans all bytes received so far, including those of earlier calls.
     package mutating func scan(_ bytes: UnsafeRawBufferPointer) -> Result {
         while scanned < bytes.count {
             let byte = bytes[scanned]
@@ -48,13 +49,13 @@ package struct HTTPHeadScanner {
         return .incomplete
     }
 
-    /// Looks at what was scanned before the byte that comes now.
+    /// Checks the limits before the next byte.
     private func checkLimits() -> HTTPRejection? {
         if lines == 0, scanned - lineStart >= firstLineBytes + 2 {
             return HTTPRejection(414, "first line is over \(firstLineBytes) bytes")
         }
         if scanned >= headBytes { return HTTPRejection(431, "head is over \(headBytes) bytes") }
-        // A line that has begun after the first and the allowed fields is one too many, unless it is the empty one.
+        // A line that starts after the first line and the allowed fields is one too many, unless it is empty.
         if lines > fieldCount, scanned - lineStart >= 1, !sawReturn {
             return HTTPRejection(431, "head has more than \(fieldCount) fields")
         }

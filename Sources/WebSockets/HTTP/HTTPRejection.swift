@@ -1,10 +1,10 @@
 package import Transports
 
-/// Why a request gets no connection: the status to answer with and what the peer's programmer should know.
+/// The rejection of a request: the response status, and a reason for the developer of the peer.
 package struct HTTPRejection: Error, Equatable, Sendable {
     package let status: Int
     package let reason: String
-    /// Fields that the status calls for, such as `Allow` with 405.
+    /// Fields that the status requires, such as `Allow` with 405.
     package var headers: HTTPHeaders
 
     package init(_ status: Int, _ reason: String, headers: HTTPHeaders = [:]) {
@@ -13,7 +13,7 @@ package struct HTTPRejection: Error, Equatable, Sendable {
         self.headers = headers
     }
 
-    /// The answer: the reason as a line of text, and the end of the connection.
+    /// The response: the reason as a line of text; the connection ends after it.
     package var response: HTTPResponse {
         var response = HTTPResponse(status: status, text: reason)
         for field in headers.fields { response.headers.add(field.name, field.value) }

@@ -2,13 +2,13 @@ public import Transports
 
 /// The head of an HTTP request.
 public struct HTTPRequestHead: Sendable, Equatable {
-    /// Case-sensitive, as the client wrote it: `GET`.
+    /// The method as sent by the client, case-sensitive: `GET`.
     public let method: String
-    /// As the client wrote it: `/chat?room=1`.
+    /// The target as sent by the client: `/chat?room=1`.
     public let target: String
     /// All fields, in the client's order.
     public let headers: HTTPHeaders
-    /// x of HTTP/1.x.
+    /// The x of HTTP/1.x.
     package let minorVersion: Int
 
     /// The target up to the question mark, still percent-encoded.
@@ -18,10 +18,10 @@ public struct HTTPRequestHead: Sendable, Equatable {
         target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
     }
 
-    /// Whether the client asks for a WebSocket.
+    /// Whether the client requests a WebSocket.
     package var wantsWebSocket: Bool { headers.list("Upgrade", contains: "websocket") }
 
-    /// Reads a whole head, with its empty line.
+    /// Parses a complete head, including its empty line.
     package static func parse(_ bytes: UnsafeRawBufferPointer) throws(HTTPRejection) -> HTTPRequestHead {
         let (line, headers) = try HTTPHeadParser.parse(bytes)
         let parts = line.split(separator: " ", omittingEmptySubsequences: false)
@@ -35,7 +35,7 @@ public struct HTTPRequestHead: Sendable, Equatable {
             method: String(parts[0]), target: target, headers: headers, minorVersion: minorVersion)
     }
 
-    /// `/path?query`; also from `http://host/path`, which every server has to understand (RFC 9112 §3.2).
+    /// Returns the target as `/path?query`, also for `http://host/path`, which every server must accept (RFC 9112 §3.2).
     private static func originForm(_ target: Substring) throws(HTTPRejection) -> String {
         guard !target.isEmpty, target.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }) else {
             throw HTTPRejection(400, "request target has characters that must be percent-encoded")
@@ -49,7 +49,7 @@ public struct HTTPRequestHead: Sendable, Equatable {
         throw HTTPRejection(400, "request target is not a path")
     }
 
-    /// RFC 9112 §3.2: one `Host`, and it names a host.
+    /// Requires exactly one valid `Host` field (RFC 9112 §3.2).
     private static func checkHost(_ headers: HTTPHeaders, _ minorVersion: Int) throws(HTTPRejection) {
         let hosts = headers.values("Host")
         guard hosts.count <= 1 else { throw HTTPRejection(400, "more than one Host") }
@@ -63,8 +63,8 @@ public struct HTTPRequestHead: Sendable, Equatable {
         }
     }
 
-    /// RFC 9112 §6: a length that can be read in two ways is an attack; and a body is not accepted. A length of 0 is none, and some
-    /// clients send it with each request. The same length more than once is one (RFC 9110 §8.6).
+    /// Rejects ambiguous lengths, which enable request smuggling, and bodies (RFC 9112 §6). A length of 0 means no body; some
+    /// clients send it with each request. Several equal lengths count as one (RFC 9110 §8.6).
     private static func checkBody(_ headers: HTTPHeaders) throws(HTTPRejection) {
         let lengths = headers.values("Content-Length").flatMap {
             $0.split(separator: ",", omittingEmptySubsequences: false).map(trimmed)
@@ -75,7 +75,7 @@ public struct HTTPRequestHead: Sendable, Equatable {
             return
         }
         guard !isChunked, lengths.allSatisfy({ $0 == length }) else {
-            throw HTTPRejection(400, "length of the body is given twice")
+            throw HTTPRejection(400, "the body length is given twice")
         }
         guard !length.isEmpty, length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
             throw HTTPRejection(400, "Content-Length is not a number")
@@ -91,12 +91,12 @@ public struct HTTPRequestHead: Sendable, Equatable {
 
     private static func noBody(_ headers: HTTPHeaders) -> HTTPRejection {
         headers.list("Upgrade", contains: "websocket")
-            ? HTTPRejection(400, "an upgrade has no body") : HTTPRejection(413, "a body is not taken here")
+            ? HTTPRejection(400, "an upgrade has no body") : HTTPRejection(413, "a request body is not accepted")
     }
 }
 
 extension HTTPRequestHead {
-    /// A `GET` as it would be read from a client.
+    /// Creates the head of a `GET` request as if parsed from a client.
     package init(target: String, headers: HTTPHeaders) {
         self.init(method: "GET", target: target, headers: headers, minorVersion: 1)
     }

@@ -1,44 +1,43 @@
 public import Transports
 
-/// An HTTP answer; the connection ends after it.
+/// An HTTP response; the connection ends after it.
 public struct HTTPResponse: Sendable {
-    /// The status code (RFC 9110 §15); it is not checked here.
+    /// The status code (RFC 9110 §15), not validated.
     public var status: Int
-    /// Beside `Content-Length` and `Connection`, which are written for you. Values have no line breaks: such a field
-    /// is left out.
+    /// The fields, without `Content-Length` and `Connection`, which are added. A field with a line break in its value is omitted.
     public var headers: HTTPHeaders
-    /// Follows the head unchanged; its length is the `Content-Length`. Not sent in answer to HEAD.
+    /// The body, sent unchanged; its size becomes the `Content-Length`. It is not sent in response to HEAD.
     public var body: [UInt8]
 
-    /// An answer with no fields of its own and an empty body, unless they are given.
+    /// Creates a response, by default without fields and with an empty body.
     public init(status: Int, headers: HTTPHeaders = [:], body: [UInt8] = []) {
         self.status = status
         self.headers = headers
         self.body = body
     }
 
-    /// A line of plain text.
+    /// Creates a response with a line of plain text.
     public init(status: Int, text: String) {
         self.init(
             status: status, headers: ["Content-Type": "text/plain; charset=utf-8"], body: Array((text + "\n").utf8))
     }
 
-    /// The bytes of the whole answer, or of its head alone for a HEAD request.
+    /// Returns the bytes of the response, or of its head for a HEAD request.
     ///
     /// - Parameters:
-    ///   - length: bytes of the whole body, when more of it follows than is here.
-    ///   - goesOn: whether the connection does.
+    ///   - length: the size of the whole body, if more of it follows.
+    ///   - goesOn: whether the connection stays open.
     func encoded(headOnly: Bool = false, length: Int? = nil, goesOn: Bool = false) -> [UInt8] {
         var text = "HTTP/1.1 \(status) \(Self.phrase(status))\r\n"
         for field in headers.fields where Self.isSafe(field) { text += "\(field.name): \(field.value)\r\n" }
-        // A 101 goes on as a WebSocket; it has no body and no end. A 304 has the length of what is not sent, or none.
+        // A 101 continues as a WebSocket; it has no body and no end. A 304 has the length of the body that is not sent, or none.
         if status != 101, status != 304 { text += "Content-Length: \(length ?? body.count)\r\n" }
         if status != 101, !goesOn { text += "Connection: close\r\n" }
         text += "\r\n"
         return Array(text.utf8) + (headOnly ? [] : body)
     }
 
-    /// A value with a line break would let whoever supplied it write fields of his own.
+    /// Returns whether a field is safe: a line break in its value would let the author of the value inject fields.
     private static func isSafe(_ field: HTTPHeaders.Field) -> Bool {
         HTTPHeadParser.isToken(field.name.utf8) && field.value.utf8.allSatisfy(HTTPHeadParser.isFieldByte)
     }

@@ -1,11 +1,11 @@
 package import Transports
 
-/// The head of an HTTP response, as a client gets it.
+/// The head of an HTTP response, as received by a client.
 package struct HTTPResponseHead: Equatable {
     package let status: Int
     package let headers: HTTPHeaders
 
-    /// Reads a whole head, with its empty line. Throws when it is not HTTP/1.x.
+    /// Parses a complete head, including its empty line. Throws if it is not HTTP/1.x.
     package static func parse(_ bytes: UnsafeRawBufferPointer) throws(HTTPRejection) -> HTTPResponseHead {
         let (line, headers) = try HTTPHeadParser.parse(bytes)
         let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)

@@ -1,20 +1,20 @@
-/// An answer whose body may be larger than what is kept of it in memory.
+/// A response whose body may be larger than the part of it in memory.
 package struct PageReply: Sendable {
-    /// The most of a body that is held for a connection: what waits for a peer stays below what `MemoryAccount.small` spares.
+    /// The maximum part of a body in memory per connection, so that unsent output stays below `MemoryAccount.small`.
     package static let pieceBytes = 60 << 10
 
-    /// Its body is the first piece.
+    /// The response with the first piece of the body.
     package var response: HTTPResponse
-    /// What follows the first piece; nil when that is all.
+    /// The remaining body, or nil if there is none.
     package var rest: Rest?
 
-    /// The rest of a body.
+    /// The part of a body after the first piece.
     package struct Rest: Sendable {
-        /// Bytes behind the first piece.
+        /// The number of bytes after the first piece.
         package let count: Int
-        /// Whether `read` may wait for a disk.
+        /// Whether `read` may block on a disk.
         package let blocks: Bool
-        /// At most so many bytes from an offset behind the first piece; nil when there are none, which ends the connection.
+        /// Returns at most `count` bytes at an offset behind the first piece. Nil or an empty result aborts the connection.
         package let read: @Sendable (_ offset: Int, _ count: Int) -> [UInt8]?
 
         package init(count: Int, blocks: Bool, read: @escaping @Sendable (_ offset: Int, _ count: Int) -> [UInt8]?) {
@@ -29,7 +29,7 @@ package struct PageReply: Sendable {
         self.rest = rest
     }
 
-    /// A body that is in memory as long as the server: only a piece of it is copied at a time.
+    /// Creates a response from a body that stays in memory; only one piece at a time is copied.
     package init(_ response: HTTPResponse, body: [UInt8]) {
         var response = response
         response.body = Array(body.prefix(Self.pieceBytes))
@@ -42,6 +42,6 @@ package struct PageReply: Sendable {
         }
     }
 
-    /// Bytes of the whole body.
+    /// The size of the whole body in bytes.
     var length: Int { response.body.count + (rest?.count ?? 0) }
 }

@@ -1,12 +1,12 @@
 internal import Networking
 package import Transports
 
-/// A request that asks for no WebSocket: a GET or a HEAD.
+/// A GET or HEAD request that does not request a WebSocket.
 package struct PlainRequest: Sendable {
     package let head: HTTPRequestHead
-    /// Who asks; behind a trusted proxy its client.
+    /// The address of the client; behind a trusted proxy that of the proxy's client.
     package let remoteAddress: SocketAddress?
-    /// Whether a trusted proxy hands it on.
+    /// Whether a trusted proxy forwarded the request.
     package let isFromProxy: Bool
 
     package init(head: HTTPRequestHead, remoteAddress: SocketAddress?, isFromProxy: Bool = false) {
@@ -16,14 +16,14 @@ package struct PlainRequest: Sendable {
     }
 }
 
-/// What a plain request is answered with.
+/// The response to a plain request, or the way to compute it.
 package enum PlainAnswer: Sendable {
-    /// The answer, and the end of the connection.
+    /// The response, after which the connection ends.
     case last(HTTPResponse)
-    /// The connection may go on behind it.
+    /// The response, after which the connection may continue.
     case page(PageReply)
-    /// The answer is found by waiting for a disk: away from the reactor, on one of `BlockingThreads`.
+    /// Computes the response with blocking disk access, on one of the `BlockingThreads` instead of the reactor.
     case lookUp(@Sendable () -> PageReply)
-    /// The answer is found in a task, away from the reactor.
+    /// Computes the response in a task, away from the reactor.
     case ask(@Sendable () async -> PageReply)
 }

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// An address without a port, in 128 bits: one of IPv4 as IPv6 maps it (RFC 4291 §2.5.5.2), so that both ways to write it are
-/// equal.
+/// An IP address without a port, in 128 bits. IPv4 addresses are stored as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2), so that both
+/// notations are equal.
 package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     let high: UInt64
     let low: UInt64
@@ -11,7 +11,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         self.low = low
     }
 
-    /// Nil for anything but an address: for names, ports, zones.
+    /// Parses an address; nil for anything else, including names, ports and zones.
     package init?(_ text: some StringProtocol) {
         let text = String(text)
         var four = in_addr()
@@ -30,7 +30,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
 
     var isIPv4: Bool { high == 0 && low >> 32 == 0xFFFF }
 
-    /// The same without the bits behind the first `count`.
+    /// Returns the address with all bits after the first `count` cleared.
     func prefix(_ count: Int) -> IPAddress {
         IPAddress(
             high: high & ~(count >= 64 ? 0 : UInt64.max >> UInt64(count)),

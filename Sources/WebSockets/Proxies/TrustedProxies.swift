@@ -1,9 +1,9 @@
 internal import Networking
 package import Transports
 
-/// The proxies that are believed when they say in `X-Forwarded-For` for whom they speak. Pure.
+/// The proxies whose `X-Forwarded-For` field is trusted. It does no I/O.
 package struct TrustedProxies: Sendable {
-    /// Addresses that begin with the same bits.
+    /// A range of addresses with the same leading bits.
     private struct Range: Sendable {
         let first: IPAddress
         let bits: Int
@@ -17,6 +17,8 @@ package struct TrustedProxies: Sendable {
 
     private init() { ranges = [] }
 
+    /// Creates a list of trusted proxies.
+    ///
     /// - Parameter texts: addresses (`127.0.0.1`, `::1`) and ranges (`10.0.0.0/8`, `2001:db8::/32`).
     /// - Throws: `TransportError` of code `.addressInvalid` for anything else, and for a range of all addresses.
     package init(_ texts: some Sequence<String>) throws(TransportError) {
@@ -34,19 +36,19 @@ package struct TrustedProxies: Sendable {
 
     private func contains(_ address: IPAddress) -> Bool { ranges.contains { $0.contains(address) } }
 
-    /// For whom one of the proxies sent a request: the right-most address of `X-Forwarded-For` that is no trusted proxy's; what
-    /// stands to the left of it, anybody may have written. When all of them are, the left-most: a proxy that asks for itself.
-    /// Nil, for the peer itself, without the field.
+    /// Returns the client of a forwarded request: the right-most address in `X-Forwarded-For` that is not a trusted proxy.
+    /// Entries to its left can be forged. If all are trusted proxies, it is the left-most: a proxy with its own request. Without
+    /// the field it is nil, for the peer itself.
     ///
-    /// An entry that is no address is refused with 400 rather than counted as the proxy, which might have no limits.
+    /// An entry that is no address is rejected with 400. Otherwise it would count as the proxy, which may be exempt from limits.
     package func client(in headers: HTTPHeaders) throws(HTTPRejection) -> IPAddress? {
         var client: IPAddress?
         for entry in headers.list("X-Forwarded-For").reversed() {
             guard let address = Self.address(entry[...]) else {
                 throw HTTPRejection(
                     400,
-                    "X-Forwarded-For has '\(Self.printable(entry))', which is no address; the proxy is to add the one "
-                        + "that its client comes from")
+                    "X-Forwarded-For contains '\(Self.printable(entry))', which is not an address; the proxy must append "
+                        + "the address of its client")
             }
             client = address
             if !contains(address) { break }
@@ -54,13 +56,14 @@ package struct TrustedProxies: Sendable {
         return client
     }
 
-    /// What a peer sent, for a line of text.
+    /// Returns text from a peer with unprintable bytes replaced.
     private static func printable(_ text: String) -> String {
         String(
             decoding: text.utf8.prefix(60).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
     }
 
-    /// As proxies write it: `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:4711`.
+    /// Parses an entry in the notations of proxies: `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]`,
+    /// `[2001:db8::1]:4711`.
     private static func address(_ entry: Substring) -> IPAddress? {
         if entry.first == "[" {
             guard let end = entry.firstIndex(of: "]"), isPort(entry[entry.index(after: end)...]) else { return nil }
@@ -74,7 +77,7 @@ package struct TrustedProxies: Sendable {
         return address
     }
 
-    /// `:4711`, or nothing.
+    /// Returns whether the text is `:4711` or empty.
     private static func isPort(_ text: Substring) -> Bool {
         guard let first = text.first else { return true }
         let digits = text.dropFirst()
@@ -88,21 +91,21 @@ package struct TrustedProxies: Sendable {
         }
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count <= 2, let address = IPAddress(parts[0]) else {
-            throw invalid("is no address or range; write 127.0.0.1, ::1, 10.0.0.0/8 or 2001:db8::/32")
+            throw invalid("is not an address or range; write 127.0.0.1, ::1, 10.0.0.0/8 or 2001:db8::/32")
         }
-        // `::ffff:10.0.0.0/104` counts its bits as IPv6 does.
+        // The prefix length of `::ffff:10.0.0.0/104` counts IPv6 bits.
         let isShort = address.isIPv4 && !parts[0].contains(":")
         let most = isShort ? 32 : 128
         guard parts.count == 2 else { return Range(first: address, bits: 128) }
         guard parts[1].utf8.count <= 3, parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             let given = Int(parts[1]),
             given <= most
-        else { throw invalid("has no number of bits up to \(most) behind the slash") }
-        guard given > 0 else { throw invalid("is everybody; then anybody could say to be anybody") }
+        else { throw invalid("requires a prefix length up to \(most) after the slash") }
+        guard given > 0 else { throw invalid("contains all addresses, so that any client could forge its address") }
         let bits = isShort ? given + 96 : given
         let first = address.prefix(bits)
         guard first == address else {
-            throw invalid("has bits beyond the first \(given); write \(first)/\(given) or \(parts[0])")
+            throw invalid("has bits set beyond its prefix length \(given); write \(first)/\(given) or \(parts[0])")
         }
         return Range(first: first, bits: bits)
     }

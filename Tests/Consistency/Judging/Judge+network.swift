@@ -258,5 +258,5 @@ extension ChildProgram {
     /// A node that has joined.
     var isListening: Bool { lines.contains { $0 == "listening" || $0.hasPrefix("trebuchet serves ") } }
     /// A node whose engine has lost what it held.
-    var ownsNothing: Bool { lines.contains { $0.contains("owns nothing any more") } }
+    var ownsNothing: Bool { lines.contains { $0.contains("has lost all its slots") } }
 }

@@ -166,8 +166,8 @@ struct Watcher: Sendable {
                 }
             } catch let error as TrebuchetError where error.code == .overflow {
                 // The client itself found that numbers are missing: the server has left events out and told nobody.
-                if error.message.contains("did not come") { found("after \(check.description): \(error)") }
-                check.overflowed(error.message.contains("the reader fell") ? .ofReader : .ofServer)
+                if error.message.contains("were not received") { found("after \(check.description): \(error)") }
+                check.overflowed(error.message.contains("the reader is") ? .ofReader : .ofServer)
             } catch let error as TrebuchetError
                 where !hasBegun && isOfNodes && !isOrdered && error.code == .unavailable
             {

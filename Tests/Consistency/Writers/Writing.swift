@@ -72,7 +72,7 @@ enum Writing {
         try JSONDecoder().decode(type, from: Data(bytes ?? []))
     }
 
-    /// Whether a call that ended so may be sent again, as ServicesProtocol.md has it.
+    /// Whether a call that ended so may be sent again, as Docs/Reference/ServicesProtocol.md has it.
     static func mayBeRepeated(_ error: any Error) -> Bool {
         guard let error = error as? TrebuchetError else { return false }
         let passing: [TrebuchetError.Code] = [.rateLimited, .timeout, .internal, .unavailable, .unknownOutcome]

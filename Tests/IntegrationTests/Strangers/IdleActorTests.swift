@@ -157,8 +157,8 @@ import TrebuchetTesting
             }
             #expect(
                 refusals == [
-                    "this connection has 100 actors made on demand already (ServerLimits.actorsOnDemandPerConnection); "
-                        + "try again when some have gone"
+                    "quota exceeded: this connection has 100 activated actors (ServerLimits.actorsOnDemandPerConnection); "
+                        + "retry when some have ended"
                 ])
             let other = TrebuchetClient(transport: .local(server))
             try await other.connect()

@@ -332,7 +332,7 @@ import WebSockets
             var outcomes: [[String]] = []
             for call in calls { outcomes.append(try await call.value) }
             #expect(outcomes.allSatisfy { $0.first == "timeout" })
-            #expect(outcomes.contains { $0.last?.contains("takes no more calls") == true })
+            #expect(outcomes.contains { $0.last?.contains("accepts no more calls") == true })
             #expect(server.callsToClientsCount == 0)
             await peer.resumeReading()
             let answering = Task {

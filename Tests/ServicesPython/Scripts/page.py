@@ -1,4 +1,4 @@
-"""Plays the exchanges of Docs/ServicesProtocol.md against a server. Arguments: the page, the server's URL, and a folder where the
+"""Plays the exchanges of Docs/Reference/ServicesProtocol.md against a server. Arguments: the page, the server's URL, and a folder where the
 codes of mails are, each in a file named as the address.
 
 A block of the page is indented by four. `> {…}` is sent and `< {…}` has to come, over the connection of the one client or, after a
@@ -147,6 +147,8 @@ class Client:
 
 def steps(text):
     """The lines of the page's blocks, each with its number, and the headings between them."""
+    # An indented line directly after one of a paragraph or list continues it, and is of no block.
+    continues = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("## "):
             yield number, "heading", None, line
@@ -156,8 +158,9 @@ def steps(text):
             yield number, message[2], message[1], json.loads(message[3])
         elif event:
             yield number, "event", None, event[1]
-        elif line.startswith("    "):
+        elif line.startswith("    ") and not continues:
             raise Wrong(f"line {number} is no message and nothing that happens")
+        continues = bool(line) and not message and not event
 
 async def play(page, url, mails):
     names, clients = Names(), {}

@@ -1,4 +1,4 @@
-"""A client of the services: sign-in, rooms, topics and collections. Written from Docs/ServicesProtocol.md alone, and meant to be
+"""A client of the services: sign-in, rooms, topics and collections. Written from Docs/Reference/ServicesProtocol.md alone, and meant to be
 read beside it: the plain way, not the quickest."""
 import asyncio, copy, json, os, secrets, time
 import websockets

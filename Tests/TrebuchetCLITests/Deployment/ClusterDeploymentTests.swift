@@ -106,7 +106,7 @@ import Testing
 
         let drained = try await trebuchet("cluster", "drain", owner, "--cluster", engine)
         #expect(
-            drained.output.hasSuffix("\(owner) has given away what it owned, and is none of the cluster any more\n"))
+            drained.output.hasSuffix("\(owner) has moved its slots and left the cluster\n"))
         let call = try await trebuchet("call", "--url", "ws://127.0.0.1:\(port)", "counters/a", "add(_:)", "1")
         #expect(call.output == "4\n")
         #expect(await eventually { (try? await status(port))?.nodes.first { $0.name == owner }?.process == nil })

@@ -7,13 +7,13 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// What Docs/Deploy.md shows, run as it stands there.
+/// What Docs/Guides/Deployment.md shows, run as it stands there.
 @Suite(.timeLimit(.minutes(5))) struct DeploymentTests {
     private static let nginxIsThere: Comment =
-        "there is no nginx: apt-get install nginx-light, or name one in TREBUCHET_NGINX (Docs/Testing.md)"
+        "there is no nginx: apt-get install nginx-light, or name one in TREBUCHET_NGINX (Docs/Internals/Testing.md)"
     private static let verifier = "/usr/bin/systemd-analyze"
 
-    private static var page: DocumentedPage { get throws { try DocumentedPage("Deploy.md") } }
+    private static var page: DocumentedPage { get throws { try DocumentedPage("Guides/Deployment.md") } }
 
     /// The unit, with the program that was built and a file of the test's own.
     private static func unit(data: String) throws -> ServiceUnit {
@@ -60,7 +60,7 @@ import TrebuchetTesting
             #expect(await health(ports[0]) == "ok")
             // What keeps strangers out is in force.
             #expect(await first.nextLine()?.hasPrefix("state: persisted in ") == true)
-            #expect(await first.nextLine()?.hasPrefix("rules: \(folder)/data.db.rules.json, 1 of collections") == true)
+            #expect(await first.nextLine()?.hasPrefix("rules: \(folder)/data.db.rules.json, collections: 1,") == true)
             #expect(await first.nextLine()?.hasPrefix("admin: at \(folder)/data.db.admin,") == true)
             let open = try #require(try Self.page.blocks("ini").first)
             #expect(open.contains("--services auth,rooms,collections") && !open.contains("--demo"))
@@ -105,7 +105,7 @@ import TrebuchetTesting
     func standbyOfNothing() async throws {
         let outcome = try await ChildProcess(ServeProcess.tool, ["serve", "--standby"], error: .captured).finish()
         #expect(outcome.status == 2)
-        #expect(outcome.error.contains("--standby waits for the file of --data"))
+        #expect(outcome.error.contains("--standby requires --data"))
     }
 
     @Test(

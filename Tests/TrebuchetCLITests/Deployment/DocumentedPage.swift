@@ -9,7 +9,7 @@ struct DocumentedPage {
 
     private let blocks: [Block]
 
-    /// - Parameter name: `Deploy.md`.
+    /// - Parameter name: `Guides/Deployment.md`.
     init(_ name: String) throws {
         let root = URL(fileURLWithPath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -4,14 +4,14 @@ import TestSupport
 import Testing
 import Trebuchet
 
-/// The authority of one's own in Docs/Tasks.md, made with the commands that stand there.
+/// The private certificate authority of Docs/Guides/HowTo.md, made with the commands of the page.
 @Suite(.timeLimit(.minutes(5))) struct OwnAuthorityTests {
-    @Test("the commands of the page make certificates with which a client trusts the server, and nobody else's")
+    @Test("a client with the authority of the page trusts its server, and no server of another authority")
     func certificates() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let commands = try #require(try DocumentedPage("Tasks.md").blocks("sh").first)
+        let commands = try #require(try DocumentedPage("Guides/HowTo.md").blocks("sh").first)
         for part in ["one", "other"] {
             let path = folder.appendingPathComponent(part).path
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)

@@ -21,7 +21,7 @@ struct ServiceUnit {
     /// The unit of the page with files of the test's own, and with the example actors, which the tests call.
     static func ofPage(data: String, rules: String) throws -> ServiceUnit {
         try #"{"collections":{"*":{"create":"signed-in"}}}"#.write(toFile: rules, atomically: true, encoding: .utf8)
-        let text = try DocumentedPage("Deploy.md").blocks("ini").first ?? ""
+        let text = try DocumentedPage("Guides/Deployment.md").blocks("ini").first ?? ""
         return ServiceUnit(
             try text.filledIn([
                 "/usr/local/bin/trebuchet": ServeProcess.tool, "/var/lib/trebuchet/trebuchet.db": data,

@@ -15,7 +15,7 @@ final class Site {
     private var processes: [ChildProcess]
 
     init(_ folder: String) async throws {
-        let page = try DocumentedPage("Deploy.md")
+        let page = try DocumentedPage("Guides/Deployment.md")
         let ports = freePorts(3)
         unit = try ServiceUnit.ofPage(data: folder + "/data.db", rules: folder + "/rules.json")
         let site = try #require(page.blocks("nginx").first).filledIn([

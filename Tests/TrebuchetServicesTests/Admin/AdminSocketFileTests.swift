@@ -52,7 +52,7 @@ import TrebuchetTesting
         close(file.descriptor)
 
         try Data("mine".utf8).write(to: URL(fileURLWithPath: path))
-        #expect(problem(path)?.contains("is there and is no socket") == true)
+        #expect(problem(path)?.contains("exists and is not a socket") == true)
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "mine")
     }
 
@@ -64,7 +64,7 @@ import TrebuchetTesting
         for target in ["/nowhere", folder.path + "/dead"] {
             let path = folder.path + "/link"
             symlink(target, path)
-            #expect(problem(path)?.contains("is there and is no socket") == true)
+            #expect(problem(path)?.contains("exists and is not a socket") == true)
             #expect(mode(path).map { $0 & S_IFMT } == S_IFLNK)
             unlink(path)
         }
@@ -78,7 +78,7 @@ import TrebuchetTesting
         let dead = try AdminSocketFile(listeningAt: path)
         close(dead.descriptor)
         chown(path, 65_534, 65_534)
-        #expect(problem(path)?.hasSuffix("is another user's socket") == true)
+        #expect(problem(path)?.hasSuffix("belongs to another user") == true)
     }
 
     @Test("nobody keeps a server from making its socket who can but read its folder")
@@ -121,10 +121,10 @@ import TrebuchetTesting
     func paths() throws {
         let folder = try TemporaryFolder()
         let long = folder.path + "/" + String(repeating: "x", count: 107 - folder.path.utf8.count)
-        #expect(problem(long)?.hasSuffix("has 108; name a shorter one with --admin-socket") == true)
+        #expect(problem(long)?.hasSuffix("has 108 bytes, more than 107; set a shorter one with --admin-socket") == true)
         #expect(problem(String(long.dropLast())) == nil, "107 bytes fit")
         for path in ["", folder.path + "/", folder.path + "/..", "a\u{0}b"] {
-            #expect(problem(path)?.hasSuffix("is no path of a socket") == true, "\(path)")
+            #expect(problem(path)?.hasSuffix("is not a socket path") == true, "\(path)")
         }
         #expect(problem(folder.path + "/none/a")?.hasSuffix("No such file or directory") == true)
     }
@@ -140,10 +140,10 @@ import TrebuchetTesting
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.admin"
         let none = #expect(throws: AdminSocketError.self) { try AdminLink.connect(to: path) }
-        #expect(none?.description.hasPrefix("there is no \(path)") == true)
+        #expect(none?.description.hasPrefix("\(path) does not exist") == true)
         let dead = try AdminSocketFile(listeningAt: path)
         close(dead.descriptor)
         let ended = #expect(throws: AdminSocketError.self) { try AdminLink.connect(to: path) }
-        #expect(ended?.description == "nobody listens at \(path): its server has ended")
+        #expect(ended?.description == "no server listens at \(path); its server has ended")
     }
 }

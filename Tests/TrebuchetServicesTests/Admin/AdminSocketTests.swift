@@ -191,7 +191,7 @@ import TrebuchetTesting
                 presence: nil, token: nil, attempt: nil)
             #expect(try await admin.isDone(.kick(stay: other.stay, room: "chat-a", seconds: 0)) == true)
             _ = try await bobs.join(presence: nil, token: nil, attempt: nil)
-            await #expect(throws: Admin.Failed(reason: "there is no room 'none'")) {
+            await #expect(throws: Admin.Failed(reason: "room 'none' does not exist")) {
                 try await admin.ask(.members(room: "none", after: nil, limit: 10))
             }
         }
@@ -247,7 +247,7 @@ import TrebuchetTesting
                     try await admin.ask(.setRole(role: role, account: user.id, isGranted: true))
                 }
             }
-            await #expect(throws: Admin.Failed(reason: "there is no account 'x@b.c'")) {
+            await #expect(throws: Admin.Failed(reason: "account 'x@b.c' does not exist")) {
                 try await admin.ask(.setRole(role: "editor", account: "x@b.c", isGranted: true))
             }
         }
@@ -298,7 +298,7 @@ import TrebuchetTesting
                 world.log.lines.filter { $0.hasPrefix("admin:") } == [
                     "admin: uid \(uid): remove '1\\nforged' from collection 'todos'",
                     "admin: uid \(uid): grant role 'editor' to 'nobody'",
-                    "admin: uid \(uid): not done: there is no account 'nobody'",
+                    "admin: uid \(uid): request failed: account 'nobody' does not exist",
                 ])
         }
     }
@@ -313,7 +313,7 @@ import TrebuchetTesting
                 admins.append(admin)
             }
             let fifth = try world.admin()
-            await #expect(throws: Admin.Failed(reason: "4 others administrate the server already")) {
+            await #expect(throws: Admin.Failed(reason: "the admin socket has reached its limit of 4 connections")) {
                 try await fifth.answer()
             }
             admins.removeLast()
@@ -330,8 +330,8 @@ import TrebuchetTesting
         try await AdminWorld.run { world in
             let other = try world.admin()
             for (request, reason) in [
-                (#"{"rooms":{}}"#, "this is no message"), ("nonsense", "this is no message"),
-                (#"{"obliterate":{}}"#, "this is no message"),
+                (#"{"rooms":{}}"#, "invalid message"), ("nonsense", "invalid message"),
+                (#"{"obliterate":{}}"#, "invalid message"),
             ] {
                 let admin = try world.admin()
                 try await admin.link.write(raw: Array((request + "\n").utf8))
@@ -346,13 +346,13 @@ import TrebuchetTesting
                 let answer = try await long.answer()
                 Issue.record("\(answer)")
             } catch let failed as Admin.Failed {
-                #expect(failed.reason.hasPrefix("a line has more than"))
+                #expect(failed.reason.hasPrefix("line is longer than"))
             } catch {
                 // Cut, with what was not read still in it.
             }
-            #expect(await eventually { world.log.lines.contains { $0.contains("a line has more than 4194304 bytes") } })
+            #expect(await eventually { world.log.lines.contains { $0.contains("line is longer than 4194304 bytes") } })
             _ = try await other.ask(.rooms(after: nil, limit: 1))
-            await #expect(throws: Admin.Failed(reason: "a page has 1 to 1000 entries")) {
+            await #expect(throws: Admin.Failed(reason: "the page size must be 1 to 1000 entries")) {
                 try await other.ask(.rooms(after: nil, limit: 1_001))
             }
         }
@@ -369,7 +369,7 @@ import TrebuchetTesting
             (AdminRequest.rooms(after: nil, limit: 1), "rooms"), (.collections(after: nil, limit: 1), "collections"),
             (.export(collection: "a"), "collections"), (.accounts(after: nil, limit: 1), "auth"),
         ] {
-            await #expect(throws: Admin.Failed(reason: "the server hosts no \(service)")) {
+            await #expect(throws: Admin.Failed(reason: "the server does not host \(service)")) {
                 try await admin.ask(request)
             }
         }

@@ -51,9 +51,9 @@ import TrebuchetTesting
 
     private static let strange = [
         UnreadableDocument(id: "b", reason: "no member 'votes' (Int)"),
-        UnreadableDocument(id: "c", reason: "its member 'votes' is no Int"),
-        UnreadableDocument(id: "d", reason: "its member 'place.city' is no Int"),
-        UnreadableDocument(id: "e", reason: "its member 'votes' is no Int"),
+        UnreadableDocument(id: "c", reason: "its member 'votes' is not of type Int"),
+        UnreadableDocument(id: "d", reason: "its member 'place.city' is not of type Int"),
+        UnreadableDocument(id: "e", reason: "its member 'votes' is not of type Int"),
     ]
 
     private func write(strangeTo guest: CollectionGuest) async throws {
@@ -101,7 +101,7 @@ import TrebuchetTesting
             #expect(voted.wrappedValue.unreadable == Self.strange)
             #expect(
                 voted.wrappedValue.readError.map { "\($0)" }
-                    == "document 'b' is not what the app expects: no member 'votes' (Int)")
+                    == "document 'b' does not decode: no member 'votes' (Int)")
             await #expect(throws: CollectionError.unreadable(id: "b", reason: "no member 'votes' (Int)")) {
                 try await voted.update("b") { $0.votes = 1 }
             }
@@ -169,7 +169,7 @@ import TrebuchetTesting
                 let later = before.create(Todo(id: "3"), onError: nil)
                 await #expect(throws: CollectionError.keptForLater) { try await later.value }
             }
-            #expect(errors == ["the client was closed; the write is kept, and sent after the next start"])
+            #expect(errors == ["the client was closed; the write is persisted and sent after the next start"])
             let second = CollectionGuest("ada", at: world.address)
             second.backend.keepPendingWrites(in: folder, files: files)
             let after = second.todos()

@@ -75,7 +75,7 @@ import TrebuchetWire
             let todos = guest.todos()
             await shows(todos) { !$0.isLoading }
             #expect(todos.wrappedValue.items.count == 1)
-            let other = UnreadableDocument(id: decomposed.text, reason: "the app takes its id for that of another")
+            let other = UnreadableDocument(id: decomposed.text, reason: "its id decodes to the id of another document")
             #expect(todos.wrappedValue.unreadable == [other])
             #expect(todos.wrappedValue.readError as? CollectionError == other.error)
             // By either text the app means the one that it is shown.

@@ -215,7 +215,7 @@ struct StoredCollectionTests {
         await keeper.write()
         try await memory.write([StateWrite(StateKey("collection.todos", "log"), .deleteLog)])
         let error = await #expect(throws: CollectionError.self) { _ = try await keeper.again() }
-        #expect(error.map { "\($0)".contains("is not there") } == true)
+        #expect(error.map { "\($0)".contains("is missing") } == true)
     }
 
     @Test("a copy of documents is what it was when those change")

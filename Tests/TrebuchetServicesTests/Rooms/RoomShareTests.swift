@@ -29,7 +29,7 @@ import Trebuchet
             try await eve.room().leave(token: nil)
             while await seen.next() != nil {}
             #expect(
-                rosters.outcome == .failed(TrebuchetError(.unauthorized, "the connection is not in the room any more")))
+                rosters.outcome == .failed(TrebuchetError(.unauthorized, "the connection is no longer in the room")))
         }
     }
 

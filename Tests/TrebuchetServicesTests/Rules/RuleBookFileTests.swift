@@ -17,7 +17,7 @@ import Trebuchet
     @Test(
         "what is no JSON is told with line and column",
         arguments: [
-            ("", "rules.json:1:1: the text ends where a value is expected"),
+            ("", "rules.json:1:1: the text ends before a value"),
             ("{\n  \"collections\": {}\n  \"rooms\": {}\n}", "rules.json:3:3: expected ',' or '}'"),
             ("{\"collections\": {},\n}", "rules.json:2:1: expected '\"'"),
             ("{}\n{}", "rules.json:2:1: text after the end of the message"),
@@ -73,7 +73,7 @@ import Trebuchet
         let path = folder.path + "/rules"
         #expect(mkfifo(path, 0o600) == 0)
         let error = #expect(throws: RuleBookError.self) { try RuleBook(contentsOfFile: path, patienceMilliseconds: 1) }
-        #expect(error?.description == "\(path): is no file, and nothing comes")
+        #expect(error?.description == "\(path): is not a regular file and has no data")
         let pipe = Pipe()
         try pipe.fileHandleForWriting.write(contentsOf: Data(#"{"roles":["a"]}"#.utf8))
         try pipe.fileHandleForWriting.close()
@@ -86,7 +86,7 @@ import Trebuchet
         let error = try #require(throws: RuleBookError.self) {
             try RuleBook(json: Array("{\n\"".utf8) + [0xFF] + Array("\": 1}".utf8), file: "f")
         }
-        #expect(error.description == "f:2:1: this is not UTF-8")
+        #expect(error.description == "f:2:1: not valid UTF-8")
     }
 
     /// One problem for each line of it.
@@ -130,33 +130,33 @@ import Trebuchet
     func members() {
         #expect(
             problems(Self.wrong) == [
-                "rules.json:2: roles: 'user' is there without being named",
-                "rules.json:2: roles: a role's name is a text of letters, digits, -, _ and .",
-                "rules.json:3: there is no member 'colections'; did you mean 'collections'?",
-                "rules.json:6: collections.todos.update: 'usr' is no role; did you mean 'user'?",
-                "rules.json:7: collections.todos.create: 'creator' says nothing here, where no document is there yet; "
+                "rules.json:2: roles: 'user' is built in and must not be listed",
+                "rules.json:2: roles: a role's name must be a string of letters, digits, -, _ and .",
+                "rules.json:3: unknown member 'colections'; did you mean 'collections'?",
+                "rules.json:6: collections.todos.update: 'usr' is not a role; did you mean 'user'?",
+                "rules.json:7: collections.todos.create: 'creator' has no effect here, because there is no creator yet; "
                     + "use 'signed-in'",
-                "rules.json:8: collections.todos.delete: 'nobody' stands alone",
+                "rules.json:8: collections.todos.delete: 'nobody' cannot be combined with other roles",
                 "rules.json:9: collections.todos.read: must be a role, or an array of roles, as \"user\"",
-                "rules.json:10: collections.todos: there is no member 'reed'; did you mean 'read'?",
-                "rules.json:12: collections.todos.fields.title.type: 'strng' is no type; did you mean 'string'?",
-                "rules.json:13: collections.todos.fields.done.maxLength: is for strings and arrays, and this is a boolean",
+                "rules.json:10: collections.todos: unknown member 'reed'; did you mean 'read'?",
+                "rules.json:12: collections.todos.fields.title.type: 'strng' is not a type; did you mean 'string'?",
+                "rules.json:13: collections.todos.fields.done.maxLength: requires a string or an array, and this is a boolean",
                 "rules.json:14: collections.todos.fields.state.enum: has a value that is not a string",
-                "rules.json:15: collections.todos.fields.tags.maxLength: must be a whole number from 0 on",
-                "rules.json:16: collections.todos.fields.kind.enum: must be an array of the values that are allowed",
-                "rules.json:17: collections.todos.fields: 'kind' is there twice",
-                "rules.json:18: collections.todos.fields.by.write: 'somebody' is no role; a role of your own stands in 'roles' at the "
-                    + "top",
+                "rules.json:15: collections.todos.fields.tags.maxLength: must be an integer of at least 0",
+                "rules.json:16: collections.todos.fields.kind.enum: must be an array of the allowed values",
+                "rules.json:17: collections.todos.fields: duplicate member 'kind'",
+                "rules.json:18: collections.todos.fields.by.write: 'somebody' is not a role; declare custom roles in 'roles' at the "
+                    + "top level",
                 "rules.json:20: collections.todos.otherFields: must be true or false",
-                "rules.json:21: collections.todos.limits.documents: must be a whole number from 1 on",
-                "rules.json:22: collections.todos.limits.writesPerSecond: must be a number above 0",
-                "rules.json:23: collections.todos.limits.writesAtOnce: must be a whole number from 1 on",
-                "rules.json:25: collections: 'a/b' is no name: it has letters, digits, -, _ and ., and * for any",
+                "rules.json:21: collections.todos.limits.documents: must be an integer of at least 1",
+                "rules.json:22: collections.todos.limits.writesPerSecond: must be a number greater than 0",
+                "rules.json:23: collections.todos.limits.writesAtOnce: must be an integer of at least 1",
+                "rules.json:25: collections: 'a/b' is not a valid name; use letters, digits, -, _ and ., and * for any",
                 "rules.json:26: collections.log-*: must be an object",
-                "rules.json:29: rooms.chat.join: 'no-creator' says nothing here, where no document is there yet; "
+                "rules.json:29: rooms.chat.join: 'no-creator' has no effect here, because there is no creator yet; "
                     + "use 'signed-in'",
-                "rules.json:30: rooms.chat.publish: is empty; write \"nobody\"",
-                "rules.json:31: rooms.chat.members: must be a whole number from 1 on",
+                "rules.json:30: rooms.chat.publish: must not be empty; write \"nobody\"",
+                "rules.json:31: rooms.chat.members: must be an integer of at least 1",
             ])
     }
 
@@ -166,7 +166,7 @@ import Trebuchet
             ("{}", nil), (#"{"collections":{"*":{"read":"nobody","create":"nobody"}}}"#, nil),
             (
                 #"{"collections":{"a":{"create":"user"},"*":{"read":"nobody","create":"nobody"}}}"#,
-                "1: collections.a: documents can be created (user), and nobody can read them (collections.*.read)"
+                "1: collections.a: documents can be created (user), but no client can read them (collections.*.read)"
             ),
             (
                 #"{"collections":{"a":{"create":"user","read":"signed-in"},"*":{"read":"nobody","create":"nobody"}}}"#,
@@ -174,20 +174,20 @@ import Trebuchet
             ),
             (
                 "{\"collections\":{\"*\":{\"read\":\"nobody\",\"create\":\"nobody\"},\n\"a-*\":{\"otherFields\":false}}}",
-                "2: collections.a-*: nobody can create documents (collections.*.create) nor read them (collections.*.read)"
+                "2: collections.a-*: no client can create documents (collections.*.create) or read them (collections.*.read)"
             ),
             (#"{"collections":{"a":{"read":"nobody","create":"nobody"}}}"#, nil),
             (
                 #"{"collections":{"a":{"read":"creator"}}}"#,
-                "1: collections.a: what somebody creates who is not signed in, nobody can read (collections.a.read); "
-                    + "create them with 'signed-in', or let 'no-creator' read them"
+                "1: collections.a: documents of clients that are not signed in can be read by no client (collections.a.read); "
+                    + "set create to 'signed-in', or add 'no-creator' to read"
             ),
             (#"{"collections":{"a":{"read":["creator","no-creator"]}}}"#, nil),
             (#"{"collections":{"a":{"read":"creator","create":"signed-in"}}}"#, nil),
             (#"{"roles":["editor"],"collections":{"a":{"read":"editor","create":"user"}}}"#, nil),
             (
                 #"{"rooms":{"chat":{"publish":"user"},"*":{"join":"nobody"}}}"#,
-                "1: rooms.chat: nobody can join: it has no 'join', and an entry for more rooms says 'nobody'"
+                "1: rooms.chat: no client can join: 'join' is absent, and a more general entry has 'nobody'"
             ), (#"{"rooms":{"chat":{"join":"nobody"},"*":{"join":"nobody"}}}"#, nil),
         ])
     func warnings(text: String, warning: String?) throws {

@@ -111,13 +111,13 @@ import Trebuchet
         "a field is of its type, of its values and no longer than it may be; the error names field and rule",
         arguments: [
             ("title", .string("12345"), nil), ("title", .integer(1), "must be a string (§.type)"),
-            ("title", .string("123456"), "has 6 characters; 5 are allowed (§.maxLength)"),
+            ("title", .string("123456"), "has 6 characters; at most 5 are allowed (§.maxLength)"),
             ("title", .string("éééé👍"), nil),
             ("n", .integer(1), nil), ("n", .number(1.5), nil), ("n", .string("1"), "must be a number (§.type)"),
             ("i", .integer(1), nil), ("i", .number(1.5), "must be an integer (§.type)"),
             ("b", .bool(false), nil), ("b", .integer(0), "must be a boolean (§.type)"),
             ("tags", .array([.null, .null]), nil), ("tags", .object([:]), "must be an array (§.type)"),
-            ("tags", .array([.null, .null, .null]), "has 3 elements; 2 are allowed (§.maxLength)"),
+            ("tags", .array([.null, .null, .null]), "has 3 elements; at most 2 are allowed (§.maxLength)"),
             ("o", .object([:]), nil), ("o", .array([]), "must be an object (§.type)"),
             ("state", .string("open"), nil), ("state", .integer(1), nil), ("state", .bool(true), nil),
             ("state", .string("OPEN"), "must be one of \"open\", 1, true (§.enum)"),
@@ -154,7 +154,7 @@ import Trebuchet
     @Test("an immutable field is set once; it is neither changed nor removed, and who sends it as it is may")
     func immutable() {
         let forbidden = CollectionError.forbidden(
-            .update, id: "a", reason: "field 'owner' stays as it was set (collections.todos.fields.owner.immutable)")
+            .update, id: "a", reason: "field 'owner' is immutable (collections.todos.fields.owner.immutable)")
         let document: JSONObject = ["title": .string("t"), "owner": .string("ada")]
         #expect(result { try create(document) } == nil)
         #expect(result { try update(document, with: ["owner": .string("eve")], as: Self.editor) } == forbidden)
@@ -167,7 +167,8 @@ import Trebuchet
     func writers() {
         func reason(_ action: CollectionAction) -> CollectionError {
             .forbidden(
-                action, id: "a", reason: "field 'score' is written by: editor (collections.todos.fields.score.write)")
+                action, id: "a",
+                reason: "field 'score' may be written only by: editor (collections.todos.fields.score.write)")
         }
         let document: JSONObject = ["title": .string("t"), "score": .integer(1)]
         #expect(result { try create(document, as: Self.ada) } == reason(.create))
@@ -181,7 +182,7 @@ import Trebuchet
     @Test("other fields are refused when they are written; those that are there from before stay")
     func otherFields() {
         let refused = CollectionError.invalidDocument(
-            "field 'extra' is none of those that are allowed (collections.todos.otherFields)")
+            "field 'extra' is not allowed (collections.todos.otherFields)")
         #expect(result { try create(["title": .string("t"), "z": .null, "extra": .null]) } == nil, "null is no field")
         #expect(result { try create(["title": .string("t"), "zoo": .bool(true), "extra": .bool(true)]) } == refused)
         let old: JSONObject = ["title": .string("t"), "extra": .bool(true)]

@@ -59,9 +59,9 @@ import TrebuchetTesting
             #expect(
                 errors == [
                     nil,
-                    .forbidden(.update, id: "a", reason: "field 'owner' stays as it was set (\(rule).owner.immutable)"),
+                    .forbidden(.update, id: "a", reason: "field 'owner' is immutable (\(rule).owner.immutable)"),
                     .invalidDocument("field 'done' must be a boolean (\(rule).done.type)"), nil,
-                    .invalidDocument("field 'tags' has 2 elements; 1 are allowed (\(rule).tags.maxLength)"),
+                    .invalidDocument("field 'tags' has 2 elements; at most 1 are allowed (\(rule).tags.maxLength)"),
                     .invalidDocument("field 'done' must be a boolean (\(rule).done.type)"), nil,
                 ])
         }

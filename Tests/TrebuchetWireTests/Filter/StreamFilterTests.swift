@@ -38,8 +38,8 @@ import TrebuchetWire
     @Test(
         "what is no filter says why",
         arguments: [
-            (#"[]"#, "expected '{'"), (#"{"paht":"/a"}"#, "no member 'paht'"), (#"{"path":"a"}"#, "no JSON Pointer"),
-            (#"{"path":"/~2"}"#, "no JSON Pointer"), (#"{"path":7}"#, "must be a string"),
+            (#"[]"#, "expected '{'"), (#"{"paht":"/a"}"#, "no member 'paht'"), (#"{"path":"a"}"#, "not a JSON Pointer"),
+            (#"{"path":"/~2"}"#, "not a JSON Pointer"), (#"{"path":7}"#, "must be a string"),
             (#"{"distinct":1}"#, "true or false"),
             (#"{"where":{"path":"/a","op":"gt","value":1,"numbersAlone":1}}"#, "'numbersAlone' of a filter must be"),
             (#"{"minIntervalMilliseconds":0}"#, "from 1 to 3600000"),

@@ -51,7 +51,7 @@ struct JSONPatchTests {
         let patch = #"[{"op":"add","path":"/a","value":1},{"op":"remove","path":"/x~1y"}]"#
         let error = #expect(throws: JSONPatchError.self) { try JSONPatch.apply(patch, to: "{}") }
         #expect(error?.operation == 1)
-        #expect(error?.description == "operation 1: there is no '/x~1y'")
+        #expect(error?.description == "operation 1: '/x~1y' does not exist")
     }
 
     @Test("a result above the limit is refused, and one at the limit is not")

@@ -1,17 +1,17 @@
 import Foundation
 import Trebuchet
 
-/// Where a pointer is, in parts of the room's width and height.
+/// The position of a pointer, as fractions of the room's width and height.
 struct Cursor: Codable, Sendable {
     var x: Double
     var y: Double
 }
 
-/// Somebody who is there now.
+/// A person in the room.
 struct Person: Codable, Sendable, Identifiable {
     var id: UUID
     var name: String
-    /// Absent while it is somewhere else.
+    /// Absent while the pointer is outside of the room.
     var cursor: Cursor?
 }
 
@@ -23,24 +23,24 @@ struct Message: Codable, Sendable, Identifiable {
     var date = Date()
 }
 
-/// Why the room does not take a message.
+/// The reason why the room rejects a message.
 enum Refusal: Error, Codable, Sendable {
     case empty
     case tooLong(limit: Int)
 }
 
-/// A room: what was said, and who is there.
+/// A room with its messages and people.
 @Trebuchet
 distributed actor Chat {
-    private static let kept = 200
+    private static let messageLimit = 200
 
     @StreamedState(persisted: true) var messages: [Message] = []
     @StreamedState var people: [Person] = []
     private var connections: [UUID: CallerConnection] = [:]
 
-    /// Shows somebody to all as long as the connection lasts; over the next one, he comes in again.
+    /// Adds a person until the connection closes. The page calls it again over each new connection.
     ///
-    /// Nobody is signed in here, so a page says itself who it is.
+    /// This example has no sign-in, so the page chooses its id.
     distributed func enter(id: UUID, name: String) {
         let person = Person(id: id, name: String(name.prefix(24)))
         if let index = people.firstIndex(where: { $0.id == id }) {
@@ -55,24 +55,24 @@ distributed actor Chat {
         }
     }
 
-    /// Moves somebody's cursor; null takes it away.
+    /// Moves a person's cursor; null removes it.
     distributed func point(id: UUID, to cursor: Cursor?) {
         guard let index = people.firstIndex(where: { $0.id == id }) else { return }
         people[index].cursor = cursor
     }
 
-    /// Says something, once: a call that is repeated over a new connection is not done twice.
+    /// Adds a message. A call that is repeated over a new connection runs once.
     @Idempotent
     distributed func say(_ text: String, id: UUID, name: String) throws(Refusal) -> Message {
         guard text.contains(where: { !$0.isWhitespace }) else { throw .empty }
         guard text.count <= 500 else { throw .tooLong(limit: 500) }
         let message = Message(author: id, name: String(name.prefix(24)), text: text)
-        messages = messages.suffix(Self.kept - 1) + [message]
+        messages = messages.suffix(Self.messageLimit - 1) + [message]
         return message
     }
 
     private func lost(_ connection: CallerConnection, of id: UUID) {
-        // He may have come back over another one.
+        // The person may have entered again over another connection.
         guard connections[id] == connection else { return }
         connections[id] = nil
         people.removeAll { $0.id == id }

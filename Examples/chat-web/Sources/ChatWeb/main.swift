@@ -2,12 +2,12 @@ import Foundation
 import Trebuchet
 import TrebuchetStore
 
-// ChatWeb [PORT [FILE]]: the room and its page, until Control-C.
+// ChatWeb [PORT [FILE]]: serves the room and its page until Control-C.
 let port = CommandLine.arguments.dropFirst().first.flatMap { UInt16($0) } ?? 8080
 let file = CommandLine.arguments.dropFirst(2).first ?? "chat.db"
 
 do {
-    // So that the room knows over which connection somebody came.
+    // Without it `Caller.current` is nil.
     var access = AccessPolicy()
     access.identifiesCallers = true
 
@@ -18,10 +18,10 @@ do {
     let chat = Chat(actorSystem: server.actorSystem)
     await server.expose(chat, as: "chat")
     print("http://\(try await server.start())")
-    fflush(nil)  // Seen at once, in a pipe too.
+    fflush(nil)  // Output to a pipe is buffered.
     try await server.run()
     await store.close()
-} catch {  // a port that is taken, a folder that is not there
+} catch {  // the port is in use, or the folder is missing
     FileHandle.standardError.write(Data("chat: \(error)\n".utf8))
     exit(1)
 }

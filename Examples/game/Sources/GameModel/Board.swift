@@ -1,21 +1,23 @@
-/// A place on the board; the top left one is 0, 0.
+/// A position on the board; the top left one is 0, 0.
 public struct Place: Codable, Sendable, Hashable {
     public var x: Int
     public var y: Int
 }
 
+/// A direction of movement.
 public enum Direction: String, Codable, Sendable, CaseIterable {
     case up, left, down, right
 }
 
+/// A player's rider.
 public struct Rider: Codable, Sendable {
     public var name: String
     public var direction: Direction
-    /// All places it has been at; it is at the last one.
+    /// All visited positions; the last one is the current position.
     public var trail: [Place]
     public var hasCrashed = false
 
-    /// Where it is next, in one direction or another.
+    /// Returns the next position in a direction.
     public func next(_ direction: Direction) -> Place {
         let (dx, dy) =
             switch direction {
@@ -44,7 +46,7 @@ public struct Board: Codable, Sendable {
             && !riders.contains { $0.trail.contains(place) }
     }
 
-    /// Moves both by one place at once.
+    /// Moves both riders by one position at once.
     mutating func step() {
         tick += 1
         let places = riders.map { $0.next($0.direction) }

@@ -1,14 +1,14 @@
 public import TrebuchetClient
 
-/// What happens in a match.
+/// An event of a match.
 public enum News: Codable, Sendable {
     case begun(names: [String])
     case crashed(name: String, tick: Int)
-    /// Nil when both crashed at the same tick.
+    /// Nil if both crashed at the same tick.
     case won(name: String?)
 }
 
-/// Why somebody may not play.
+/// The reason why a player cannot join.
 public enum NoSeat: Error, Codable, Sendable {
     case full, taken
 }
@@ -25,7 +25,7 @@ public distributed actor Match {
         self.actorSystem = actorSystem
     }
 
-    /// Takes a seat; with the second one it begins.
+    /// Joins the match, which begins with the second player.
     public distributed func join(name: String) throws(NoSeat) {
         guard board.riders.count < 2 else { throw .full }
         guard !board.riders.contains(where: { $0.name == name }) else { throw .taken }
@@ -35,7 +35,7 @@ public distributed actor Match {
         if !isFirst { begin() }
     }
 
-    /// Turns a rider; back into its own wall is no way to go.
+    /// Turns a rider; ignores a turn into its trail.
     public distributed func turn(name: String, to direction: Direction) {
         guard let index = board.riders.firstIndex(where: { $0.name == name }) else { return }
         let trail = board.riders[index].trail

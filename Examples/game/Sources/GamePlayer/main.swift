@@ -13,11 +13,11 @@ do {
         transport: .webSocket(host: "127.0.0.1", port: value("--port").flatMap { UInt16($0) } ?? 8080))
     try await client.connect()
     let match = try client.resolve(Match.self, id: "matches/" + (value("--match") ?? "first"))
-    // Before joining, so that it hears of the beginning.
+    // Observe before joining, to receive the beginning.
     let news = await match.observeNews()
     try await match.join(name: name)
 
-    // What is seen: the bot answers each board with a turn, a human sees it.
+    // The bot answers each board with a turn; a human sees it.
     let watching = Task {
         for await board in await match.observeBoard() {
             if isBot { try await play(board, match) } else { print(picture(board)) }
@@ -27,17 +27,17 @@ do {
 
     for try await event in news {
         print(sentence(for: event))
-        fflush(nil)  // Seen at once, in a pipe too.
+        fflush(nil)  // Print immediately, even into a pipe.
         if case .won = event { break }
     }
     watching.cancel()
     await client.close()
-} catch {  // no server there, a seat that is taken
+} catch {  // no server, a match that is full
     FileHandle.standardError.write(Data("GamePlayer: \(error)\n".utf8))
     exit(1)
 }
 
-/// Goes straight on while it can, and else to the first side that is free.
+/// Continues straight if possible, else turns to the first free direction.
 func play(_ board: Board, _ match: Match) async throws {
     guard let me = board.riders.first(where: { $0.name == name }), !board.isFree(me.next(me.direction)),
         let way = Direction.allCases.first(where: { board.isFree(me.next($0)) })

@@ -5,25 +5,25 @@ public import SharedState
 public import StateMachines
 public import TrebuchetClient
 
-/// What a desk remembers.
+/// The persisted settings of a desk.
 public struct Settings: Codable, Equatable, Sendable {
     public var table = 1
 
     public init() {}
 }
 
-/// All that a desk shows, each part by what it is made for.
+/// The model of a desk; each property uses the library that fits its kind of data.
 @MainActor @Observable
 public final class Desk {
-    /// What others change as well: the server sends each new state.
+    /// State that other clients change too: the server sends each new state.
     @ObservationIgnored @ObservedActor("kitchen", observe: \Kitchen.observeState) public var kitchen
-    /// What outlasts the program, and is changed in several places.
+    /// Persisted state that several places change.
     @ObservationIgnored @Shared public var settings: Settings
-    /// What is asked for once, takes time and may fail.
+    /// Data that is loaded once, takes time and may fail.
     @ObservationIgnored public let menu: RetryableLoader<BlockLoadable<[Dish]>>
-    /// What is made of several values that change by themselves.
+    /// A result derived from several values that change independently.
     @ObservationIgnored public let search: Search
-    /// What has rules.
+    /// A process with rules.
     @ObservationIgnored public let ordering: Runtime<Ordering>
     private var found: [Dish] = []
 
@@ -40,7 +40,7 @@ public final class Desk {
         $kitchen.connect(client)
     }
 
-    /// Loads the menu, and keeps what was found on the screen, until the task is cancelled.
+    /// Loads the menu, and updates the search results, until the task is cancelled.
     public func run() async {
         await menu.load()
         await search.dishes.set(menu.currentState.value ?? [])
@@ -51,7 +51,7 @@ public final class Desk {
 
     public func serve(_ number: Int) async throws { try await $kitchen.actor?.serve(number: number) }
 
-    /// The view: lines of text for what there is at this moment.
+    /// The view: the current contents as lines of text.
     public var body: [String] {
         ["Table \(settings.table)"] + menuLines + orderLines + orderingLines
     }

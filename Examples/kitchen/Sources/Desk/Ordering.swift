@@ -1,6 +1,6 @@
 public import StateMachines
 
-/// How orders reach the kitchen; tests have their own.
+/// The dependency that sends orders to the kitchen; tests replace it.
 public struct OrderClient: TestDependencyKey, Sendable {
     public var place: @Sendable (_ dish: String, _ table: Int) async throws -> Int
 
@@ -16,21 +16,25 @@ extension DependencyValues {
     }
 }
 
-/// An order under way. It has rules, which is what a machine is for: one order at a time, and a refusal stays until it is read.
+/// The process of an order as a state machine: one order at a time, and a rejection stays until it is dismissed.
 @StateMachine
 @EffectComposition
 public struct Ordering: StateMachine {
+    /// The states of the process.
     public enum State: Equatable, Sendable {
         case idle
         case sending(dish: String)
         case taken(number: Int)
         case refused(String)
     }
+    /// The inputs of the user.
     public enum Input: Equatable, Sendable {
         case order(dish: String, table: Int)
         case dismiss
     }
+    /// The effects of the process.
     public enum IOEffect: Equatable, Sendable { case place(dish: String, table: Int) }
+    /// The results of the effects.
     public enum IOResult: Equatable, Sendable {
         case taken(Int)
         case refused(String)

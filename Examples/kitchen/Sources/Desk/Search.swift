@@ -2,16 +2,16 @@ public import KitchenModel
 public import QStream
 public import Relays
 
-/// The dishes that match what is looked for: two inputs, one of them in a hurry, and one output.
+/// The dishes that match a search text: two inputs, one of them debounced, and one output.
 public struct Search: Sendable {
-    /// What is looked for, as it is typed.
+    /// The search text, as it is typed.
     public let text = Subject(value: "")
-    /// What there is to look in.
+    /// The dishes to search.
     public let dishes = Subject<[Dish]>(value: [])
-    /// What a view reads: the newest result, without waiting.
+    /// The newest result, which a view reads without waiting.
     public let found: StateRelay<[Dish]>
 
-    /// - Parameter quiet: how long nobody must type before it looks.
+    /// - Parameter quiet: the time without input after which the search runs.
     public init(quiet: Duration = .milliseconds(200), clock: any Clock<Duration> = ContinuousClock()) async {
         let typed = await text.debounce(for: quiet, clock: clock)
         found = await typed.combineLatest(dishes)

@@ -5,8 +5,11 @@ import Observation
 import SharedState
 import Trebuchet
 
-// Kitchen [FILE]: a kitchen and a desk in one process; what the desk remembers is in the file. It takes lines until `quit`.
-let file = URL(fileURLWithPath: CommandLine.arguments.dropFirst().first ?? "desk.json")
+// Kitchen [FILE]: a kitchen and a desk in one process. FILE stores the desk's settings. Reads commands until `quit`.
+let file =
+    CommandLine.arguments.dropFirst().first.map { URL(fileURLWithPath: $0) }
+    ?? FileManager.default.temporaryDirectory.appending(path: "desk.json")
+FileHandle.standardOutput.write(Data("settings: \(file.path)\n\n".utf8))
 
 let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
 await server.expose(Kitchen(actorSystem: server.actorSystem), as: "kitchen")
@@ -15,7 +18,7 @@ let settings = Shared(wrappedValue: Settings(), .fileStorage(file))
 let desk = try Desk(client: client, settings: settings, search: await Search())
 let work = Task { await desk.run() }
 
-/// Does what a line says; false when it is the last.
+/// Runs the command of a line. Returns false for `quit`.
 @MainActor func follow(_ line: String) async throws -> Bool {
     let words = line.split(separator: " ", maxSplits: 1).map(String.init)
     let rest = words.dropFirst().first ?? ""
@@ -34,12 +37,12 @@ let drawing = Task {
     var shown: [String] = []
     for await lines in Observations({ desk.body }) where lines != shown {
         shown = lines
-        // Seen at once, in a pipe too. `fflush(nil)` would wait for the thread that reads lines.
+        // Unbuffered, also in a pipe. `fflush(nil)` would block on the thread that reads lines.
         FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n\n").utf8))
     }
 }
 let lines = AsyncStream<String> { continuation in
-    // Reading a line blocks, so it has a thread of its own.
+    // Reading a line blocks, so it runs on a dedicated thread.
     Thread.detachNewThread {
         while let line = readLine() { continuation.yield(line) }
         continuation.finish()

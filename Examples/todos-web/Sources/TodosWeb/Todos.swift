@@ -1,25 +1,25 @@
 import Foundation
 import Trebuchet
 
-/// One thing to do.
+/// An item of the list.
 struct Todo: Codable, Sendable, Identifiable {
     var id = UUID()
     var title: String
     var isDone = false
 }
 
-/// There is no such thing to do, perhaps any more.
+/// The item does not exist, or was removed.
 struct NoSuchTodo: Error, Codable, Sendable {
     var id: UUID
 }
 
-/// A list that everybody who opens the page shares.
+/// A list that all visitors of the page share.
 @Trebuchet
 distributed actor Todos {
     struct State: Codable, Sendable { var todos: [Todo] = [] }
     @StreamedState(persisted: true) var state: State = State()
 
-    /// Adds one at the end.
+    /// Appends an item.
     @Idempotent
     distributed func addTodo(title: String) -> Todo {
         let todo = Todo(title: title)

@@ -2,7 +2,7 @@ import Foundation
 import Trebuchet
 import TrebuchetStore
 
-// TodosWeb [PORT [FILE]]: the list and its page, until Control-C.
+// TodosWeb [PORT [FILE]]: serves the list and its page until Control-C.
 let port = CommandLine.arguments.dropFirst().first.flatMap { UInt16($0) } ?? 8080
 let file = CommandLine.arguments.dropFirst(2).first ?? "todos.db"
 
@@ -13,10 +13,10 @@ do {
     let todos = Todos(actorSystem: server.actorSystem)
     await server.expose(todos, as: "todos")
     print("http://\(try await server.start())")
-    fflush(nil)  // Seen at once, in a pipe too.
+    fflush(nil)  // Output to a pipe is buffered.
     try await server.run()
     await store.close()
-} catch {  // a port that is taken, a folder that is not there
+} catch {  // the port is in use, or the folder is missing
     FileHandle.standardError.write(Data("todos: \(error)\n".utf8))
     exit(1)
 }

@@ -20,13 +20,13 @@ do {
     case "done" where words.count == 2:
         try await list.finish(number: Int(words[1]) ?? 0)
     case "watch":
-        // The list of now comes first, and then each change, also after the server was away for a while.
+        // Prints the current list first, and then each change, also after an interruption of the connection.
         for await state in await list.observeState() {
             print(state.todos.isEmpty ? "nothing to do" : "to do:")
             for (number, todo) in zip(1..., state.todos) {
                 print("\(number). [\(todo.isDone ? "x" : " ")] \(todo.title)")
             }
-            fflush(nil)  // Seen at once, in a pipe too.
+            fflush(nil)  // Print immediately, even into a pipe.
         }
     default:
         print("usage: TodoClient [--port PORT] add TITLE | done NUMBER | watch")
@@ -35,7 +35,7 @@ do {
 } catch let error as NoSuchTodo {  // thrown by the actor, in the server
     FileHandle.standardError.write(Data("TodoClient: there is no number \(error.number)\n".utf8))
     exit(1)
-} catch {  // no server there
+} catch {  // no server at the address
     FileHandle.standardError.write(Data("TodoClient: \(error)\n".utf8))
     exit(1)
 }

@@ -6,45 +6,50 @@ import Synchronization
     public import Foundation
 #endif
 
-/// What makes dates; `date.now`, or `date()`.
+/// Creates dates: `date.now`, or `date()`.
 public struct DateGenerator: Sendable {
     private var generate: @Sendable () -> Date
 
+    /// Creates a generator.
+    ///
     /// - Parameter generate: called for each date.
     public init(_ generate: @escaping @Sendable () -> Date) { self.generate = generate }
 
-    /// Always the same date.
+    /// Returns a generator of a constant date.
     public static func constant(_ now: Date) -> Self { Self { now } }
 
-    /// The date now. Setting it stops the time there.
+    /// The current date. Assignment makes it constant.
     public var now: Date {
         get { generate() }
         set { generate = { newValue } }
     }
 
-    /// The date now.
+    /// Returns the current date.
     public func callAsFunction() -> Date { generate() }
 }
 
-/// What makes new ids: `uuid()`.
+/// Creates ids: `uuid()`.
 public struct UUIDGenerator: Sendable {
     private let generate: @Sendable () -> UUID
 
+    /// Creates a generator.
+    ///
     /// - Parameter generate: called for each id.
     public init(_ generate: @escaping @Sendable () -> UUID) { self.generate = generate }
 
-    /// Always the same id.
+    /// Returns a generator of a constant id.
     public static func constant(_ uuid: UUID) -> Self { Self { uuid } }
 
-    /// `UUID(0)`, `UUID(1)` and so on; each time this is asked for, from the beginning.
+    /// A generator of `UUID(0)`, `UUID(1)` and so on. Each access returns a new generator, which starts at 0.
     public static var incrementing: Self {
         let count = Counter()
         return Self { UUID(count.next()) }
     }
 
-    /// A new id.
+    /// Returns a new id.
     public func callAsFunction() -> UUID { generate() }
 
+    /// A thread-safe counter from 0.
     private final class Counter: Sendable {
         private let value = Atomic(0)
         func next() -> Int { value.wrappingAdd(1, ordering: .relaxed).oldValue }
@@ -52,7 +57,7 @@ public struct UUIDGenerator: Sendable {
 }
 
 extension UUID {
-    /// The id that has a number at its end, for tests: `UUID(1)` is `00000000-0000-0000-0000-000000000001`.
+    /// Creates an id that ends with a number, for tests: `UUID(1)` is `00000000-0000-0000-0000-000000000001`.
     public init(_ number: Int) {
         let bits = UInt64(bitPattern: Int64(number))
         func byte(_ place: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: bits >> (place * 8)) }
@@ -64,47 +69,50 @@ extension UUID {
 }
 
 extension DependencyValues {
-    /// The date. In a test it has to be given: `$0.date.now = Date(timeIntervalSince1970: 0)`.
+    /// The date. A test must provide it: `$0.date.now = Date(timeIntervalSince1970: 0)`.
     public var date: DateGenerator {
         get { self[DateKey.self] }
         set { self[DateKey.self] = newValue }
     }
 
-    /// New ids. In a test they have to be given: `$0.uuid = .incrementing`.
+    /// New ids. A test must provide them: `$0.uuid = .incrementing`.
     public var uuid: UUIDGenerator {
         get { self[UUIDKey.self] }
         set { self[UUIDKey.self] = newValue }
     }
 
-    /// The user's calendar. In a test it has to be given.
+    /// The user's calendar. A test must provide it.
     public var calendar: Calendar {
         get { self[CalendarKey.self] }
         set { self[CalendarKey.self] = newValue }
     }
 
-    /// The user's locale. In a test it has to be given.
+    /// The user's locale. A test must provide it.
     public var locale: Locale {
         get { self[LocaleKey.self] }
         set { self[LocaleKey.self] = newValue }
     }
 
-    /// The user's time zone. In a test it has to be given.
+    /// The user's time zone. A test must provide it.
     public var timeZone: TimeZone {
         get { self[TimeZoneKey.self] }
         set { self[TimeZoneKey.self] = newValue }
     }
 }
 
+/// The key of ``DependencyValues/date``.
 private enum DateKey: DependencyKey {
     static let liveValue = DateGenerator { Date() }
     static var testValue: DateGenerator { DateGenerator(unimplemented("date", placeholder: Date())) }
 }
 
+/// The key of ``DependencyValues/uuid``.
 private enum UUIDKey: DependencyKey {
     static let liveValue = UUIDGenerator { UUID() }
     static var testValue: UUIDGenerator { UUIDGenerator(unimplemented("uuid", placeholder: UUID())) }
 }
 
+/// The key of ``DependencyValues/calendar``.
 private enum CalendarKey: DependencyKey {
     static var liveValue: Calendar { .autoupdatingCurrent }
     static var testValue: Calendar {
@@ -113,6 +121,7 @@ private enum CalendarKey: DependencyKey {
     }
 }
 
+/// The key of ``DependencyValues/locale``.
 private enum LocaleKey: DependencyKey {
     static var liveValue: Locale { .autoupdatingCurrent }
     static var testValue: Locale {
@@ -121,6 +130,7 @@ private enum LocaleKey: DependencyKey {
     }
 }
 
+/// The key of ``DependencyValues/timeZone``.
 private enum TimeZoneKey: DependencyKey {
     static var liveValue: TimeZone { .autoupdatingCurrent }
     static var testValue: TimeZone {

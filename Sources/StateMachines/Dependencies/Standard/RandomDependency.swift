@@ -1,13 +1,15 @@
 import Synchronization
 
-/// A generator of random numbers that many may use: `withRandomNumberGenerator { Int.random(in: 1...6, using: &$0) }`.
+/// A shared generator of random numbers: `withRandomNumberGenerator { Int.random(in: 1...6, using: &$0) }`.
 public final class WithRandomNumberGenerator: Sendable {
     private let generator: Mutex<any RandomNumberGenerator & Sendable>
 
-    /// - Parameter generator: used by one at a time.
+    /// Wraps a generator.
+    ///
+    /// - Parameter generator: used by one caller at a time.
     public init(_ generator: some RandomNumberGenerator & Sendable) { self.generator = Mutex(generator) }
 
-    /// Runs work with the generator; it must not use this object again.
+    /// Runs work with the generator. The work must not use this object again.
     public func callAsFunction<Result: Sendable>(
         _ work: (inout any RandomNumberGenerator & Sendable) throws -> Result
     ) rethrows -> Result {
@@ -16,17 +18,19 @@ public final class WithRandomNumberGenerator: Sendable {
 }
 
 extension DependencyValues {
-    /// Random numbers. In a test they have to be given: a `WithRandomNumberGenerator` of a generator that always says the same.
+    /// Random numbers. A test must provide them: a `WithRandomNumberGenerator` with a deterministic generator.
     public var withRandomNumberGenerator: WithRandomNumberGenerator {
         get { self[RandomKey.self] }
         set { self[RandomKey.self] = newValue }
     }
 }
 
+/// The key of ``DependencyValues/withRandomNumberGenerator``.
 private enum RandomKey: DependencyKey {
     static let liveValue = WithRandomNumberGenerator(SystemRandomNumberGenerator())
     static var testValue: WithRandomNumberGenerator { WithRandomNumberGenerator(Unimplemented()) }
 
+    /// A generator whose use fails the test.
     private struct Unimplemented: RandomNumberGenerator, Sendable {
         func next() -> UInt64 {
             DependencyValues.reportUnimplemented(

@@ -3,18 +3,18 @@ internal import Networking
 internal import Synchronization
 internal import TrebuchetCluster
 
-/// The actors that a server has exposed, by name, and those that it makes on demand.
+/// The actors that a server has exposed, by name, and the types whose actors it activates on demand.
 final class ActorDirectory: ActorHost, Sendable {
-    /// Makes the record of an actor for a name.
+    /// Creates the record of an actor for a name.
     typealias Factory = @Sendable (String) async throws -> ActorRecord
 
-    /// How the actor of a name is made, and what is known of it before.
+    /// The type of an actor and the way to create it.
     struct Registration: Sendable {
         let type: ActorType
         let make: Factory
-        /// Set for actors that go when nobody uses them.
+        /// The policy for actors that are deactivated when idle; nil for others.
         var idle: IdlePolicy?
-        /// Whether it lives on one node of several, which owns the slot of its name.
+        /// Indicates whether it lives on one node of several, the owner of the slot of its name.
         var isPlaced = false
     }
 
@@ -27,14 +27,14 @@ final class ActorDirectory: ActorHost, Sendable {
         var records: [ActorName: ActorRecord] = [:]
         var patterns: [Pattern] = []
         var hasPlaced = false
-        /// Whether actors of a pattern may go while their server is there.
+        /// Indicates whether actors of a pattern may be deactivated before their server shuts down.
         var mayGo = false
-        /// Of actors that were exposed by name and have to be loaded.
+        /// Actors that were exposed by name and must be loaded first.
         var loading: [ActorName: Registration] = [:]
         var activating: [ActorName: Task<ActorRecord, any Error>] = [:]
-        /// Actors that are being let go: the next of that name waits for it.
+        /// Actors that are being deactivated: the next activation of the name waits for it.
         var leaving: [ActorName: (number: Int, task: Task<Void, Never>)] = [:]
-        /// So many have been, so that each has a number.
+        /// The number of deactivations so far, which gives each a number.
         var leavings = 0
 
         func pattern(for name: ActorName) -> Registration? {
@@ -59,7 +59,7 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    /// The actor of this name is there, but its record is made when it is first called, and anew after a failure.
+    /// Registers an actor whose record is created by the first call, and again after a failure.
     func insert(_ name: ActorName, _ registration: Registration) {
         contents.withLock { contents in
             contents.records[name] = nil
@@ -78,7 +78,7 @@ final class ActorDirectory: ActorHost, Sendable {
     func record(_ name: ActorName) -> ActorRecord? { contents.withLock { $0.records[name] } }
     func actor(_ name: ActorName) -> (any DistributedActor)? { record(name)?.actor }
 
-    /// Whether an actor that was exposed by name has still to be loaded.
+    /// Returns whether an actor that was exposed by name has not been loaded yet.
     func isUnloaded(_ name: ActorName) -> Bool {
         contents.withLock { $0.loading[name] != nil && $0.records[name] == nil }
     }
@@ -94,17 +94,17 @@ final class ActorDirectory: ActorHost, Sendable {
 
     func way(to name: String) -> (any RemoteServer)? { ways.withLock { $0 }?(name) }
 
-    /// Set before the server is handed out; nil when it goes.
+    /// Sets the resolver of remote servers, before the server is returned to the program; nil when the server shuts down.
     func reach(by way: (@Sendable (String) -> (any RemoteServer)?)?) { ways.withLock { $0 = way } }
 
-    /// The type of the actor of this name, made or not; nil when there is none. Nothing is made.
+    /// Returns the type of the actor with this name, activated or not; nil for an unknown name. Activates nothing.
     func type(of name: ActorName) -> ActorType? {
         contents.withLock { contents in
             contents.records[name]?.type ?? contents.loading[name]?.type ?? contents.pattern(for: name)?.type
         }
     }
 
-    /// The type of an actor that lives on one node of several; nil for others.
+    /// Returns the type of an actor that lives on one node of several; nil for others.
     func placedType(of name: ActorName) -> ActorType? {
         contents.withLock { contents in
             guard contents.hasPlaced, contents.loading[name] == nil, let pattern = contents.pattern(for: name),
@@ -114,7 +114,7 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    /// Of a slot: those that stand ready, and what is under way of making others and of letting others go.
+    /// Returns the active actors of a slot, and the activations and deactivations in progress.
     func placed(
         in slot: ClusterSlot
     ) -> (records: [ActorRecord], making: [Task<ActorRecord, any Error>], leaving: [Task<Void, Never>]) {
@@ -128,8 +128,8 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    /// The types of what was exposed, by name; of actors on demand by the pattern of their names. Those that were made of them are
-    /// not among it.
+    /// The types of exposed actors by name, and of virtual actors by the pattern of their names. Activated virtual actors are not
+    /// included.
     var exposedTypes: [(name: String, type: ActorType)] {
         contents.withLock { contents in
             contents.records.values.filter { $0.stake == nil }.map { ($0.name, $0.type) }
@@ -138,8 +138,7 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    /// All that there is: those that stand ready, those that have to be loaded first, and how the names begin of those that are made on
-    /// demand.
+    /// All actors: the active ones, those that must be loaded first, and the patterns of virtual actors.
     var all: (ready: [ActorRecord], unloaded: [(String, ActorType)], patterns: [(prefix: String, type: ActorType)]) {
         contents.withLock { contents in
             (
@@ -150,7 +149,7 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    /// Actors for names that begin with `prefix` are made when they are first called. The longest prefix wins.
+    /// Registers virtual actors for names that begin with `prefix`. The longest prefix wins.
     func insert(prefix: String, _ registration: Registration) {
         contents.withLock { contents in
             contents.patterns.removeAll { $0.prefix.utf8.elementsEqual(prefix.utf8) }
@@ -161,17 +160,17 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    /// The task that makes the actor of this name, the same one for all who ask meanwhile; nil when there is nothing to make.
+    /// Returns the task that activates the actor of this name, one for all concurrent callers; nil for an unknown name.
     ///
     /// - Parameters:
-    ///   - parties: whose share of the actors on demand it counts in.
-    ///   - reactor: where it lives if it is made: that of who asks first.
+    ///   - parties: The quota scopes of the activation.
+    ///   - reactor: The reactor of the first caller, on which the actor lives if it is created.
     func activate(
         _ name: ActorName, for parties: Parties?, on reactor: Reactor? = nil
     ) throws(TrebuchetError) -> Task<ActorRecord, any Error>? {
         try contents.withLock { contents throws(TrebuchetError) in
             if let running = contents.activating[name] { return running }
-            // Another reactor may have asked for it, and got it, since the caller looked.
+            // Another reactor may have requested it since the caller's lookup, and the activation is complete.
             if let record = contents.records[name] { return Task { record } }
             let leaving = contents.leaving[name]?.task
             let (registration, stake): (Registration, Stake?)
@@ -203,9 +202,9 @@ final class ActorDirectory: ActorHost, Sendable {
             let record = try await registration.make(name.text)
             return contents.withLock { contents in
                 contents.activating[name] = nil
-                // One that was exposed under this name meanwhile has been put there on purpose.
+                // An actor that was exposed under this name meanwhile was exposed deliberately.
                 if let exposed = contents.records[name] { return exposed }
-                // It has come to its end already; who gets it asks for the next.
+                // It has ended already; its callers request the next one.
                 guard !record.life.isGone else {
                     stake?.giveBack()
                     return record
@@ -222,9 +221,9 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    // MARK: Letting go
+    // MARK: Deactivation
 
-    /// An actor is being let go; `work` is what is to be done before another of its name may be made.
+    /// Removes an actor. `work` is executed before the next activation of its name.
     func letGo(_ record: ActorRecord, _ work: @escaping @Sendable () async -> Void) {
         let name = ActorName(record.name)
         contents.withLock { contents in
@@ -241,7 +240,7 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    /// Actors that were made on demand, and what is under way of letting others go.
+    /// The activated virtual actors, and the deactivations in progress.
     var onDemand: (records: [ActorRecord], leaving: [Task<Void, Never>]) {
         contents.withLock { contents in
             (contents.records.values.filter { $0.stake != nil }, contents.leaving.values.map(\.task))
@@ -249,7 +248,7 @@ final class ActorDirectory: ActorHost, Sendable {
     }
 
     var count: Int { contents.withLock { $0.records.count } }
-    /// Actors that are being made or loaded.
+    /// The number of activations in progress.
     var activatingCount: Int { contents.withLock { $0.activating.count } }
 }
 

@@ -1,18 +1,18 @@
-/// Calls of one reactor that wait for the actor of one name to be made, in the order in which they came.
+/// The calls of one reactor that wait for the activation of one name, in their order of arrival.
 ///
-/// `@unchecked Sendable`: on its reactor alone.
+/// `@unchecked Sendable`: isolated to its reactor.
 final class ActorQueue: @unchecked Sendable {
-    /// Of the first of them: whose share of the actors on demand it counts in.
+    /// The quota scopes of the first caller, in which the activation counts.
     let parties: Parties
     fileprivate var waiters: [ActorWaiter] = []
-    /// Those before it have been resumed.
+    /// The index of the next waiter; earlier ones have been resumed.
     private var next = 0
-    /// How many of the others have left.
+    /// The number of cancelled waiters from `next` on.
     private var left = 0
 
     init(for parties: Parties) { self.parties = parties }
 
-    /// Those that still wait.
+    /// The number of waiters.
     var count: Int { waiters.count - next - left }
 
     func add(_ resume: @escaping (Result<ActorRecord, any Error>) -> Void) -> ActorWaiter {
@@ -27,13 +27,13 @@ final class ActorQueue: @unchecked Sendable {
 
     fileprivate func didLeave() {
         left += 1
-        // Half of them at a time, so that each is moved once on average.
+        // Compacts when half of them have left, so that each is moved once on average.
         guard left * 2 > waiters.count - next else { return }
         waiters = waiters[next...].filter { $0.resume != nil }
         (next, left) = (0, 0)
     }
 
-    /// Resumes up to `count` of them, the first ones, for as long as the actor stays. Whether there are more.
+    /// Resumes up to `count` of the first waiters while the actor stays active. Returns whether more wait.
     func resume(atMost count: Int, _ outcome: Result<ActorRecord, any Error>) -> Bool {
         let end = min(next + count, waiters.count)
         while next < end, !Self.isGone(outcome) {
@@ -46,7 +46,7 @@ final class ActorQueue: @unchecked Sendable {
     }
 }
 
-/// One of them.
+/// One waiting call.
 final class ActorWaiter {
     private weak var queue: ActorQueue?
     fileprivate var resume: ((Result<ActorRecord, any Error>) -> Void)?
@@ -61,7 +61,7 @@ final class ActorWaiter {
         return resume
     }
 
-    /// It waits no more, and what it held is freed.
+    /// Cancels the wait and releases the closure.
     func leave() {
         guard resume != nil else { return }
         resume = nil

@@ -2,9 +2,9 @@ internal import Networking
 internal import Platform
 internal import Synchronization
 
-/// The actors of one reactor that go when nobody uses them.
+/// The actors of one reactor that are deactivated when idle.
 ///
-/// They are looked at in turn, some at a time, so that a call pays no more than a store for it.
+/// They are checked in turn, some at a time, so that a call pays only for one store to memory.
 struct IdleWatch {
     struct Entry {
         let record: ActorRecord
@@ -19,7 +19,7 @@ struct IdleWatch {
         entries.append(Entry(record: record, time: policy.time.nanoseconds, quietSince: now))
     }
 
-    /// Looks at up to `count` of them; those that have rested for their time are taken out and returned.
+    /// Checks up to `count` actors. Removes and returns those that were idle for their time.
     mutating func rested(of count: Int, at now: UInt64) -> [ActorRecord] {
         var rested: [ActorRecord] = []
         for _ in 0..<min(count, entries.count) {
@@ -42,7 +42,7 @@ struct IdleWatch {
     var count: Int { entries.count }
 }
 
-/// The time by which actors rest: that of their reactor, which tests turn on.
+/// The clock for idle times: that of the reactor, which tests advance.
 final class IdleClock: Sendable {
     private let ahead = Atomic<UInt64>(0)
 

@@ -8,7 +8,7 @@ final class LoadFailures: Sendable {
     static let patience = Duration.seconds(10)
     /// A failure counts for this long after the last attempt to load the actor.
     static let memory = Duration.seconds(60)
-    /// Clients may ask for any number of actors on demand while a store is away.
+    /// The maximum number of recorded failures: clients may request any number of virtual actors while a store is unavailable.
     static let most = 1_024
     static let mostLines = 16
 
@@ -22,7 +22,7 @@ final class LoadFailures: Sendable {
     private let log: @Sendable (ServerEvent.Level, String) -> Void
     private let clock: @Sendable () -> UInt64
 
-    /// - Parameter clock: nanoseconds, never less than before.
+    /// - Parameter clock: Returns nanoseconds, never less than before.
     init(
         log: @escaping @Sendable (ServerEvent.Level, String) -> Void,
         clock: @escaping @Sendable () -> UInt64 = { MonotonicClock.now }
@@ -30,7 +30,7 @@ final class LoadFailures: Sendable {
         (self.log, self.clock) = (log, clock)
     }
 
-    /// The number of actors that could not be loaded when that was tried last.
+    /// The number of actors whose last attempt to load failed.
     var count: Int {
         let now = clock()
         return failures.withLock { failures in
@@ -39,7 +39,7 @@ final class LoadFailures: Sendable {
         }
     }
 
-    /// Runs `load`, and notes whether it failed. An actor that lives on another node by now is none that cannot be loaded.
+    /// Runs `load`, and records whether it failed. An actor that lives on another node by now does not count as a failure.
     func noting<Loaded>(_ name: String, _ load: () async throws -> Loaded) async throws -> Loaded {
         do {
             let loaded = try await load()

@@ -2,9 +2,9 @@ internal import Networking
 internal import Synchronization
 internal import Transports
 
-/// Waits for something no longer than for a time.
+/// Limits the time to wait for an operation.
 enum TimeLimit {
-    /// Runs `work`. When it takes longer, its task is cancelled and nobody waits for it any more: this throws `timeout` then.
+    /// Runs `work`. If it takes longer than `limit`, cancels its task and throws `timeout` without waiting for it.
     static func run(
         _ limit: Duration, on loop: any EventLoop, _ work: @escaping @Sendable () async throws -> Void
     ) async throws {
@@ -38,7 +38,7 @@ enum TimeLimit {
         init(_ timer: LoopTimer) { self.timer = timer }
     }
 
-    /// The first of two ends counts.
+    /// Resumes the caller at the first of two ends.
     private final class Race: Sendable {
         private struct State {
             var continuation: CheckedContinuation<Void, any Error>?

@@ -2,21 +2,21 @@ internal import Platform
 internal import TrebuchetActors
 internal import WebSockets
 
-/// What `@Idempotent` calls were answered, for clients that ask again, over the connections of one reactor. Pure: the time
-/// comes with each input, in nanoseconds of the monotonic clock.
+/// The idempotency cache: responses of `@Idempotent` calls for clients that repeat them, for the connections of one reactor. A pure
+/// value: each input has the time, in nanoseconds of the monotonic clock.
 ///
-/// A call is named by the connection over which it was sent first and by its number there. It is forgotten some time after
-/// it was answered, and then known by its number alone: one that is not greater than the greatest forgotten may have
-/// run. In the same way connections that have ended are known by theirs. So memory is bounded, and no call runs twice.
+/// A call is identified by its first connection and its number there. Its entry expires some time after its response. Then only the
+/// greatest expired number is known: a call without an entry that is not greater may have run. Ended connections are known by their
+/// greatest number in the same way. So memory is bounded, and no call runs twice.
 ///
-/// What a call costs does not depend on how much is kept: entries lie in objects and are changed in place, and what is too
-/// old goes a little with each call.
+/// The cost of a call does not depend on the number of entries: entries are objects that change in place, and each call removes a
+/// few expired ones.
 struct AnswerMemory<Call> {
     struct Limits {
         var client: ConnectionLimits
-        /// Of a server's own connections.
+        /// The limits of the server's own connections.
         var server: ConnectionLimits
-        /// Nanoseconds for which an answer is kept.
+        /// The time in nanoseconds for which a response is kept.
         var time: UInt64
     }
 
@@ -26,37 +26,38 @@ struct AnswerMemory<Call> {
     struct Name {
         let connection: ConnectionName
         let number: UInt64
-        /// Set for a connection of another node's.
+        /// The name at the other node, for a connection of another node.
         var carried: CarriedName?
     }
 
-    /// What a call asks for, to tell a repeat from another call under the same name.
+    /// The properties that distinguish a repeat from another call with the same name.
     struct Request {
         let digest: UInt64
         let principal: String?
-        /// Over another connection than the one that it was sent over first; which has ended.
+        /// Indicates whether it arrived over another connection than the first one, which has ended.
         let isRepeat: Bool
-        /// Where it comes from; nil for this machine itself.
+        /// The network origin; nil for the local machine.
         var host: AddressKey?
-        /// Whether a server asks for its actors.
+        /// Indicates whether the caller is a server, on behalf of its actors.
         var isOfServer = false
 
         fileprivate var author: PrincipalName? { principal.map { PrincipalName($0) } }
-        /// Who asks.
+        /// The quota scope of the caller.
         var party: Party { author.map { .principal($0) } ?? host.map { .host($0.number) } ?? .server }
     }
 
-    /// What becomes of a call that does not run.
+    /// The result of a call that does not run.
     enum Outcome {
-        /// The same call runs already, on behalf of `first`; who came later is told, too, in place of `dropped`, where too many wait.
+        /// The same call is running, on behalf of `first`; the new caller also receives the response. It replaces `dropped` where
+        /// too many wait.
         case waits(first: Call, dropped: Call?)
         case answered(Answer)
         case refused(TrebuchetError)
-        /// Of its connection calls up to some number are forgotten, and it may be one of them: what else is known of it says more.
+        /// Calls of its connection have expired, and it may be one of them: other records take precedence.
         case forgotten
     }
 
-    /// Who has made calls over a connection: somebody else may sign in.
+    /// The principal of a connection's calls, which another sign-in changes.
     private final class Author {
         let principal: PrincipalName?
         let holding: AnswerHolding
@@ -71,17 +72,17 @@ struct AnswerMemory<Call> {
         }
     }
 
-    /// What is kept of one connection.
+    /// The entries of one connection.
     private final class ConnectionAnswers {
         let name: ConnectionName
-        /// It is found by what it is called at its own node as long as anything is kept of it.
+        /// Keeps the connection's name at its own node known as long as there is an entry.
         let carried: CarriedName?
-        /// Of the newest call.
+        /// The author of the newest call.
         var author: Author
         var isOpen: Bool
         var entries: [UInt64: Entry] = [:]
         var bytes = 0
-        /// Calls up to this number may have run, and been forgotten.
+        /// Calls up to this number may have run and expired.
         var forgotten: UInt64 = 0
         var hasForgotten = false
 
@@ -106,18 +107,18 @@ struct AnswerMemory<Call> {
         case answered(Answer)
     }
 
-    /// What an entry costs beside its answer, roughly.
+    /// The approximate cost of an entry without its response.
     private static var entryBytes: Int { 256 }
 
-    /// Old answers that go with each call, so that none has to wait while many go.
+    /// The number of expired responses removed by each call, so that none is delayed by many.
     private static var forgottenAtOnce: Int { 16 }
 
     private let limits: Limits
     private let shares: AnswerShares
     private var connections: [ConnectionName: ConnectionAnswers] = [:]
-    /// Connections up to this number may have been forgotten.
+    /// Connections up to this number may have been removed.
     private var forgottenNumber: UInt64 = 0
-    /// Answered calls in the order of their answers, those before `firstExpiry` forgotten.
+    /// Answered calls in the order of their responses; those before `firstExpiry` are removed.
     private var expiries: [(connection: ConnectionAnswers, number: UInt64, time: UInt64)] = []
     private var firstExpiry = 0
     private(set) var count = 0
@@ -132,7 +133,7 @@ struct AnswerMemory<Call> {
 
     // MARK: Calls
 
-    /// A call has come. Nil when it is to run; `end` must be told of its answer.
+    /// Records a call. Returns nil when it is to run; its response must be passed to `end`.
     mutating func begin(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
         if let outcome = join(name, request, call, at: now) { return outcome }
         let connection = connections[name.connection] ?? ConnectionAnswers(name, request, shares)
@@ -149,12 +150,12 @@ struct AnswerMemory<Call> {
 
     private func most(of author: Author) -> ConnectionLimits { author.isServer ? limits.server : limits.client }
 
-    /// Counts one more answer for all whose share it is of; else the error that names the limit.
+    /// Reserves one response in all quotas; else returns the error that names the limit.
     private func take(for connection: ConnectionAnswers) -> TrebuchetError? {
         func full(_ what: String, _ limit: String) -> TrebuchetError {
             TrebuchetError(
                 .rateLimited,
-                "the server keeps as many answers of @Idempotent calls \(what) as it may (ServerLimits.\(limit)); try again "
+                "the idempotency cache \(what) is full (ServerLimits.\(limit)); retry "
                     + "later")
         }
         let most = most(of: connection.author)
@@ -167,30 +168,31 @@ struct AnswerMemory<Call> {
         return connection.author.holding.take(bytes: Self.entryBytes).map { full($0.whose, $0.setting) }
     }
 
-    /// The same for a call that is not to run. Nil when it has never begun.
+    /// Returns the outcome of a call that must not run; nil when it has never started.
     mutating func join(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
         forget(at: now, atMost: Self.forgottenAtOnce)
         guard let connection = connections[name.connection] else {
-            // What a connection of another node's is called here says nothing of when it began.
+            // The local number of another node's connection says nothing about its start.
             let mayHaveBeen = request.isRepeat && name.carried == nil && name.connection.number <= forgottenNumber
             return mayHaveBeen ? .forgotten : nil
         }
         guard let entry = connection.entries[name.number] else {
-            // Whoever is signed in now may call; who asks for another connection's call must be who had that.
+            // A new call may come from any principal; a repeat must come from the connection's last principal.
             let isOther = request.isRepeat && connection.author.principal != request.author
             if isOther { return .refused(Self.forgotten) }
             return name.number <= connection.forgotten ? .forgotten : nil
         }
-        // Nobody gets what was an answer for somebody else.
+        // A response is delivered only to the principal of the call.
         guard entry.author.principal == request.author else { return .refused(Self.forgotten) }
         guard entry.digest == request.digest else {
-            let text = "call \(name.number) of that connection was another one: other target or arguments"
+            let text = "call \(name.number) of that connection had another target or other arguments"
             return .refused(TrebuchetError(.invalidArguments, text))
         }
         switch entry.state {
         case .answered(let answer): return .answered(answer)
         case .runs(var calls):
-            // A client has one connection at a time, the newest: the oldest repeat has most likely lost its own. The first call runs.
+            // A client has one connection at a time, the newest: the oldest repeat has most likely lost its connection. The first
+            // call runs.
             let dropped = calls.count < Self.mostWaiting ? nil : calls.remove(at: 1)
             calls.append(call)
             connection.entries[name.number]?.state = .runs(calls)
@@ -198,7 +200,7 @@ struct AnswerMemory<Call> {
         }
     }
 
-    /// A call has its answer. Returns who waits for it.
+    /// Records the response of a call. Returns the waiting callers.
     mutating func end(_ name: Name, _ answer: Answer, at now: UInt64) -> [Call] {
         guard let connection = connections[name.connection], let entry = connection.entries[name.number],
             case .runs(let calls) = entry.state
@@ -211,7 +213,7 @@ struct AnswerMemory<Call> {
             ? AnswerHolding.Full("of this connection", "answerBytesPerConnection", most)
             : entry.author.holding.takeBytes(size)
         if let full {
-            let text = "the call has run, and its answer was too large to be kept (ServerLimits.\(full.setting))"
+            let text = "the call was executed, but its response was too large to record (ServerLimits.\(full.setting))"
             kept = .failure(TrebuchetError(.unknownOutcome, text))
             size = 0
         }
@@ -223,7 +225,7 @@ struct AnswerMemory<Call> {
         return calls
     }
 
-    /// A call that was answered at its deadline has a result after all, which takes the place of the error where there is room.
+    /// Replaces the timeout error of a call by its late result, where there is room.
     mutating func amend(_ name: Name, _ answer: Answer) {
         guard let connection = connections[name.connection], let entry = connection.entries[name.number],
             case .answered(.failure) = entry.state
@@ -238,7 +240,7 @@ struct AnswerMemory<Call> {
         bytes += more
     }
 
-    /// A call was not begun, and is forgotten. Returns who waits for it.
+    /// Removes a call that has not started. Returns the waiting callers.
     mutating func withdraw(_ name: Name) -> [Call] {
         guard let connection = connections[name.connection], let entry = connection.entries[name.number],
             case .runs(let calls) = entry.state
@@ -252,19 +254,19 @@ struct AnswerMemory<Call> {
         return calls
     }
 
-    /// Calls that may wait for one answer, the first among them.
+    /// The maximum number of calls that wait for one response, including the first.
     private static var mostWaiting: Int { 16 }
 
-    /// For a repeat that waits no more.
+    /// The error for a repeat that a later one has replaced.
     static var dropped: TrebuchetError {
-        TrebuchetError(.rateLimited, "\(mostWaiting) later repeats of this call wait for its answer; try again later")
+        TrebuchetError(.rateLimited, "\(mostWaiting) repeats of this call already wait for its response; retry later")
     }
 
     static var forgotten: TrebuchetError {
         TrebuchetError(
             .unknownOutcome,
-            "the call was sent over an earlier connection, and what became of it is forgotten after ServerLimits.answerTime: look at "
-                + "what it would have changed, and call again if it has not")
+            "the call was sent over an earlier connection, and its record expired after ServerLimits.answerTime: check "
+                + "its effects, and call again if it was not executed")
     }
 
     private static func size(_ answer: Answer) -> Int {
@@ -276,21 +278,21 @@ struct AnswerMemory<Call> {
 
     // MARK: Forgetting
 
-    /// A connection has ended. Its calls are remembered as long as those of others.
+    /// Records the end of a connection. The entries of its calls stay until they expire.
     mutating func close(_ name: ConnectionName) {
         guard let connection = connections[name] else { return }
         connection.isOpen = false
         dropIfEmpty(connection)
     }
 
-    /// A connection of another node's is carried on over another line. Whether anything is kept of it.
+    /// Records that another node channel continues a connection of another node. Returns whether it has entries.
     mutating func reopen(_ name: ConnectionName) -> Bool {
         connections[name]?.isOpen = true
         return connections[name] != nil
     }
 
-    /// Forgets what has been kept for its time, some of it if there is much. Returns the time after which there is more
-    /// to forget, in nanoseconds; nil when there is nothing.
+    /// Removes expired entries, at most `limit`. Returns the time until the next one expires, in nanoseconds; nil when there is
+    /// none.
     @discardableResult
     mutating func forget(at now: UInt64, atMost limit: Int = .max) -> UInt64? {
         var rest = limit
@@ -303,12 +305,12 @@ struct AnswerMemory<Call> {
             bytes -= entry.bytes
             connection.bytes -= entry.bytes
             entry.author.holding.release(bytes: entry.bytes)
-            // Answers come in another order than calls.
+            // The order of responses differs from that of calls.
             connection.forgotten = max(connection.forgotten, number)
             connection.hasForgotten = true
             dropIfEmpty(connection)
         }
-        // Half of it at a time, so that each is moved once on average.
+        // Compacts when half of it has expired, so that each is moved once on average.
         if firstExpiry * 2 > expiries.count {
             expiries.removeFirst(firstExpiry)
             firstExpiry = 0

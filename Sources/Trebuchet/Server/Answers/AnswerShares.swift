@@ -2,8 +2,8 @@ internal import Platform
 internal import Bytes
 internal import WebSockets
 
-/// How many answers of `@Idempotent` calls a server keeps, and of how many bytes, for all and for each party: beside the memory of
-/// each reactor, since a party may have connections on all of them.
+/// The quotas of recorded responses and their bytes, for the server and for each quota scope. They are separate from the cache of
+/// each reactor, since a principal or host may have connections on all reactors.
 final class AnswerShares: Sendable {
     let answers: Quota
     let bytes: Quota
@@ -21,13 +21,13 @@ final class AnswerShares: Sendable {
         hostBytes = Shares(limit: limits.answerBytesPerHost)
     }
 
-    /// Principals and hosts that answers are kept for.
+    /// The number of principals and hosts with recorded responses.
     var partyCount: (principals: Int, hosts: Int) { (principals.count, hosts.count) }
 }
 
-/// The shares that the answers of one connection count in, beside its own.
+/// The quotas that the responses of one connection use, besides the connection's own.
 struct AnswerHolding {
-    /// A limit that is reached: whose, and the setting with its value.
+    /// A limit that is reached: its scope, and the setting with its value.
     struct Full {
         let whose: String
         let setting: String
@@ -52,7 +52,7 @@ struct AnswerHolding {
         hostBytes = host.map { all.hostBytes.share(of: $0) }
     }
 
-    /// Counts one more answer. Nil, or the limit that has no room for it; then nothing is counted.
+    /// Reserves one more response. Returns nil, or the limit that is reached; then nothing is reserved.
     func take(bytes: Int) -> Full? {
         if let principal, !principal.quota.take() {
             return Full("of this principal", "answersPerPrincipal", principal.quota.limit)
@@ -74,7 +74,7 @@ struct AnswerHolding {
         return full
     }
 
-    /// Counts more bytes of an answer that counts already.
+    /// Reserves more bytes for a response that is reserved already.
     func takeBytes(_ bytes: Int) -> Full? {
         if let principalBytes, !principalBytes.quota.take(bytes) {
             return Full("of this principal", "answerBytesPerPrincipal", principalBytes.quota.limit)
@@ -89,7 +89,7 @@ struct AnswerHolding {
         return Full("of all", "answerBytes", all.bytes.limit)
     }
 
-    /// One answer of so many bytes is not kept any more.
+    /// Releases one response of this size.
     func release(bytes: Int) {
         all.answers.release()
         principal?.quota.release()
@@ -97,7 +97,7 @@ struct AnswerHolding {
         releaseBytes(bytes)
     }
 
-    /// So many bytes of an answer are not kept any more.
+    /// Releases bytes of a response.
     func releaseBytes(_ bytes: Int) {
         all.bytes.release(bytes)
         principalBytes?.quota.release(bytes)

@@ -2,11 +2,11 @@ internal import Platform
 internal import Synchronization
 internal import TrebuchetActors
 
-/// What a connection of another node's is called here. As long as somebody has this, it is found by what it is called there: its line
-/// has it, and so has what is kept of its calls.
+/// The local name of a connection of another node. While a reference exists, it is found by its name at that node: the node channel
+/// and the entries of its calls hold references.
 final class CarriedName: Sendable {
     let name: ConnectionName
-    /// At its own node.
+    /// The name at its own node.
     let session: String
     private let names: CarriedNames
 
@@ -16,11 +16,11 @@ final class CarriedName: Sendable {
 
     deinit { names.drop(session) }
 
-    /// Nothing is kept any more of its calls, of which those up to this number may have run.
+    /// Records that the entries of its calls have been removed; calls up to this number may have run.
     func wasForgotten(upTo call: UInt64, of party: Party) { names.forget(session, upTo: call, of: party) }
 }
 
-/// The names of connections of other nodes, and those of which nothing is kept any more.
+/// The names of connections of other nodes, and of those whose entries have been removed.
 final class CarriedNames: Sendable {
     private struct Entry {
         weak var name: CarriedName?
@@ -33,13 +33,13 @@ final class CarriedNames: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many somebody has.
+    /// The number of names in use.
     var count: Int { state.withLock { $0.entries.count } }
 
-    /// By what it is called at its own node; nil when nobody has it.
+    /// Returns the name in use with this name at its own node; nil if there is none.
     func name(_ session: String) -> CarriedName? { state.withLock { $0.entries[ByteText(session)]?.name } }
 
-    /// The same one again while somebody has it; else one that is called what `new` says.
+    /// Returns the name in use for a connection of another node, or creates one with the name that `new` returns.
     func carry(_ session: String, as new: () -> ConnectionName) -> CarriedName {
         state.withLock { state in
             if let name = state.entries[ByteText(session)]?.name { return name }
@@ -49,9 +49,9 @@ final class CarriedNames: Sendable {
         }
     }
 
-    /// Whether a call of a connection of another node's may have run here, though nothing is kept of it any more.
+    /// Returns whether a call of another node's connection may have run here although its entry was removed.
     ///
-    /// - Parameter party: who asks.
+    /// - Parameter party: The quota scope of the caller.
     func mayHaveRun(_ call: UInt64, over session: SessionName, of party: Party) -> Bool {
         state.withLock { $0.forgotten.contains(call, over: session, of: party) }
     }
@@ -63,12 +63,12 @@ final class CarriedNames: Sendable {
 
     fileprivate func drop(_ session: String) {
         let other: CarriedName? = state.withLock { state in
-            // Another one may have taken its place while this one went.
+            // Another object may have taken its place while this one was released.
             if let other = state.entries[ByteText(session)]?.name { return other }
             state.entries[ByteText(session)] = nil
             return nil
         }
-        // Held until here: freed within the lock, it would come here again.
+        // Retained until here: a release within the lock would enter this function again.
         withExtendedLifetime(other) {}
     }
 }

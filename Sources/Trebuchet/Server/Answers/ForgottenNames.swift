@@ -1,26 +1,26 @@
 internal import Platform
 internal import TrebuchetActors
 
-/// Connections of other nodes whose calls have run here, and of which nothing is kept any more: a late repeat of one of these
-/// may have run. Pure.
+/// Connections of other nodes that have had calls run here, and whose entries have been removed. A late repeat may have run. A pure
+/// value.
 ///
-/// So many of each party are known by name. Of those that are let go of, the last ones are known whoever asks (`NameSketch`). And a party has
-/// the greatest number for each node: its connections there up to that one may have been among them. Of parties that are let go of in
-/// turn their greatest numbers are kept together, in places that a party leads to by a secret of this process.
+/// A limited number of each principal or host is known by name. The last names beyond that are known for all scopes (`NameSketch`).
+/// A scope also has the greatest number for each node: its connections there up to that number may have been among them. The
+/// numbers of scopes beyond the limit are merged into places, which a scope selects by a secret of this process.
 ///
-/// So memory is bounded, and a party that has had a call run here is never told that it has not, whatever others do. What others can do by being
-/// very many is to share its place: then calls of its older connections that have not run may be taken for some that have.
+/// So memory is bounded, and a scope whose call has run here never gets the answer that it has not, whatever others do. Very many
+/// others can share its place: then calls of its older connections that have not run may count as run.
 struct ForgottenNames {
     struct Limits {
         var all = 100_000
         var perParty = 10_000
-        /// Parties whose greatest numbers are known by themselves.
+        /// Scopes whose greatest numbers are kept separately.
         var parties = 10_000
-        /// Nodes, of such a party: that one which has been there longest makes room, and its number counts for all nodes then.
+        /// Nodes for each scope: the oldest one is removed first, and its number then counts for all nodes.
         var nodesPerParty = 16
-        /// Places for the greatest numbers of other parties.
+        /// Places for the greatest numbers of other scopes.
         var places = 65_536
-        /// Names that were let go of, and are known: at least so many.
+        /// The minimum number of removed names that are recognized.
         var sketched = 131_072
     }
 
@@ -29,10 +29,10 @@ struct ForgottenNames {
         let party: Party
     }
 
-    /// The greatest numbers of one party.
+    /// The greatest numbers of one scope.
     private struct Numbers {
         var nodes: [(instance: UInt64, number: UInt64)] = []
-        /// For all nodes.
+        /// The greatest number for all nodes.
         var rest: UInt64 = 0
 
         var greatest: UInt64 { nodes.reduce(rest) { max($0, $1.number) } }
@@ -53,13 +53,13 @@ struct ForgottenNames {
 
     private let limits: Limits
     private var entries: [SessionName: Entry] = [:]
-    /// In the order in which they came; some of them are not there any more.
+    /// In order of arrival; some have been removed.
     private var order = WorkQueue<SessionName>()
     private var parties: [Party: WorkQueue<SessionName>] = [:]
     private var last: NameSketch
     private var numbers: [Party: Numbers] = [:]
     private var numbered = WorkQueue<Party>()
-    /// Those of other parties, by place; 0 where there are none. Empty until there is one.
+    /// The greatest numbers of other scopes, by place; 0 where there are none. Empty until there is one.
     private var places: [UInt64] = []
 
     init(_ limits: Limits = Limits()) {
@@ -77,11 +77,11 @@ struct ForgottenNames {
     }
 
     private func place(of party: Party) -> Int {
-        // Hashes are of this process alone: nobody knows whose place is whose.
+        // Hash values are secret to this process: no client knows which scopes share a place.
         Int(UInt(bitPattern: party.hashValue) % UInt(limits.places))
     }
 
-    /// - Parameter call: the greatest that may have run.
+    /// - Parameter call: The greatest call number that may have run.
     mutating func add(_ session: SessionName, upTo call: UInt64, of party: Party) {
         if let entry = entries[session] {
             entries[session]?.call = max(entry.call, call)
@@ -97,7 +97,7 @@ struct ForgottenNames {
 
     private mutating func removeFirst() {
         while !order.isEmpty {
-            // The oldest of all is the oldest of its party.
+            // The oldest of all is the oldest of its scope.
             if let entry = entries[order.removeFirst()] { return removeFirst(of: entry.party) }
         }
     }
@@ -114,7 +114,7 @@ struct ForgottenNames {
         numbers[party, default: Numbers()].add(session, nodes: limits.nodesPerParty)
     }
 
-    /// Of a party's greatest numbers by themselves.
+    /// Merges the separate greatest numbers of a scope into its place.
     private mutating func letGo(of party: Party) {
         guard let own = numbers.removeValue(forKey: party) else { return }
         if places.isEmpty { places = Array(repeating: 0, count: limits.places) }
@@ -132,14 +132,14 @@ struct ForgottenNames {
     }
 }
 
-/// Names, of which at least so many that were put in last are known again; that one is known which never was put in happens once in 100,000
-/// times at most, and nobody who does not know what this process hashes with can bring it about. Pure.
+/// A probabilistic set that recognizes at least a given number of the names inserted last. A false positive has a probability of at
+/// most 1 in 100,000, and cannot be provoked without this process's hash seed. A pure value.
 struct NameSketch {
     private static let bitsPerName = 32
     private static let bitsOfName = 8
 
     private let limit: Int
-    /// Empty until there is something.
+    /// Empty until the first insertion.
     private var newer: [UInt64] = []
     private var older: [UInt64] = []
     private var count = 0

@@ -1,9 +1,9 @@
 internal import TrebuchetActors
 
-/// Where the answers of one connection's calls count that a store keeps.
+/// The quotas of persisted responses of one connection.
 struct StoredAnswerRoom: KeptAnswerRoom {
     private let holding: AnswerHolding
-    /// Nil for a server's own.
+    /// nil for the server's own connections.
     private let connection: Share<ConnectionName>?
 
     init(_ holding: AnswerHolding, _ connection: Share<ConnectionName>?) {

@@ -1,9 +1,9 @@
 internal import Transports
 
-/// An answer that waits for streams. On its shard's reactor.
+/// A response that waits for streams. Isolated to its shard's reactor.
 final class AnswerBehindStreams {
     let awaited: AwaitedStreams
-    /// Of the answer; they count as held for its connection.
+    /// The size of the response, which counts as buffered memory of its connection.
     let bytes: Int
     var timer: LoopTimer?
     fileprivate weak var queue: AnswerQueue?
@@ -15,10 +15,10 @@ final class AnswerBehindStreams {
 
     fileprivate var isOver: Bool { done == nil }
 
-    /// It waits no longer.
+    /// Ends the wait and sends the response.
     func end() { take()?() }
 
-    /// Nobody waits for it any more.
+    /// Drops the response, whose caller is gone.
     func drop() { _ = take() }
 
     private func take() -> (() -> Void)? {
@@ -30,13 +30,13 @@ final class AnswerBehindStreams {
     }
 }
 
-/// The answers of one connection that wait, oldest first. On its shard's reactor.
+/// The waiting responses of one connection, oldest first. Isolated to its shard's reactor.
 final class AnswerQueue {
     private var answers: [AnswerBehindStreams] = []
     private var ended = 0
     private let didEmpty: () -> Void
 
-    /// - Parameter didEmpty: called when none waits any more.
+    /// - Parameter didEmpty: Called when no response waits any more.
     init(didEmpty: @escaping () -> Void) { self.didEmpty = didEmpty }
 
     var waiting: [AnswerBehindStreams] { answers.filter { !$0.isOver } }
@@ -46,7 +46,7 @@ final class AnswerQueue {
         answers.append(answer)
     }
 
-    /// Takes those out that wait for nothing more.
+    /// Removes and returns the responses that are ready.
     func take(where isReady: (AnswerBehindStreams) -> Bool) -> [AnswerBehindStreams] {
         var (ready, others) = ([AnswerBehindStreams](), [AnswerBehindStreams]())
         for answer in answers where !answer.isOver {
@@ -58,7 +58,7 @@ final class AnswerQueue {
         return ready
     }
 
-    /// Half of them go at a time, so that each is moved once on average.
+    /// Compacts when half of them have ended, so that each is moved once on average.
     fileprivate func didEnd() {
         ended += 1
         guard ended * 2 > answers.count else { return }
@@ -68,11 +68,11 @@ final class AnswerQueue {
     }
 }
 
-/// For which streams an answer waits, beside those that are just beginning.
+/// The streams that a response waits for, besides streams that are starting.
 enum AwaitedStreams {
     case none
-    /// Those too that wait for this actor to be made, or are being taken up at its owner.
+    /// Streams that wait for the activation of this actor, or are being resumed at its owner.
     case of(ActorName)
-    /// Those too that are being taken up at the owner of this actor, which has made the answer.
+    /// Streams that are being resumed at the owner of this actor, which produced the response.
     case moved(ActorName)
 }

@@ -1,11 +1,12 @@
 internal import TrebuchetWire
 
-/// What the calls of one connection weigh that have not ended yet.
+/// The accounting of the running calls of one connection.
 struct CallLoad {
-    /// Calls that run in place on another reactor at once; then the connection is not read from until half of them are back.
+    /// The maximum number of in-place calls on other reactors. At the limit the connection is not read until half of them have
+    /// returned.
     static let mostInTransit = 256
     static let mostBytesInTransit = 1 << 20
-    /// What a call that takes time weighs beside its message: its timer, its place in queues, what was found in the message.
+    /// The memory of a call that takes time, besides its message: its timer, its queue entries, the scan result.
     static let overhead = ServerTerms.callOverhead
 
     /// Bytes of the calls that count.
@@ -17,24 +18,24 @@ struct CallLoad {
     private var shortAnswered: Int32 = 0
     var isPaused = false
 
-    /// Calls that take time: those that wait for their actor, or run in a task.
+    /// The number of calls that take time: they wait for their actor, or run in a task.
     var count: Int {
         get { Int(shortCount) }
         set { shortCount = Int32(newValue) }
     }
-    /// Calls that run in place on another reactor: they end soon, and do not count.
+    /// The number of calls that run in place on another reactor: they end soon, and do not count.
     var inTransit: Int {
         get { Int(shortInTransit) }
         set { shortInTransit = Int32(newValue) }
     }
-    /// Their bytes, which stay below `mostBytesInTransit` and what one read brings.
+    /// Their bytes, at most `mostBytesInTransit` plus one read.
     var bytesInTransit: Int {
         get { Int(shortBytesInTransit) }
         set { shortBytesInTransit = Int32(newValue) }
     }
 
-    /// Calls beside those that have been answered, since their time was over or nobody wanted them any more, and whose methods have not
-    /// returned. There may be as many of them as of the others.
+    /// The number of calls that were answered by timeout or cancellation while their methods still run. It has the same limit as
+    /// `count`.
     var answered: Int {
         get { Int(shortAnswered) }
         set { shortAnswered = Int32(newValue) }

@@ -1,4 +1,4 @@
-/// What a call that takes time is to run.
+/// The method of a call that takes time.
 enum CalledMethod: Sendable {
     case table(ActorMethod)
     case program(ProgramMethods.Method)
@@ -10,7 +10,7 @@ enum CalledMethod: Sendable {
         }
     }
 
-    /// Whether no log is to have what its errors say.
+    /// Returns whether error descriptions must not be logged.
     func hidesErrors(_ type: ActorType) -> Bool { isRedacted || !type.isInspectable }
 
     var isRedacted: Bool {
@@ -20,7 +20,7 @@ enum CalledMethod: Sendable {
         }
     }
 
-    /// Where its calls are counted.
+    /// The row in which its calls are counted.
     var row: Int {
         switch self {
         case .table(let method): method.row
@@ -28,7 +28,7 @@ enum CalledMethod: Sendable {
         }
     }
 
-    /// The same method of the actor that was made, whose type may be another by then.
+    /// Returns the same method of the activated actor, whose type may differ by then.
     func again(in type: ActorType) -> CalledMethod? {
         switch (self, type.target(name)) {
         case (.table(let old), .method(let new)):
@@ -39,7 +39,7 @@ enum CalledMethod: Sendable {
         }
     }
 
-    /// As it is called on the wire.
+    /// The name on the wire.
     var shownName: String {
         switch self {
         case .table(let method): method.name
@@ -56,6 +56,6 @@ enum CalledMethod: Sendable {
 }
 
 extension ActorMethod {
-    /// As `CalledMethod.hidesErrors`.
+    /// See `CalledMethod.hidesErrors`.
     func hidesErrors(_ type: ActorType) -> Bool { isRedacted || !type.isInspectable }
 }

@@ -6,17 +6,18 @@ internal import Transports
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// Synchronous calls of one connection to actors of one other reactor, which go there together, and their answers together back. Each of them is
-/// a few numbers and its message's bytes here: no object, no timer, no entry of a table.
+/// Synchronous calls of one connection to actors of one other reactor, which are sent together, as are their responses. Each call
+/// is a few numbers and the bytes of its message here: no object, no timer, no table entry.
 ///
-/// `@unchecked Sendable`: until it is closed it is the connection's reactor's alone. Then what the calls are does not change any more;
-/// `next`, `answers` and `later` are the other reactor's, `answered`, `unanswered` and `isReusable` the connection's; `withdrawn` is atomic.
+/// `@unchecked Sendable`: isolated to the connection's reactor until it is closed. Then the calls do not change any more. The other
+/// reactor accesses `next`, `answers` and `later`, the connection's reactor `answered`, `unanswered` and `isReusable`; `withdrawn`
+/// is atomic.
 final class CrossingBatch: GatheredWork, @unchecked Sendable {
-    /// As many as there are bits in `withdrawn`.
+    /// The number of bits in `withdrawn`.
     static let mostCalls = 64
-    /// With so many bytes of messages nothing is added.
+    /// The size of messages at which a batch is closed.
     private static let mostBytes = 64 << 10
-    /// Memory that is kept for the next calls.
+    /// The memory that is kept for the next calls.
     private static let keptBytes = 16 << 10
 
     typealias Runner = (CrossingBatch, inout TimeSlice, _ room: Int) -> Bool
@@ -24,13 +25,13 @@ final class CrossingBatch: GatheredWork, @unchecked Sendable {
     struct Call {
         let offset: Int32
         let count: Int32
-        /// In its message.
+        /// The range in its message.
         let callID: ByteRange
-        /// Nanoseconds that it may take.
+        /// The time limit in nanoseconds.
         let limit: UInt64
-        /// Its place in `targets`.
+        /// Its index in `targets`.
         let target: Int
-        /// Nil when the message is looked through once more: that takes less than keeping many.
+        /// nil when the message is scanned again, which costs less than a copy of many ranges.
         let arguments: (count: Int, first: ByteRange, second: ByteRange)?
     }
 
@@ -43,32 +44,32 @@ final class CrossingBatch: GatheredWork, @unchecked Sendable {
     private(set) var count = 0
     private(set) var targets: [Target] = []
     private var messages = ByteBuffer()
-    /// Nil while they are nobody's calls.
+    /// nil while the batch is unused.
     private(set) var crossing: CrossingCalls?
     private(set) var hosting: HostingConnection?
-    /// Runs some of them where their actors are; whether all have been.
+    /// Runs some of the calls on the actors' reactor; returns whether all have run.
     private var runner: Runner?
-    /// By the monotonic clock.
+    /// The start by the monotonic clock.
     private(set) var began: UInt64 = 0
-    /// By that of the connection's reactor.
+    /// The start by the clock of the connection's reactor.
     private(set) var beganByReactor: UInt64 = 0
 
-    /// Those that have got their answers, each a bit.
+    /// The answered calls, one bit each.
     private var answered: UInt64 = 0
-    /// Those that have not come back.
+    /// The number of calls that have not returned.
     private(set) var unanswered = 0
     private(set) var isReusable = true
     private let withdrawn = Atomic<UInt64>(0)
 
-    /// The next one to be run.
+    /// The index of the next call to run.
     var next = 0
     var answers = CrossingAnswers()
-    /// Those that wait for others to begin, in tasks.
+    /// Calls in tasks, which wait for earlier calls to start.
     var later: [Int: RunningCall] = [:]
 
     deinit { calls.deallocate() }
 
-    /// - Parameter timeAhead: how far the clock of the connection's reactor is ahead.
+    /// - Parameter timeAhead: The difference of the connection's reactor clock to the monotonic clock.
     func begin(
         _ crossing: CrossingCalls, _ hosting: HostingConnection?, timeAhead: UInt64, _ runner: @escaping Runner
     ) {
@@ -111,43 +112,43 @@ final class CrossingBatch: GatheredWork, @unchecked Sendable {
 
     func callID(_ call: Call) -> UnsafeRawBufferPointer { call.callID.bytes(in: bytes(call)) }
 
-    /// By the clock of the connection's reactor.
+    /// Returns the deadline by the clock of the connection's reactor.
     func deadline(_ call: Call) -> UInt64 { beganByReactor &+ call.limit }
 
     // MARK: On the connection's reactor
 
     func close() { if crossing?.open === self { crossing?.open = nil } }
 
-    /// Whether a call has its answer, or none is wanted.
+    /// Returns whether a call is answered, or needs no response.
     func isAnswered(_ index: Int) -> Bool { answered & (1 << UInt64(index)) != 0 }
 
-    /// Notes that it has; false when it had.
+    /// Marks a call as answered; returns false when it was.
     func answer(_ index: Int) -> Bool {
         guard !isAnswered(index) else { return false }
         answered |= 1 << UInt64(index)
         return true
     }
 
-    /// The same for one that need not be run any more.
+    /// Marks a call as answered that need not run any more.
     func withdraw(_ index: Int) {
         answered |= 1 << UInt64(index)
         withdrawn.bitwiseOr(1 << UInt64(index), ordering: .relaxed)
         isReusable = false
     }
 
-    /// Has the tasks of those cancelled that were withdrawn.
+    /// Cancels the tasks of withdrawn calls.
     func cancelTasks() {
         crossing?.reactor.execute {
             for (index, call) in self.later where self.isWithdrawn(index) { call.cancel() }
         }
     }
 
-    /// So many have come back.
+    /// Notes that this number of calls has returned.
     func didReturn(_ calls: Int) { unanswered -= calls }
 
     func keepsTask() { isReusable = false }
 
-    /// Makes it ready for other calls. Nobody has it in hand.
+    /// Prepares it for other calls. No other code may use it.
     func reset() {
         (crossing, hosting, runner) = (nil, nil, nil)
         targets.removeAll(keepingCapacity: true)
@@ -160,25 +161,25 @@ final class CrossingBatch: GatheredWork, @unchecked Sendable {
 
     func arrive() { crossing?.add(self) }
 
-    /// Runs those that have not been run, as far as they may; whether all have been.
+    /// Runs calls that have not run, within the slice; returns whether all have.
     func run(_ slice: inout TimeSlice, room: Int) -> Bool { runner?(self, &slice, room) ?? true }
 
-    /// Whether nobody waits for a call any more.
+    /// Returns whether the call has no waiting caller.
     @inline(__always)
     func isWithdrawn(_ index: Int) -> Bool { withdrawn.load(ordering: .relaxed) & (1 << UInt64(index)) != 0 }
 }
 
-/// What calls of a batch have come to, in a row. It is the other reactor's until it is delivered, and then the connection's.
+/// The outcomes of calls of a batch, in order. They belong to the other reactor until delivery, and then to the connection.
 final class CrossingAnswers: @unchecked Sendable {
     // `@unchecked Sendable`: handed from one reactor to the other as a whole.
     enum Outcome {
         case result(UnsafeRawBufferPointer)
         case failed(any Error)
-        /// It was not run: its actor has been let go.
+        /// It did not run: its actor has been deactivated.
         case gone
-        /// It runs in a task, and answers by itself.
+        /// It runs in a task and responds separately.
         case later
-        /// Nobody waited for it any more.
+        /// It has no waiting caller.
         case withdrawn
     }
 
@@ -186,7 +187,7 @@ final class CrossingAnswers: @unchecked Sendable {
 
     private(set) var first = 0
     private(set) var count = 0
-    /// Where each result ends in `bytes`, or what it is instead.
+    /// The end of each result in `bytes`, or a negative code for another outcome.
     private let ends = UnsafeMutablePointer<Int32>.allocate(capacity: CrossingBatch.mostCalls)
     private var bytes = ByteBuffer()
     private var errors: [any Error] = []
@@ -220,7 +221,7 @@ final class CrossingAnswers: @unchecked Sendable {
         count += 1
     }
 
-    /// Gives each of them to `body`, in their order, with the number of the call.
+    /// Calls `body` with each outcome and the index of its call, in order.
     func forEach(_ body: (Int, Outcome) -> Void) {
         var (start, failures) = (0, 0)
         for place in 0..<count {

@@ -4,14 +4,14 @@ internal import Synchronization
 internal import Transports
 internal import TrebuchetActors
 
-/// The calls of one connection to actors of another reactor. Over there they run in their order, for a share of each turn, as if the
-/// connection was that reactor's own: however long they take, others wait for a share of them and not for all.
+/// The calls of one connection to actors of another reactor. There they run in order, for a time slice of each turn, like calls of
+/// a connection of that reactor: long calls delay others by a time slice only.
 ///
-/// `@unchecked Sendable`: touched on `reactor` alone, apart from `unread`, which is atomic, and what is said to be the connection's reactor's.
+/// `@unchecked Sendable`: isolated to `reactor`, except `unread`, which is atomic, and the properties of the connection's reactor.
 final class CrossingCalls: InLine, @unchecked Sendable {
     /// Nanoseconds of a turn.
     private static let shareOfTurn: UInt64 = 100_000
-    /// Bytes of answers that may be on their way to the client; with more the next calls wait.
+    /// The maximum number of response bytes on their way to the client; with more, the next calls wait.
     static let mostUnread = 1 << 20
 
     private enum Waiting {
@@ -21,25 +21,25 @@ final class CrossingCalls: InLine, @unchecked Sendable {
 
     let reactor: Reactor
     private var waiting = WorkQueue<Waiting>()
-    /// The first of them, when part of it has run.
+    /// The first batch, when part of it has run.
     private var begun: CrossingBatch?
     private var isInLine = false
-    /// Of calls of which nothing is known yet, the first may be long ones.
+    /// Starts at 1: the first calls may be long.
     private var stride = 1
     private let unread = Atomic<Int>(0)
-    /// Of these, what has come to the connection. On the connection's reactor, as all that follows.
+    /// The part of `unread` that has arrived at the connection. Accessed on the connection's reactor, like the following properties.
     var untaken = 0
-    /// The one that calls are still added to.
+    /// The batch that accepts further calls.
     var open: CrossingBatch?
-    /// Those that have not come back, and `open`.
+    /// The batches that have not returned, and `open`.
     var away: [CrossingBatch] = []
-    /// Fires when the time of one of them may be over, which is at `watchedUntil`.
+    /// Fires at `watchedUntil`, when the deadline of one of the calls may have passed.
     var timer: LoopTimer?
     var watchedUntil = UInt64.max
 
     init(on reactor: Reactor) { self.reactor = reactor }
 
-    /// Runs `call` after those that came before. From anywhere.
+    /// Runs `call` after earlier ones. May be called on any thread.
     func add(_ call: @escaping @Sendable () -> Void) {
         reactor.execute {
             self.waiting.append(.call(call))
@@ -47,7 +47,7 @@ final class CrossingCalls: InLine, @unchecked Sendable {
         }
     }
 
-    /// The same for calls that come together. On the reactor.
+    /// Runs a batch after earlier calls. Call on the reactor.
     func add(_ batch: CrossingBatch) {
         waiting.append(.batch(batch))
         stand()
@@ -77,7 +77,7 @@ final class CrossingCalls: InLine, @unchecked Sendable {
         stand()
     }
 
-    /// Runs what is a call by itself.
+    /// Returns the next batch, or runs a separate call.
     private func nextBatch() -> CrossingBatch? {
         switch waiting.removeFirst() {
         case .batch(let batch): return batch
@@ -87,10 +87,10 @@ final class CrossingCalls: InLine, @unchecked Sendable {
         }
     }
 
-    /// An answer is on its way.
+    /// Notes that a response of this size is on its way.
     func note(_ bytes: Int) { unread.add(bytes, ordering: .relaxed) }
 
-    /// The client takes what has come. On the connection's reactor.
+    /// Notes that the client reads the arrived responses. Call on the connection's reactor.
     func take() {
         guard untaken > 0 else { return }
         let rest = unread.subtract(untaken, ordering: .relaxed).newValue

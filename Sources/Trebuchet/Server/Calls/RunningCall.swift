@@ -3,66 +3,67 @@ internal import Platform
 internal import Synchronization
 internal import Transports
 
-/// A call that was not answered at once: one that waits for its actor, runs in a task, or on another reactor.
+/// A call that was not answered at once: it waits for its actor, runs in a task, or runs on another reactor.
 ///
-/// `@unchecked Sendable`: what can change is touched on the connection's reactor alone, `crossing`, `home`, `run` and `kept` are set
-/// before the call goes to another one; the rest is constant.
+/// `@unchecked Sendable`: mutable properties are accessed on the connection's reactor only. `crossing`, `home`, `run` and `kept`
+/// are set before the call goes to another one; the rest is constant.
 final class RunningCall: CallUnderWay, @unchecked Sendable {
     let callID: [UInt8]
-    /// By the clock of its connection's reactor, in nanoseconds.
+    /// The deadline by the clock of its connection's reactor, in nanoseconds.
     let deadline: UInt64
-    /// By the monotonic clock.
+    /// The start by the monotonic clock.
     let began: UInt64
-    /// Where its time is counted; nil for what is no call of a method.
+    /// The row in which its time is counted; nil if it calls no method.
     var row: Int?
-    /// Set while somebody listens. What outlives the connection has it too, but is not told of a second time.
+    /// The observed call, while event handlers or spans need it. A call that outlives the connection shares it, but reports no
+    /// second end.
     var told: ToldCall?
-    /// How far that is ahead of the monotonic clock.
+    /// The difference of that clock to the monotonic clock.
     private let timeAhead: UInt64
-    /// By the monotonic clock.
+    /// The deadline by the monotonic clock.
     var machineDeadline: UInt64 { deadline &- timeAhead }
-    /// Of the message, which are held as long as the call is under way.
+    /// The size of the message, which counts as memory while the call runs.
     let byteCount: Int
     var timer: LoopTimer?
     private(set) var isAnswered = false
-    /// Whether something runs on its behalf that does not end with its answer, and says when it has ended.
+    /// Indicates whether work runs for it that does not end with its response, and reports its end.
     var isAtWork = false
-    /// Whether the connection's table does not have it, as it has another one of its name.
+    /// Indicates whether the connection's table has another call under its callID.
     var isUnlisted = false
-    /// Whether it was answered while that ran: it counts until that has ended.
+    /// Indicates whether it was answered during that work: it counts until the work has ended.
     var isOutlived = false
-    /// What its client has sent, where its actor may go to another node before it is begun. Nobody holds it longer than the client waits.
+    /// The client's message, if its actor may move to another node before the call starts. Kept only while the client waits.
     var message: KeptMessage?
-    /// The call of an `@Idempotent` method that this one waits for; it outlives the connection.
+    /// The execution of the `@Idempotent` call that this one waits for; it outlives the connection.
     var run: RunningCall?
-    /// Whether it runs in place on another reactor, and so ends soon.
+    /// Indicates whether it runs in place on another reactor, and so ends soon.
     var isInTransit = false
-    /// In which it does. Set before it goes there.
+    /// The queue in which it runs there. Set before it is sent.
     var crossing: CrossingCalls?
-    /// Set for a call that is noted in the store, if its actor keeps anything there. Before it goes to its reactor.
+    /// The record of the call in the store, if its actor is persisted. Set before it goes to the actor's reactor.
     var kept: KeptCall?
-    /// Where its actor lives; nil for one that lives on no reactor, and until the actor has been made. Set before it goes there.
+    /// The shard of its actor; nil for an actor without a reactor, and until the activation. Set before it is sent.
     var home: SystemShard?
-    /// Set for a `repeat`: where its actor lives, as far as that is known.
+    /// Set for a `repeat`: the reactor of its actor, where it is known.
     var repeated: RepeatedCall?
-    /// Set for a stream that waits to begin.
+    /// Set for a stream that waits to start.
     var stream: AskedStream?
-    /// Set for one that goes to another node.
+    /// Set for a forwarded call.
     var relayed: RelayedCall?
     var streamedActor: ActorName? { stream?.actor }
-    /// The place where it waits for its actor.
+    /// Its entry in the queue for the activation.
     var waiter: ActorWaiter?
-    /// Set for a stream that its node takes up by itself: it does so at another one.
+    /// Set for a stream that its node resumes without a request: moves it to another node.
     var goesElsewhere: (() -> Void)?
-    /// Its answer, when that waits for streams.
+    /// Its response, while that waits for streams.
     var answer: AnswerBehindStreams?
-    /// Called when it is cancelled while it waits there: nothing else would end it.
+    /// Called when it is cancelled while it waits there: no other event would end it.
     var didStopWaiting: (() -> Void)?
-    /// Of the rules and the caller under which it was permitted, where it may have to be asked for again.
+    /// The rules and the principal that permitted it, if authorization may be needed again.
     var permission: KeptGrants.Basis?
     private let task = Mutex(TaskState())
 
-    /// - Parameter earlier: the call that it was before: it ends when that would have ended.
+    /// - Parameter earlier: The withdrawn call that this one continues, with the same deadline.
     init(
         callID: [UInt8], after limit: Duration, on reactor: Reactor, byteCount: Int,
         continuing earlier: RunningCall? = nil
@@ -74,7 +75,7 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
         self.byteCount = byteCount
     }
 
-    /// One that has stood in line.
+    /// Creates the running call of a queued call.
     init(_ call: borrowing QueuedCall, on reactor: Reactor) {
         timeAhead = reactor.timeAhead
         deadline = call.deadline &+ timeAhead
@@ -83,7 +84,7 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
         byteCount = call.bytes
     }
 
-    /// What a call runs that outlives its connection: until the same moment.
+    /// Creates the part of a call that outlives its connection, with the same deadline.
     init(of call: RunningCall) {
         callID = call.callID
         (deadline, timeAhead, began) = (call.deadline, call.timeAhead, call.began)
@@ -91,19 +92,19 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
         byteCount = 0
     }
 
-    /// What a call has been repeated of.
+    /// The target of a repeated call.
     struct RepeatedCall {
         let actor: ActorName
-        /// Nil for an actor that is not there, or lives on no reactor.
+        /// nil for an actor that is not active, or lives on no reactor.
         let home: SystemShard?
     }
 
     func run(in task: Task<Void, Never>) { self.task.fill(task) }
 
-    /// Whether nobody waits for it any more. From anywhere.
+    /// Indicates whether the caller waits no longer. May be read on any thread.
     var isCancelled: Bool { task.isCancelled }
 
-    /// Notes that it has its answer; false when it had one.
+    /// Marks the call as answered; returns false when it was.
     func end() -> Bool {
         guard !isAnswered else { return false }
         isAnswered = true
@@ -113,7 +114,7 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
         return true
     }
 
-    /// On the connection's reactor.
+    /// Cancels the call. Isolated to the connection's reactor.
     func cancel() {
         timer?.cancel()
         relayed?.cancel()
@@ -127,7 +128,7 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
         task.cancel()
     }
 
-    /// Nobody is there any more whom it could be answered.
+    /// Ends the call without a response: its connection is closed.
     func abandon() {
         timer?.cancel()
         stopWaiting()
@@ -141,13 +142,13 @@ final class RunningCall: CallUnderWay, @unchecked Sendable {
     }
 }
 
-/// Which stream it is that is to begin.
+/// The identification of a stream that is to start.
 struct AskedStream: Sendable {
     let actor: ActorName
-    /// `observeState`
+    /// The target, such as `observeState`.
     let target: String
-    /// What a client calls it that took it up again and has no `callID` for it.
+    /// The client's name of a stream that it resumes without a `callID`.
     let resumed: [UInt8]?
-    /// The same for one that its node takes up by itself, under the callID of before.
+    /// The client's name of a stream that its node resumes without a request, with its earlier callID.
     var knownAs: [UInt8]?
 }

@@ -1,10 +1,9 @@
 internal import Distributed
 
-/// A server's reference to an actor that lives in a client, the same for all who have it: it counts in the client's share as
-/// long as somebody does.
+/// A server's reference to a client actor, shared by all its users. It counts in the client's quota while it exists.
 final class ClientActorReference: ClientActor {
     let client: HostingClient
-    /// As the client knows it.
+    /// The name in the client.
     let name: ActorName
     let stake: Stake
 
@@ -16,10 +15,10 @@ final class ClientActorReference: ClientActor {
 
     deinit { client.didRelease(name) }
 
-    /// Two clients may have called their actors the same.
+    /// Includes the client's number, since two clients may use the same actor name.
     var description: String { "\(name)@client\(client.number)" }
 
-    /// Calls a method of the actor, and gives the result in JSON.
+    /// Calls a method of the actor and returns the result in JSON.
     func call<Act: DistributedActor>(
         _ target: RemoteCallTarget, of type: Act.Type, _ invocation: inout CallInvocationEncoder,
         in system: TrebuchetActorSystem
@@ -29,8 +28,8 @@ final class ClientActorReference: ClientActor {
         if method.isIdempotent {
             throw TrebuchetError(
                 .methodNotFound,
-                "\(method.name) is @Idempotent, and actor '\(self)' lives in a client, to which no call is repeated: a server "
-                    + "calls methods of clients that are not marked so")
+                "\(method.name) is @Idempotent, but actor '\(self)' lives in a client, to which calls are not repeated: remove "
+                    + "the attribute from methods that a server calls at a client")
         }
         let request = invocation.finish(on: type, method)
         invocation.giveBackCoder(to: system)

@@ -3,25 +3,25 @@ internal import Synchronization
 internal import TrebuchetClient
 internal import TrebuchetWire
 
-/// A call of the server's to an actor that lives in a client.
+/// A call from the server to a client actor.
 ///
-/// `@unchecked Sendable`: filled before it is handed to the reactor of its `HostingClient`, and touched there alone; `isCancelled` is
-/// atomic, and `wasSent` is set on the reactor of `connection` before that tells of the connection's end.
+/// `@unchecked Sendable`: initialized before it is passed to the reactor of its `HostingClient`, and used on that reactor only.
+/// `isCancelled` is atomic, and `wasSent` is set on the reactor of `connection` before the connection reports its end.
 final class ClientCall: @unchecked Sendable {
     let number: UInt64
     let actor: String
     let target: String
     private let request: CallRequest
-    /// By the clock of the reactor of its `HostingClient`.
+    /// The deadline by the clock of the `HostingClient`'s reactor.
     let deadline: UInt64
     /// Whether the deadline is that of `ServerLimits.clientCallTimeout`.
     let isLimit: Bool
     private let traceparent: String?
     /// Set when the caller's task is cancelled, which may be before the call is started.
     let isCancelled = Atomic<Bool>(false)
-    /// The connection that it goes over; nil while it waits for one.
+    /// The connection that it is sent over; nil while it waits for one.
     var connection: HostingConnection?
-    /// Whether the client may have seen it.
+    /// Whether the client may have received it.
     var wasSent = false
     private var continuation: CheckedContinuation<[UInt8]?, any Error>?
 
@@ -38,14 +38,14 @@ final class ClientCall: @unchecked Sendable {
         self.isLimit = isLimit
     }
 
-    /// Bytes that it holds, about.
+    /// The approximate memory use in bytes.
     var byteCount: Int {
         let parts =
             request.arguments.reduce(0) { $0 + $1.count } + request.generics.reduce(0) { $0 + $1.utf8.count }
         return parts + actor.utf8.count + target.utf8.count + ServerTerms.callOverhead
     }
 
-    /// As it is sent now.
+    /// Returns the message with the remaining time as its timeout.
     func message(at now: UInt64) -> [UInt8] {
         let left = deadline > now ? deadline - now : 0
         return InvocationMessage(

@@ -2,13 +2,13 @@ internal import Platform
 internal import Bytes
 internal import WebSockets
 
-/// What the calls to clients use, of the server and of each party: counted without looks into a table.
+/// The quotas of calls to clients, for the server and each party. Taking from them needs no table lookup.
 final class ClientCallQuotas: Sendable {
     let limits: ServerLimits
     let calls: Quota
     let principals: Shares<PrincipalName>
     let hosts: Shares<AddressKey>
-    /// Bytes of the calls to the clients of a host.
+    /// The bytes of calls to the clients of a host.
     let hostBytes: Shares<AddressKey>
     let memory: MemoryBudget
     let principalMemory: PrincipalMemory
@@ -24,13 +24,13 @@ final class ClientCallQuotas: Sendable {
     }
 }
 
-/// The part that one client has in them. On the client's reactor.
+/// The use of one client. On the client's reactor.
 final class ClientCallShares {
     private let quotas: ClientCallQuotas
     private let principal: Share<PrincipalName>?
     private let host: Share<AddressKey>?
     private let hostBytes: Share<AddressKey>?
-    /// Holds the principal's budget.
+    /// Keeps the principal's budget alive.
     private let part: PrincipalMemory.Part?
     private let account: MemoryAccount
     private var count = 0
@@ -46,7 +46,7 @@ final class ClientCallShares {
         if let part { account.join(part.budget) }
     }
 
-    /// Counts a call. Throws `rateLimited`, and counts nothing, when there is no room for it.
+    /// Counts a call. Throws `rateLimited`, and counts nothing, if a quota is full.
     func take(_ amount: Int) throws(TrebuchetError) {
         let limits = quotas.limits
         guard count < limits.callsToClient else {
@@ -78,7 +78,7 @@ final class ClientCallShares {
             }
         } catch {
             release(calls: 1)
-            throw TrebuchetError(.rateLimited, "a call to a client is not held: \(error.reason)")
+            throw TrebuchetError(.rateLimited, "a call to a client exceeds the buffered memory limit: \(error.reason)")
         }
         count += 1
         bytes += amount
@@ -99,6 +99,6 @@ final class ClientCallShares {
     }
 
     private func refusal(_ what: String, _ setting: String) -> TrebuchetError {
-        TrebuchetError(.rateLimited, "\(what) under way already (ServerLimits.\(setting))")
+        TrebuchetError(.rateLimited, "\(what) in flight, which is the limit (ServerLimits.\(setting))")
     }
 }

@@ -4,44 +4,46 @@ internal import Synchronization
 internal import Transports
 internal import TrebuchetWire
 
-/// A client that has handed over references to actors of its own: what the server knows of it, over all of its connections. It is
-/// kept while it is connected, and as long as `ServerLimits.clientGrace` after that.
+/// A client that has exported actors: its state on the server, over all of its connections. It exists while the client is
+/// connected, and for `ServerLimits.clientGrace` after that.
 ///
-/// `@unchecked Sendable`: what can change is touched on `reactor` alone, but for the references, which have a lock.
+/// `@unchecked Sendable`: mutable state is used on `reactor` only, except the references, which have a lock.
 final class HostingClient: @unchecked Sendable {
-    /// The client whose message is decoded.
+    /// The client whose message is being decoded.
     @TaskLocal static var current: HostingClient?
 
     let key: HostingClients.Key
-    /// For names and messages; it is no secret.
+    /// A number for names and messages; it is no secret.
     let number: UInt64
     let clients: HostingClients
-    /// That of its first connection.
+    /// The reactor of its first connection.
     let reactor: Reactor
     var limits: ServerLimits { clients.limits }
-    /// Whose shares its references count in.
+    /// The parties whose quotas its references count in.
     private let holders: [Party]
 
+    /// A weak reference to a `ClientActorReference`.
     private struct Reference {
         weak var object: ClientActorReference?
     }
 
+    /// The references by actor name.
     private struct References {
         var byName: [ActorName: Reference] = [:]
-        /// Why there are no new ones.
+        /// The error for new references after the end.
         var end: TrebuchetError?
     }
 
     private let references = Mutex(References())
     private let lastNumber = Atomic<UInt64>(0)
     private let shares: ClientCallShares
-    /// The connection of now.
+    /// The current connection.
     private var connection: HostingConnection?
-    /// Whether that takes no calls at the moment.
+    /// Whether the current connection accepts no calls at the moment.
     private var isFull = false
     private var attached = 0
     private var calls: [UInt64: ClientCall] = [:]
-    /// Those that are not sent, in their order; some may have ended.
+    /// The numbers of unsent calls in their order; some may have ended.
     private var waiting: [UInt64] = []
     private var sweep: LoopTimer?
     private var sweepAt = UInt64.max
@@ -60,7 +62,7 @@ final class HostingClient: @unchecked Sendable {
 
     // MARK: References
 
-    /// A reference that stands in a message which is being decoded.
+    /// Returns the reference for a name in the message that is being decoded.
     static func reference(to name: String) throws(TrebuchetError) -> ClientActorReference {
         guard let client = current else { throw TrebuchetActorID.notTaken }
         guard (1...ActorName.longest).contains(name.utf8.count) else {
@@ -70,7 +72,7 @@ final class HostingClient: @unchecked Sendable {
     }
 
     private func reference(to name: ActorName) throws(TrebuchetError) -> ClientActorReference {
-        // The stake is given back outside of the lock if another one was faster.
+        // If another thread was faster, the unused stake is released outside of the lock.
         if let known = try known(name) { return known }
         let made = ClientActorReference(name, of: self, try clients.shares.take(.clientActors, for: holders))
         return try references.withLock { references throws(TrebuchetError) in
@@ -88,25 +90,25 @@ final class HostingClient: @unchecked Sendable {
         }
     }
 
-    /// Nobody has the reference any more.
+    /// Called when the last user has released a reference.
     func didRelease(_ name: ActorName) {
         let (other, isLast) = references.withLock { references in
-            // Another one may have taken its place while this one went.
+            // Another thread may have created a new reference during this deinit.
             if let other = references.byName[name]?.object { return (other as ClientActorReference?, false) }
             references.byName[name] = nil
             return (nil, references.byName.isEmpty)
         }
-        // Held until here: freed within the lock, it would come here again.
+        // Keep `other` alive until the lock is released: if it were freed within it, its deinit would lock again.
         withExtendedLifetime(other) {}
         if isLast { reactor.execute { self.endIfUnused() } }
     }
 
-    /// How many actors of it somebody has a reference to.
+    /// The number of its actors that are referenced.
     var referenceCount: Int { references.withLock { $0.byName.count } }
 
     // MARK: Calls
 
-    /// Sends a call and waits for its answer: the result in JSON, nil for a method without one.
+    /// Sends a call and waits for its response: the result in JSON, nil for a method without one.
     func call(_ actor: String, _ target: String, _ request: CallRequest) async throws -> [UInt8]? {
         let now = reactor.now
         let asked = Deadline.current.map { $0 &+ reactor.timeAhead } ?? .max
@@ -156,11 +158,11 @@ final class HostingClient: @unchecked Sendable {
         if waiting.count == 1 { sendWaiting() }
     }
 
-    /// Sends the calls that wait, as far as the connection takes them.
+    /// Sends the waiting calls until the connection is full.
     private func sendWaiting() {
         guard let connection, !isFull, !waiting.isEmpty else { return }
         var sent = 0
-        // A call that does not fit, or fills the connection, is told of while it is sent.
+        // A call that does not fit, or fills the connection, changes this state while it is sent.
         while !isFull, sent < waiting.count {
             if let call = calls[waiting[sent]] {
                 call.connection = connection
@@ -171,14 +173,14 @@ final class HostingClient: @unchecked Sendable {
         waiting.removeFirst(sent)
     }
 
-    /// The answer has come, or there is none.
+    /// Ends a call with its response or an error.
     func finish(_ number: UInt64, _ outcome: Result<[UInt8]?, any Error>) {
         guard let call = calls.removeValue(forKey: number) else { return }
         shares.release(call.byteCount)
         call.finish(outcome)
     }
 
-    /// Ends a call for which nobody waits any more.
+    /// Ends a call after cancellation or timeout, and notifies the client.
     private func giveUp(_ number: UInt64, _ error: any Error) {
         guard let call = calls[number] else { return }
         if let connection = call.connection {
@@ -213,14 +215,16 @@ final class HostingClient: @unchecked Sendable {
 
     private func lateness(of call: ClientCall) -> String {
         let limit = call.isLimit ? " (\(limits.clientCallTimeout), ServerLimits.clientCallTimeout)" : ""
-        if call.connection != nil { return "\(call.target) was not answered by the client before its deadline\(limit)" }
-        let reason = connection == nil ? "the client is away" : "the client takes no more calls"
+        if call.connection != nil {
+            return "\(call.target) had no response from the client before its deadline\(limit)"
+        }
+        let reason = connection == nil ? "the client is disconnected" : "the client accepts no more calls"
         return "\(call.target) was not sent before its deadline\(limit): \(reason)"
     }
 
     // MARK: Connections
 
-    /// The client has a connection, in the place of the one that it may have had.
+    /// Sets the client's connection, replacing an earlier one.
     func attach(_ connection: HostingConnection) {
         attached += 1
         guard !hasEnded else { return }
@@ -233,7 +237,7 @@ final class HostingClient: @unchecked Sendable {
         if let old { old.reactor.run { old.end() } }
     }
 
-    /// The connection takes no calls until `resume`.
+    /// Stops sending over the connection until `resume`.
     func hold(_ connection: HostingConnection) {
         if connection === self.connection { isFull = true }
     }
@@ -244,12 +248,12 @@ final class HostingClient: @unchecked Sendable {
         sendWaiting()
     }
 
-    /// A connection has gone: what was sent over it and not answered will not be any more.
+    /// Handles a closed connection: calls sent over it without a response end with `unknownOutcome`.
     func lost(_ lost: HostingConnection) {
         var unsent: [UInt64] = []
         for (number, call) in calls where call.connection === lost {
             if call.wasSent {
-                finish(number, .failure(unknown(call, "the connection to the client broke")))
+                finish(number, .failure(unknown(call, "the connection to the client was lost")))
             } else {
                 call.connection = nil
                 unsent.append(number)
@@ -265,19 +269,20 @@ final class HostingClient: @unchecked Sendable {
     private func beginGrace() {
         grace = reactor.schedule(after: limits.clientGrace, for: self) { client in
             client.grace = nil
-            client.endUnlessOnItsWay("is away for more than \(client.limits.clientGrace) (ServerLimits.clientGrace)")
+            client.endUnlessOnItsWay(
+                "was disconnected for more than \(client.limits.clientGrace) (ServerLimits.clientGrace)")
         }
     }
 
     private func unknown(_ call: ClientCall, _ reason: String) -> TrebuchetError {
-        TrebuchetError(.unknownOutcome, "\(call.target) was not answered: \(reason)")
+        TrebuchetError(.unknownOutcome, "\(call.target) has no response: \(reason)")
     }
 
-    // MARK: The end
+    // MARK: Ending
 
     private func endIfUnused() {
         guard connection == nil, referenceCount == 0 else { return }
-        endUnlessOnItsWay("is away")
+        endUnlessOnItsWay("is disconnected")
     }
 
     private func endUnlessOnItsWay(_ reason: String) {
@@ -285,7 +290,7 @@ final class HostingClient: @unchecked Sendable {
         end(reason)
     }
 
-    /// The client will not come back. From anywhere: nothing that comes after this takes a reference, or makes a call.
+    /// Ends the client permanently. Callable from any thread: operations after it neither create references nor make calls.
     func close(_ reason: String) {
         references.withLock { $0.end = $0.end ?? Self.gone(reason) }
         reactor.run { self.end(reason) }
@@ -295,7 +300,7 @@ final class HostingClient: @unchecked Sendable {
         TrebuchetError(.unavailable, "the client of the actor \(reason)")
     }
 
-    /// References to actors of the client mean nothing any more.
+    /// Invalidates all references to actors of the client.
     private func end(_ reason: String) {
         guard !hasEnded else { return }
         hasEnded = true
@@ -305,7 +310,7 @@ final class HostingClient: @unchecked Sendable {
             references.end = error
             return (error, references.byName.values.compactMap(\.object))
         }
-        // They are values like any other from now on.
+        // An invalid reference uses no resource, so its stake is released.
         for reference in released { reference.stake.giveBack() }
         sweep?.cancel()
         grace?.cancel()

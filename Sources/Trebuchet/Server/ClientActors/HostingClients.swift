@@ -2,23 +2,25 @@ internal import Platform
 internal import Networking
 internal import Synchronization
 
-/// The clients that have handed over references to actors of their own, by their identities.
+/// The clients that have exported actors, by identity.
 final class HostingClients: Sendable {
-    /// Characters that an identity has at least: 128 bits in base64.
+    /// The minimum length of an identity: 128 bits in base64.
     static let shortestIdentity = 22
 
-    /// What is kept of an identity is its hash with a key; who has another principal is another client.
+    /// A keyed hash of an identity, and the principal. A client with another principal counts as another client.
     struct Key: Hashable, Sendable {
         fileprivate let digest: [UInt8]
         fileprivate let principal: PrincipalName?
     }
 
+    /// A client with the number of its lookups.
     private struct Entry {
         let client: HostingClient
-        /// How often it was looked up; each time a connection is about to be attached to it.
+        /// The number of lookups; after each one a connection is about to be attached.
         var lookups = 1
     }
 
+    /// The known clients.
     private struct State {
         var entries: [Key: Entry] = [:]
         var count: UInt64 = 0
@@ -47,9 +49,9 @@ final class HostingClients: Sendable {
         )
     }
 
-    /// The client of a connection that is about to be attached to it: the one of before, as long as it is known.
+    /// Returns the client of a connection that is about to be attached: the existing one if it is known, else a new one.
     ///
-    /// - Parameter reactor: of the connection.
+    /// - Parameter reactor: the reactor of the connection.
     func client(_ key: Key, _ parties: Parties, reactor: Reactor) -> HostingClient {
         let client = state.withLock { state in
             if let known = state.entries[key]?.client {
@@ -64,9 +66,9 @@ final class HostingClients: Sendable {
         return client
     }
 
-    /// Forgets a client; false, and it is kept, when a connection is on its way to it.
+    /// Removes a client. Returns false, and keeps it, if a connection is about to be attached.
     ///
-    /// - Parameter attached: how many connections have come to it so far; nil to forget it in any case.
+    /// - Parameter attached: the number of connections attached so far; nil removes it unconditionally.
     func forget(_ client: HostingClient, attached: Int?) -> Bool {
         state.withLock { state in
             guard let entry = state.entries[client.key], entry.client === client else { return true }
@@ -76,7 +78,7 @@ final class HostingClients: Sendable {
         }
     }
 
-    /// The server has shut down, or is gone.
+    /// Ends all clients when the server has shut down or is freed.
     func close() {
         let clients = state.withLock { state in
             state.isClosed = true

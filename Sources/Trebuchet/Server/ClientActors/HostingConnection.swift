@@ -5,24 +5,24 @@ internal import TrebuchetWire
 /// A connection over which a server calls actors of its client. On its reactor.
 protocol CallingConnection: AnyObject {
     var link: any MessageLink { get }
-    /// Bytes of the largest message that its client takes.
+    /// The maximum size in bytes of a message that its client accepts.
     var largestMessage: UInt32 { get }
-    /// Whether its client was sent away.
+    /// Whether its client was drained.
     var isDraining: Bool { get }
     func tooLarge(_ what: String, _ count: Int) -> TrebuchetError
-    /// Ends what came over it.
+    /// Ends everything that belongs to the connection.
     func linkDidClose()
 }
 
-/// What a connection has to do with the actors that live in its client: made when the client says who it is.
+/// The part of a connection that calls actors of its client; created when the client sends its identity.
 ///
-/// `@unchecked Sendable`: touched on the connection's reactor alone, but for what is constant.
+/// `@unchecked Sendable`: used on the connection's reactor only, except for constants.
 final class HostingConnection: @unchecked Sendable {
     let client: HostingClient
     let reactor: Reactor
-    /// Nil once the connection is gone.
+    /// Nil after the connection has closed.
     private var connection: (any CallingConnection)?
-    /// Calls that were sent and not answered.
+    /// The numbers of calls that were sent and have no response.
     private var asked: Set<UInt64> = []
     private var lastAsked: UInt64 = 0
     private var isFull = false
@@ -33,7 +33,7 @@ final class HostingConnection: @unchecked Sendable {
         self.reactor = reactor
     }
 
-    /// Sends a call, unless the connection has gone meanwhile: then it is found out as not sent.
+    /// Sends a call. If the connection has closed meanwhile, the call is later handled as unsent.
     func send(_ call: ClientCall) {
         guard let connection else { return }
         let message = call.message(at: reactor.now)
@@ -51,26 +51,26 @@ final class HostingConnection: @unchecked Sendable {
         client.reactor.run { self.client.hold(self) }
     }
 
-    /// Tells that nobody waits for the answer any more.
+    /// Tells the client that a call was cancelled.
     func cancel(_ number: UInt64) {
         guard asked.remove(number) != nil else { return }
         connection?.link.send { EnvelopeWriter.cancel(callID: String(number), into: &$0) }
     }
 
-    /// Takes a client's answer. Throws when it was never asked.
+    /// Handles a client's response. Throws if no such call was made.
     func answer(_ message: borrowing Message) throws(EnvelopeError) {
         let envelope = message.envelope
         let callID = String(decoding: message.callID, as: UTF8.self)
         guard let number = UInt64(callID), number <= lastAsked else {
-            throw EnvelopeError("call '\(callID)' was never made, and needs no answer")
+            throw EnvelopeError("call '\(callID)' does not exist")
         }
-        // One that comes late, of which the client could not know.
+        // A late response: the client may have sent it before it received the cancellation.
         guard asked.remove(number) != nil else { return }
         let limit = client.limits.clientAnswerSize
         let outcome: Result<[UInt8]?, any Error>
         if message.bytes.count > limit {
             let text =
-                "the answer has \(message.bytes.count) bytes, and \(limit) are taken of a client "
+                "the response has \(message.bytes.count) bytes; the limit for a client is \(limit) "
                 + "(ServerLimits.clientAnswerSize)"
             outcome = .failure(TrebuchetError(.internal, text))
         } else if envelope.pointee.hasError {
@@ -87,8 +87,8 @@ final class HostingConnection: @unchecked Sendable {
         client.reactor.run { self.client.finish(number, outcome) }
     }
 
-    /// What a client's actor may say has gone wrong. The rest are words of a server to its clients, to whom such an error may be
-    /// handed on.
+    /// Returns the error code of a client's response. Codes that a server uses towards clients are not accepted, since such an
+    /// error may be passed on to other clients.
     private static func code(_ text: String) -> TrebuchetError.Code {
         let codes: [ErrorCode] = [
             .actorNotFound, .methodNotFound, .invalidArguments, .rateLimited, .timeout, .cancelled, .unavailable,
@@ -103,8 +103,8 @@ final class HostingConnection: @unchecked Sendable {
         client.reactor.run { self.client.resume(self) }
     }
 
-    /// The client has another connection, and so has left this one, of which the server may not know; one that the server has sent
-    /// away still answers.
+    /// Ends the connection after the client has opened another one. The server may not have noticed the loss of this one.
+    /// A drained connection stays open, since its client still responds.
     func end() {
         guard let connection, !connection.isDraining else { return }
         connection.link.abort()

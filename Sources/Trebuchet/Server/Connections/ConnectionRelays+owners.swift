@@ -2,7 +2,7 @@ internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
 
-/// What owners send.
+/// Handles the messages that owner nodes send.
 extension ConnectionRelays: OwnerLineUser {
     var isWritable: Bool { connection.isWritable }
 
@@ -29,7 +29,7 @@ extension ConnectionRelays: OwnerLineUser {
             let streamID = Array(message.bytes(envelope.pointee.streamID))
             let reason = StreamEndReason(rawValue: message.text(envelope.pointee.reason))
             if reason == .serverDraining || reason == .connectionClosed { return moved(streamID, over: line) }
-            // That of one which the client has ended it knows.
+            // The client has ended every other stream with this name and knows so.
             guard let stream = streams[streamID], stream.line === line else { return }
             streams[streamID] = nil
             didShow(streamID)
@@ -45,7 +45,7 @@ extension ConnectionRelays: OwnerLineUser {
             streams[streamID] = nil
             didShow(streamID)
         case .error: break
-        // The lines to a node are not what these are about.
+        // Errors about the connection to the owner node do not concern the client.
         default: return
         }
         connection.passOn(bytes)
@@ -58,7 +58,7 @@ extension ConnectionRelays: OwnerLineUser {
         didEnd(relayed)
     }
 
-    /// It is not at its owner any more; what stands behind it may go.
+    /// Notes that the call is no longer at its owner, and sends the messages queued behind it.
     private func didEnd(_ relayed: RelayedCall) {
         relayed.line = nil
         let traffic = traffic(of: relayed.slot)
@@ -69,9 +69,9 @@ extension ConnectionRelays: OwnerLineUser {
     private func begin(_ message: borrowing Message, over line: OwnerLine) {
         let envelope = message.envelope
         let streamID = Array(message.bytes(envelope.pointee.streamID))
-        // An owner calls no stream as a line calls a call: that is one which its client has named.
+        // An owner never names a stream like a callID of the channel: an equal name is one that the client chose.
         let isNamed = message.callID.elementsEqual(streamID)
-        // Of a stream that this node takes itself it says no more than that the client may observe.
+        // A permission says only that the client may observe: this node subscribes to the stream itself.
         let isPermission = !isNamed && streamID == LineCallID.permission
         let stream: RelayedStream
         var begun: RelayedCall?
@@ -88,7 +88,7 @@ extension ConnectionRelays: OwnerLineUser {
             guard let call = underWay(relayed), let asked = relayed.stream else {
                 return isPermission ? () : line.unsubscribe(streamID)
             }
-            // Its rights may have been taken away since it has asked.
+            // Its authorization may have been revoked since the request.
             if let revocation = connection.revocation(of: asked.actor) {
                 if !isPermission { line.unsubscribe(streamID) }
                 connection.finish(call, .failure(revocation))
@@ -108,7 +108,7 @@ extension ConnectionRelays: OwnerLineUser {
         stream.begin(
             as: streamID, epoch: message.text(envelope.pointee.epoch), position: envelope.pointee.sequenceNumber)
         stream.line = line
-        // Two may have been begun under one name of the client's.
+        // The client may have started two streams with one name.
         if let old = streams.updateValue(stream, forKey: streamID), old.line !== line {
             old.line?.unsubscribe(streamID)
         }
@@ -119,7 +119,7 @@ extension ConnectionRelays: OwnerLineUser {
         if let begun { didEnd(begun) }
     }
 
-    /// A stream cannot go on. Its client knows it by the name that it had, and has asked for nothing.
+    /// Fails a stream that cannot continue. The client knows it by its previous name and has made no request.
     private func fail(_ stream: RelayedStream, _ message: borrowing Message) {
         guard stream.isWanted else { return }
         if isPassing(message) { return resumeLater(stream) }
@@ -133,12 +133,12 @@ extension ConnectionRelays: OwnerLineUser {
                 retryAfter: envelope.pointee.retryAfterMilliseconds.map { .milliseconds($0) }))
     }
 
-    /// Whether an owner could not go on with a stream just now, which is no reason for a stream to end that its client has.
+    /// Returns whether the owner failed only temporarily. Such a failure does not end a stream that the client has.
     private func isPassing(_ message: borrowing Message) -> Bool {
         ErrorCode(rawValue: message.text(message.envelope.pointee.errorCode)) == TrebuchetError.Code.unavailable.wire
     }
 
-    /// The client's question where a stream goes on is asked again, until its time is over.
+    /// Repeats the client's request to resume a stream, until its deadline.
     private func askAgain(_ relayed: RelayedCall) {
         guard underWay(relayed) != nil else { return }
         relayed.line = nil
@@ -169,7 +169,7 @@ extension ConnectionRelays: OwnerLineUser {
     func refusedAfterBeginning(_ relayed: RelayedCall, over line: OwnerLine) {
         guard let call = underWay(relayed) else { return }
         guard relayed.goesAgain() else {
-            let text = "the node that the call was sent to does not own its actor any more, and it may have run there"
+            let text = "the node that received the call no longer owns its actor; the call may have been executed"
             connection.finish(call, .failure(TrebuchetError(.unknownOutcome, text)))
             return didEnd(relayed)
         }
@@ -195,11 +195,11 @@ extension ConnectionRelays: OwnerLineUser {
         didEnd(relayed)
     }
 
-    /// What has not gone is not sent again: it would be too much once more.
+    /// Fails unsent calls and does not resend them: they would overflow the queue again.
     func overflowed(_ line: OwnerLine, received: UInt64) {
         guard isOpen, lines[line.node] === line else { return }
         let error = TrebuchetError(
-            .rateLimited, "too much of this connection waits for the node that its actor lives on; try again later")
+            .rateLimited, "send queue to the actor's node is full for this connection; retry later")
         var touched: [SlotTraffic] = []
         for call in Array(connection.running.values) {
             guard let relayed = call.relayed, relayed.line === line, relayed.place > received else { continue }
@@ -234,7 +234,7 @@ extension ConnectionRelays: OwnerLineUser {
                 if cameTooLate || relayed.goesAgain() {
                     traffic.calls.add(relayed, relayed.order)
                 } else {
-                    let text = "the node that the call was sent to is gone, and it may have run there"
+                    let text = "the node that received the call is gone; the call may have been executed"
                     connection.finish(call, .failure(TrebuchetError(.unknownOutcome, text)))
                 }
             }

@@ -1,16 +1,15 @@
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// Streams that are taken up at their next owner. As long as they are, calls of their actors stand behind them, and answers that other
-/// nodes have made wait for them.
+/// Resumes streams at their next owner. Meanwhile calls of their actors queue behind them, and responses from other nodes wait.
 extension ConnectionRelays {
-    /// Takes a stream up at the owner of now, behind what the client has; as often as that takes.
+    /// Resumes a stream at its current owner, after the versions that the client has. Repeats that as often as necessary.
     func resume(_ stream: RelayedStream) {
         if let excess { return connection.failStream(stream.streamID, excess) }
         proceed(wait(for: stream))
     }
 
-    /// The same in a moment: its owner could not load the actor, say.
+    /// Resumes a stream after a pause, for example when its owner could not load the actor.
     func resumeLater(_ stream: RelayedStream) {
         stream.line = nil
         resuming.insert(stream)
@@ -22,7 +21,7 @@ extension ConnectionRelays {
         }
     }
 
-    /// A stream is taken up, or is not wanted any more: answers that it has held back may go, behind what has come with this.
+    /// Notes that a stream is resumed or no longer wanted. Responses that waited for it follow what arrived with this message.
     func didResume(_ streamID: [UInt8]) -> RelayedStream? {
         guard let stream = resuming.remove(streamID) else { return nil }
         unpause(stream)
@@ -36,21 +35,22 @@ extension ConnectionRelays {
         traffic.paused.removeAll { $0 === stream }
     }
 
-    /// A stream was taken up under another name. Where nothing comes the client lacks nothing, or that takes longer than answers wait.
+    /// Notes that a stream was resumed under another name. If nothing arrives, the client has every version, or catch-up takes
+    /// longer than responses wait.
     func didTakeUp(_ stream: RelayedStream) {
         let streamID = stream.streamID
         catchingUp.insert(stream)
         shard.reactor.schedule(after: Self.longestCatchingUp) { [weak self] in self?.didShow(streamID) }
     }
 
-    /// All has come of a stream that its client lacked, or nothing more comes.
+    /// Notes that every version that the client lacked has arrived, or that none will.
     func didShow(_ streamID: [UInt8]) {
         guard !catchingUp.isEmpty, catchingUp.remove(streamID) != nil else { return }
         let (shard, connection) = (shard, connection)
         if !shard.answersBehindStreams.isEmpty { shard.reactor.execute { shard.streamsMayShow(connection) } }
     }
 
-    /// Whether a stream of an actor is being taken up: what a call has changed at its owner is not with the client yet.
+    /// Returns whether a stream of the actor is being resumed: a call's changes at its owner have then not reached the client.
     func awaits(_ actor: ActorName) -> Bool {
         if resuming.has(actor) || catchingUp.has(actor) { return true }
         guard loading.has(actor) else { return false }
@@ -58,12 +58,12 @@ extension ConnectionRelays {
         return loading.has(actor)
     }
 
-    /// Whether calls of a slot are away, or wait, or streams of it wait to be taken up: what comes stands behind them.
+    /// Returns whether the slot has calls in flight or queued, or streams that wait to be resumed. New messages queue behind them.
     func hasEarlier(of slot: ClusterSlot) -> Bool {
         slots[slot].map { !$0.calls.isEmpty || !$0.streams.isEmpty || !$0.paused.isEmpty } ?? false
     }
 
-    /// A node owns a slot from now on, and nobody here has heard of it: what was asked elsewhere, or comes from elsewhere, is asked there.
+    /// Moves requests and streams of a slot to its new owner, before the previous owner reports the change.
     func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode) {
         guard isOpen else { return }
         for stream in streams.values where stream.slot == slot && stream.line?.node != node {
@@ -72,7 +72,7 @@ extension ConnectionRelays {
             resume(stream)
         }
         for stream in resuming.all(of: slot) {
-            // One without a line waits to hear who the owner is, or would in a moment.
+            // A stream without a channel waits for the owner's name or for the end of its pause.
             guard let line = stream.line else { continue }
             guard line.node != node else { continue }
             line.forget(stream)

@@ -4,43 +4,44 @@ internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
 
-/// What a client has under way with actors of other nodes: its messages go there as they are but for their callIDs, over a line for
-/// each node, and what comes back goes to the client the same way. When an actor moves, or its node dies, its streams are taken up at
-/// its next owner behind what the client has, and `@Idempotent` calls are repeated there; the client notices nothing.
+/// A client's calls and streams with actors of other nodes. Messages pass in both directions unchanged except for their callIDs,
+/// over one channel for each node. When an actor moves or its node fails, its streams are resumed at the next owner after the
+/// versions that the client has. `@Idempotent` calls are repeated there. The client does not notice.
 ///
-/// On the connection's reactor.
+/// Isolated to the connection's reactor.
 final class ConnectionRelays {
-    /// So long calls wait for those before them that are at an owner which does not own their slot any more: as long as that waits for
-    /// what runs when it gives the slot away.
+    /// The time for which calls wait for earlier calls at a node that no longer owns their slot. A node that releases a slot waits
+    /// as long for its running calls.
     static let longestReturn = Duration.seconds(3)
-    /// So long after an owner could not go on with a stream it is asked again.
+    /// The pause before another request to an owner that could not continue a stream.
     static let pause = Duration.milliseconds(500)
-    /// The longest time for which an answer waits for the missing versions of a resumed stream. The owner says when they have left, which
-    /// takes seconds over a link that loses packets.
+    /// The longest time for which a response waits for the missing versions of a resumed stream. The owner reports when it has sent
+    /// them, which takes seconds over a link that loses packets.
     static let longestCatchingUp = Duration.seconds(10)
 
-    /// It lets go of this when it closes. Held, since what is sent to it may be the last that it does.
+    /// The connection, which releases this object when it closes. The reference is strong: a message to the connection may be its
+    /// last operation.
     let connection: ServerConnection
     let nodes: ServerNodes
     private(set) var lines: [ClusterNode: OwnerLine] = [:]
     private var lineCount = 0
     private var callCount: UInt64 = 0
-    /// Those of which something waits, or is away.
+    /// The slots with waiting or in-flight messages.
     private(set) var slots: [ClusterSlot: SlotTraffic] = [:]
-    /// By the names that their owners gave them.
+    /// Active streams, by the names that their owners gave them.
     var streams: [[UInt8]: RelayedStream] = [:]
-    /// Those that are being taken up at their next owner, by the names that the client knows.
+    /// Streams that are being resumed at their next owner, by the client's names.
     var resuming = StreamsByName()
-    /// Of those that were taken up, the ones of which not all has come that the client lacked.
+    /// Resumed streams whose missing versions have not all arrived.
     var catchingUp = StreamsByName()
-    /// Those that this node takes up itself, as long as their actors are being made.
+    /// Streams that this node resumes itself while their actors are activated.
     var loading = StreamsByName()
-    /// Calls that are made when the reactor has heard of owners.
+    /// The number of calls postponed until the reactor knows of the latest owners.
     var postponed = 0
-    /// Whether one of them is in hand.
+    /// Indicates whether a postponed call is being handled.
     var isMakingPostponed = false
     private(set) var isOpen = true
-    /// Why nothing of the client's can be carried on: its principal has more than nodes tell each other.
+    /// The reason why no message of the client can be forwarded: its principal is larger than the nodes' protocol allows.
     private(set) var excess: TrebuchetError?
 
     init(_ connection: ServerConnection, _ nodes: ServerNodes) {
@@ -55,14 +56,14 @@ final class ConnectionRelays {
 
     // MARK: Calls and streams begin
 
-    /// A message about an actor of another node has come from the client. It may be made.
+    /// Forwards a client's message about an actor of another node. The caller has authorized it.
     ///
-    /// - Parameter isRepeatable: whether the owner recognises it when it comes again.
+    /// - Parameter isRepeatable: True if the owner recognizes a repeat of it.
     func forward(_ message: borrowing Message, isRepeatable: Bool) {
         forward(message, Array(message.callID), nil, nil, isRepeatable: isRepeatable)
     }
 
-    /// The same with one that begins or resumes a stream.
+    /// Forwards a message that starts or resumes a stream.
     func forward(
         _ message: borrowing Message, beginning asked: AskedStream, _ filter: StreamFilter?, _ stake: StreamStake
     ) {
@@ -82,22 +83,22 @@ final class ConnectionRelays {
         guard let call = connection.begin(message, callID) else { return }
         call.stream = asked
         callCount += 1
-        // What was here before goes before what has just come.
+        // A message that was at this node before precedes one that has just arrived.
         let order = callCount | (connection.isCounted ? 0 : 1 << 63)
         let relayed = RelayedCall(
             message, callID: callID, order: order, isRepeatable: isRepeatable, stream: stream, of: self)
         call.relayed = relayed
         let traffic = traffic(of: relayed.slot)
-        // What waits to be taken up goes before it, and does so no longer.
+        // Paused resumptions precede it and pause no longer.
         for stream in traffic.paused { _ = wait(for: stream) }
         if shard.hasJustLetGo, traffic.calls.isEmpty, traffic.crossings == 0 { waitForCrossings(traffic) }
         traffic.calls.add(relayed, relayed.order)
         proceed(traffic)
     }
 
-    /// Calls to actors of other reactors of this node that have just gone may come back, and go first.
+    /// Waits for cross-reactor calls to actors that have just left this node: they may return and go first.
     private func waitForCrossings(_ traffic: SlotTraffic) {
-        nonisolated(unsafe) let traffic = traffic  // Looked at on this reactor alone.
+        nonisolated(unsafe) let traffic = traffic  // Accessed on this reactor only.
         let (reactor, reference) = (shard.reactor, WeakRelays(self))
         for crossing in connection.crossings {
             traffic.crossings += 1
@@ -110,12 +111,12 @@ final class ConnectionRelays {
         }
     }
 
-    /// The call that it is to its connection; nil when nobody waits for it any more.
+    /// Returns the running call of the connection; nil when no party waits for its response.
     func underWay(_ relayed: RelayedCall) -> RunningCall? {
         connection.running[relayed.callID].flatMap { $0.relayed === relayed ? $0 : nil }
     }
 
-    // MARK: They wait for their owner
+    // MARK: Queues for an owner
 
     func traffic(of slot: ClusterSlot) -> SlotTraffic {
         if let found = slots[slot] { return found }
@@ -125,7 +126,7 @@ final class ConnectionRelays {
         return made
     }
 
-    /// Sends what waits, as far as it may go.
+    /// Sends the slot's waiting messages, as far as their order permits.
     func proceed(_ traffic: SlotTraffic) {
         if traffic.isAsking, traffic.hasNothing { traffic.stopAsking() }
         guard isOpen, !traffic.isAsking else { return }
@@ -171,7 +172,7 @@ final class ConnectionRelays {
             guard let call = underWay(relayed) else { continue }
             if node == nodes.node {
                 connection.withdraw(call)
-                // It is counted anew.
+                // The local resumption takes a new reservation.
                 relayed.stream?.stake = nil
                 guard !relayed.isResumption else {
                     relayed.withMessage { connection.handleAgain($0) }
@@ -187,7 +188,7 @@ final class ConnectionRelays {
         }
     }
 
-    /// Those that are away are waited for no longer then: they run there.
+    /// Retries when `longestReturn` is over, and then waits no longer for calls that are running at the former owner.
     private func lookLater(_ traffic: SlotTraffic) {
         guard !traffic.isTimed else { return }
         traffic.isTimed = true
@@ -199,7 +200,7 @@ final class ConnectionRelays {
         }
     }
 
-    /// Nobody has owned it for long. A stream has no end until its client goes.
+    /// Fails the calls of a slot without an owner. Streams are kept until their client disconnects.
     private func fail(_ traffic: SlotTraffic, _ error: TrebuchetError) {
         var resumptions: [RelayedCall] = []
         for relayed in traffic.calls.takeAll() {
@@ -207,11 +208,12 @@ final class ConnectionRelays {
             if relayed.isResumption {
                 resumptions.append(relayed)
             } else {
-                let unknown = TrebuchetError(.unknownOutcome, "it was sent before, and may have run: \(error.message)")
+                let unknown = TrebuchetError(
+                    .unknownOutcome, "the call was sent before and may have been executed: \(error.message)")
                 connection.finish(call, .failure(relayed.mayHaveRun ? unknown : error))
             }
         }
-        // A client that goes on with a stream waits until its question's time is over.
+        // A resumption waits until the deadline of its request.
         for relayed in resumptions { traffic.calls.add(relayed, relayed.order) }
         guard !traffic.streams.isEmpty || !resumptions.isEmpty else { return proceed(traffic) }
         shard.reactor.schedule(after: .seconds(1)) { [weak self] in self?.proceed(traffic) }
@@ -226,7 +228,7 @@ final class ConnectionRelays {
         return line
     }
 
-    /// What nodes are told of it.
+    /// The description of the client that other nodes receive.
     private func client() -> RelayedClient {
         RelayedClient(
             session: shard.answers.names.text(connection.name), streams: "\(lineCount).",
@@ -234,7 +236,7 @@ final class ConnectionRelays {
             wholeSeconds: connection.dates == .wholeSeconds)
     }
 
-    /// Whether it was one of those in use.
+    /// Removes a channel. Returns whether it was in use.
     func forget(_ line: OwnerLine) -> Bool {
         guard lines[line.node] === line else { return false }
         lines[line.node] = nil
@@ -243,8 +245,8 @@ final class ConnectionRelays {
 
     // MARK: The client's other messages
 
-    /// Whether that was a stream of another node's, which the client does not want any more. Whatever becomes of the line to that, it
-    /// has ended for the client.
+    /// Ends the client's stream if it is one of another node, and returns whether it was. The stream has ended for the client,
+    /// whatever happens to the channel.
     func unsubscribe(_ streamID: [UInt8]) -> Bool {
         didShow(streamID)
         if let stream = streams.removeValue(forKey: streamID) {
@@ -252,19 +254,19 @@ final class ConnectionRelays {
             stream.isWanted = false
             return true
         }
-        // What it was asked for meanwhile ends when it begins.
+        // A pending request for the stream is ended when the stream starts.
         guard let stream = didResume(streamID) else { return false }
         stream.isWanted = false
         return true
     }
 
-    /// The client takes up a stream under this name: what it knew by it before is no more, wherever that is.
+    /// Ends the stream with this name, wherever it is: the client resumes a stream under the name.
     func leave(_ streamID: [UInt8]) { _ = unsubscribe(streamID) }
 
-    /// The client takes nothing more from these: its rights were taken away.
+    /// Ends all of these streams: the client's authorization was revoked.
     func endStreams(_ error: TrebuchetError) { endStreams { _ in error } }
 
-    /// The same for those that are refused.
+    /// Ends the streams that `refused` returns an error for.
     func endStreams(refused: (RelayedStream) -> TrebuchetError?) {
         for streamID in Array(streams.keys) + resuming.names {
             guard let stream = streams[streamID] ?? resuming[streamID], let error = refused(stream) else { continue }
@@ -273,9 +275,9 @@ final class ConnectionRelays {
         }
     }
 
-    /// Nothing more comes of these: the client goes on elsewhere, for one.
+    /// Ends all of these streams without an error, for example because the client moves to another server.
     ///
-    /// - Returns: their names.
+    /// - Returns: The names of the streams.
     func leaveStreams() -> [[UInt8]] {
         let names = Array(streams.keys) + resuming.names
         for name in names { _ = unsubscribe(name) }
@@ -287,7 +289,7 @@ final class ConnectionRelays {
         let client = client()
         excess = client.excess
         guard let excess else { return lines.values.forEach { $0.send(.client, client.payload) } }
-        // Nothing may go on there in the name of who was signed in before.
+        // The previous principal's calls and streams must end.
         endStreams(excess)
         connection.endSharedStreams(excess)
         for call in Array(connection.running.values) where call.relayed != nil {
@@ -300,7 +302,7 @@ final class ConnectionRelays {
 
     func linkDidBecomeWritable() { for line in lines.values { line.tellWhatWasTaken() } }
 
-    /// The client has gone.
+    /// Ends all calls, streams and channels: the client has disconnected.
     func close() {
         isOpen = false
         for line in lines.values { line.end() }
@@ -309,7 +311,7 @@ final class ConnectionRelays {
         letGo()
     }
 
-    /// Of what waits: who is asked for its owner may not answer for long.
+    /// Drops all waiting messages. The owner lookups they wait for may take long.
     private func letGo() {
         for traffic in slots.values {
             traffic.calls = CallOrder()
@@ -321,9 +323,9 @@ final class ConnectionRelays {
     }
 }
 
-/// For closures that may run anywhere.
+/// A weak reference to the relays for closures that run on any thread.
 ///
-/// `@unchecked Sendable`: `relays` is looked at on its reactor alone.
+/// `@unchecked Sendable`: `relays` is accessed on its reactor only.
 private final class WeakRelays: @unchecked Sendable {
     weak var relays: ConnectionRelays?
 

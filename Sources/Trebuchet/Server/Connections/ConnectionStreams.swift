@@ -1,12 +1,12 @@
-/// The streams of one connection, by their names and by the states that they show.
+/// The streams of one connection, by name and by the source of their states.
 struct ConnectionStreams {
-    /// Up to so many, all of them are looked at.
+    /// The number of streams up to which all of them are checked.
     private static let fewStreams = 8
 
     private var byID: [[UInt8]: StreamSubscription] = [:]
-    /// By the identity of the state's source, once there are more than a few.
+    /// Streams by the identity of their source, once there are more than a few.
     private var byRoot: [ObjectIdentifier: [StreamSubscription]]?
-    /// Up to where the reactor's changes were looked at.
+    /// The position in the reactor's change log up to which changes were checked.
     private var position: UInt64 = 0
 
     var count: Int { byID.count }
@@ -20,10 +20,10 @@ struct ConnectionStreams {
             byID[streamID] = newValue
             if byID.count <= Self.fewStreams {
                 byRoot = nil
-                // An idle client is not to keep the memory of streams that it had.
+                // An idle client does not keep the memory of its former streams.
                 if byID.isEmpty { byID = [:] }
             }
-            // What the new one shows may have changed before somebody observed it here.
+            // The new stream's state may have changed before a subscriber observed it here.
             if newValue != nil { position = 0 }
             guard byRoot != nil else { return }
             if let old { remove(old) }
@@ -37,15 +37,15 @@ struct ConnectionStreams {
         if byRoot?[root]?.isEmpty == true { byRoot?[root] = nil }
     }
 
-    /// Which streams an answer must not overtake.
+    /// The streams that a response must not overtake.
     enum Changed {
         case none
-        /// Any of them.
+        /// Any of the streams may have changed.
         case perhapsAll
         case these([StreamSubscription])
     }
 
-    /// The streams whose state has changed since this was asked last.
+    /// Returns the streams whose state has changed since the previous call.
     mutating func changed(in log: inout ChangeLog) -> Changed {
         guard !byID.isEmpty else { return .none }
         let changes = log.changes(since: &position)
@@ -57,13 +57,13 @@ struct ConnectionStreams {
         log.looks += changes.count
         if byRoot == nil { byRoot = Dictionary(grouping: byID.values) { $0.broadcaster.hub.root } }
         var found: [StreamSubscription] = []
-        // Those of a state that changed twice come twice, and have nothing to get the second time.
+        // A state that changed twice appears twice; the second time its streams have nothing to send.
         for root in changes { if let streams = byRoot?[root] { found += streams } }
         return found.isEmpty ? .none : .these(found)
     }
 }
 
-/// What streams ask of a connection.
+/// The requirements of streams for a connection.
 extension ServerConnection {
     var isLocal: Bool { false }
     var isAwaited: Bool { shard.isAwaited }

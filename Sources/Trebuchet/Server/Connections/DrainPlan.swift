@@ -1,20 +1,19 @@
-/// How the clients of one reactor are sent away, so that neither a server nor those that its clients turn to are hit by
-/// all of them at once. Pure.
+/// The schedule for sending `goAway` to the clients of one reactor: it spreads the load on this server and on the servers that the
+/// clients connect to next. A pure value.
 struct DrainPlan: Equatable {
-    /// Between two batches.
+    /// The time between two batches.
     static let interval = Duration.milliseconds(10)
-    /// Fewer are not worth a batch.
+    /// The smallest batch worth a timer.
     private static let smallestBatch = 100
     private static let shortestSpread = 2_000
     private static let longestSpread = 30_000
 
-    /// Clients that are told in one turn.
+    /// The number of clients that receive `goAway` in one turn.
     let batch: Int
-    /// Clients come back at times that are spread over this: a thousand a second of each reactor, as far as the bounds
-    /// of 2 and 30 seconds let them.
+    /// The interval over which clients reconnect: a thousand a second for each reactor, within the bounds of 2 and 30 seconds.
     let spreadMilliseconds: Int
 
-    /// - Parameter time: in which all are to be told.
+    /// - Parameter time: The time within which all clients receive `goAway`.
     init(clients: Int, within time: Duration) {
         let batches = max(1, Int(time / Self.interval))
         batch = max(Self.smallestBatch, (clients + batches - 1) / batches)

@@ -3,7 +3,7 @@
 ///
 /// The server looks up the whole name of an actor. A name that contains a false owner therefore reaches no actor.
 struct HelperActors {
-    /// Returns the actor and the target that `authorize` decides about, or nil where the name is no name of a helper.
+    /// Returns the actor and the target that `authorize` decides about, or nil where the name is not a helper's.
     typealias Owner = @Sendable (_ actorID: String) -> (actorID: String, target: String)?
 
     private var owners: [(prefix: String, owner: Owner)] = []

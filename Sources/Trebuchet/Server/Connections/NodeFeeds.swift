@@ -4,21 +4,22 @@ internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
 
-/// Whose streams they are: one line to a node.
+/// The owner of the feeds: the connection to one node.
 protocol NodeFeedsUser: AnyObject, Sendable {
-    /// A stream has ended at its actor. From anywhere: behind what has come over the line before.
+    /// Receives the end of a stream at its actor. May be called on any thread; ordered behind earlier messages of the connection.
     func didEnd(_ number: UInt64)
 }
 
-/// What another node takes of actors that live on this reactor, each stream once for all of that node's clients: who of those may observe
-/// is asked for each over the client's own line.
+/// The streams of actors of this reactor that another node receives, each once for all clients of that node. The client's node
+/// channel authorizes each of those clients.
 ///
-/// It is where the actors live, and not where one of its clients' lines is, so that what a call has changed is on its way to that node
-/// before the call's answer is, whichever reactor that leaves from.
+/// The feeds belong to the actors' reactor, not to that of a client's channel. So the changes of a call are sent to the node before
+/// the call's response, whichever reactor the response leaves from.
 ///
-/// `@unchecked Sendable`: on the shard's reactor alone.
+/// `@unchecked Sendable`: isolated to the shard's reactor.
 final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
-    /// What one reactor owes the node: streams that could not be sent as far as they had changed, and how far that is.
+    /// The pending deliveries of one reactor to the node: streams that could not be sent up to their newest version, and that
+    /// version.
     private struct Owed {
         let number: UInt64
         var versions: [[UInt8]: UInt64]
@@ -28,17 +29,17 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
     let shard: ServerShard
     let window: FeedWindow
     private let arrears: FeedArrears
-    /// By the bytes of their numbers.
+    /// The streams, by the bytes of their numbers.
     private var streams = ConnectionStreams()
     private var actors: [[UInt8]: ActorName] = [:]
-    /// Those of which not all has been sent that there was when they began; and whether the node wants the whole value.
+    /// Streams whose initial catch-up is incomplete; the value says whether the node needs the whole value.
     private var unshown: [[UInt8]: Bool] = [:]
     private var isShowing = false
-    /// What is sent next, in whatever order, and grows no more; and what has changed since that began. So no stream, however often it
-    /// changes, keeps others or answers waiting.
+    /// The deliveries that are sent next, in any order, and do not grow; and the changes since they began. So no stream, however
+    /// often it changes, delays other streams or responses.
     private var owed: Owed?
     private var owedNext: Owed?
-    /// Whether one message may go beyond the window.
+    /// Allows one message to exceed the window.
     private var hasTurn = false
     private var isOpen = true
 
@@ -53,7 +54,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
         if streams.isEmpty, !shard.feeds.contains(where: { $0 === self }) { shard.feeds.append(self) }
         guard shard.isOwned(record), record.life.enter() else { return end(.moved, number) }
         defer { record.life.leave() }
-        // On this reactor that happens at once.
+        // The closure runs synchronously on this reactor.
         record.executeStreamingTarget(beginning.target) { source in
             guard let source, source.home === self.shard.states, source.kind != .filter else {
                 return self.end(.moved, number)
@@ -65,7 +66,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
     private func begin(_ number: UInt64, _ beginning: SharedBeginning, of source: StreamHub) {
         let position = source.position(keptFor: shard.limits.resumeTime)
         let goesOn = source.goesOn(from: beginning.sequence, in: beginning.epoch)
-        // Who has nothing begins with the whole value, or behind what the first of its clients has, where none may be left out.
+        // A new stream starts with the whole value, or after the position of its first client where events must not be skipped.
         let isBehind = goesOn && (!beginning.isFresh || source.buffer != nil)
         let start = isBehind ? beginning.sequence : position?.number ?? 0
         let answer = SharedStart(
@@ -88,7 +89,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
         streamsMayShow()
     }
 
-    /// - Parameter mayReturn: whether somebody may want it again soon.
+    /// - Parameter mayReturn: True if a subscriber may resume it soon.
     func end(_ number: UInt64, mayReturn: Bool) {
         guard let subscription = streams[Self.name(number)] else { return }
         forget(subscription)
@@ -105,7 +106,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
         dropWhatWasSent()
     }
 
-    /// The line is gone.
+    /// Ends all feeds: the node connection is closed.
     func close() {
         isOpen = false
         shard.feeds.removeAll { $0 === self }
@@ -116,7 +117,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
         (owed, owedNext) = (nil, nil)
     }
 
-    /// Actors that live here no more.
+    /// Ends the streams of actors that no longer live here.
     func moveStreams(of gone: Set<ActorName>) {
         for (name, actor) in actors where gone.contains(actor) {
             if let subscription = streams[name] { move(subscription) }
@@ -139,7 +140,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
 
     private func end(_ kind: SharedMessage.Kind, _ number: UInt64) { end(number, SharedMessage.bytes(kind, number)) }
 
-    /// Says the last thing of a stream.
+    /// Sends the last message of a stream.
     private func end(_ number: UInt64, _ message: [UInt8]) {
         window.send(message)
         user?.didEnd(number)
@@ -153,7 +154,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
         hasTurn = false
     }
 
-    /// Sends what has changed and was not sent yet.
+    /// Sends all changes that were not sent yet.
     func catchUp() {
         guard !streams.isEmpty else { return }
         shard.states.callDidEnd()
@@ -171,7 +172,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
     }
 
     func linkDidBecomeWritable() {
-        // Each has its turn, also when others were faster and have taken the room: they would be so again.
+        // Each stream gets one message, even when faster streams have filled the window: they would fill it again.
         hasTurn = true
         for owed in [owed, owedNext] {
             for name in (owed?.versions ?? [:]).keys {
@@ -184,7 +185,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
         hasTurn = false
     }
 
-    /// Something of a stream was sent: whether that is what is owed.
+    /// Removes the pending deliveries that a message of the stream has satisfied.
     private func didSend(_ subscription: StreamSubscription) {
         guard owed != nil else { return }
         let (name, sent) = (subscription.streamID, subscription.sent)
@@ -205,9 +206,9 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
     var isLocal: Bool { false }
     var countsDeliveries: Bool { false }
     var isWritable: Bool { window.isOpen || hasTurn }
-    /// Whether the other node was not sent yet all that there was of a stream when it began.
+    /// Indicates whether the initial catch-up of a stream is incomplete at the other node.
     var hasUnshown: Bool { !unshown.isEmpty }
-    // Of all subscribers of a stream one is asked for all of them.
+    // One subscriber of a stream is queried on behalf of all.
     var isAwaited: Bool { shard.isAwaited }
     func inOneWrite(_ body: () -> Void) { body() }
 
@@ -240,7 +241,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
 
     func streamsMayShow() {
         guard !isShowing, !unshown.isEmpty else { return }
-        // What comes at once when it is asked for leads here again.
+        // A synchronous result of a request calls this method again.
         isShowing = true
         defer { isShowing = false }
         for (name, wantsWhole) in unshown {
@@ -249,7 +250,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
         }
     }
 
-    /// Tells the node that it has all there is of a stream, once that is so.
+    /// Reports to the node that it has every version of a stream, once that is so.
     private func show(_ subscription: StreamSubscription, _ wantsWhole: Bool) {
         let broadcaster = subscription.broadcaster
         guard broadcaster.isUpToDate else { return }
@@ -257,7 +258,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
         guard hasAll(subscription) else { return }
         if wantsWhole {
             if broadcaster.whole(behind: subscription) == nil {
-                // Nothing but the way to it is here: of a state that was loaded from its log, say.
+                // A state that was loaded from its log may exist only as changes, without the whole value.
                 broadcaster.requestWhole()
                 catchUp(subscription)
             }
@@ -269,7 +270,7 @@ final class NodeFeeds: StreamSubscriber, @unchecked Sendable {
         hasTurn = false
     }
 
-    /// Whether the node was sent all that there is of a stream, which has not ended.
+    /// Returns whether the stream is active and the node was sent its newest version.
     private func hasAll(_ subscription: StreamSubscription) -> Bool {
         streams[subscription.streamID] === subscription && subscription.broadcaster.isUpToDate
             && subscription.sent >= subscription.broadcaster.newestSequence

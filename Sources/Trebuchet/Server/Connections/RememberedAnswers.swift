@@ -2,8 +2,8 @@ internal import Bytes
 internal import Platform
 internal import Synchronization
 
-/// The answers of `@Idempotent` calls that a server keeps: a memory for each of its reactors, of the connections that live
-/// there. Others come to it with repeats alone, so its lock is nearly always free.
+/// The idempotency caches of a server: one for the connections of each reactor. Other reactors access a cache only for repeats, so
+/// its lock is nearly always uncontended.
 final class RememberedAnswers: Sendable {
     typealias Memory = AnswerMemory<WaitingCall>
 
@@ -13,15 +13,15 @@ final class RememberedAnswers: Sendable {
         init(_ limits: Memory.Limits, _ shares: AnswerShares) { memory = Mutex(Memory(limits, shares)) }
     }
 
-    /// Old answers that go while the lock is held once.
+    /// The number of expired responses removed while the lock is held once.
     private static let forgottenAtOnce = 1_000
 
-    // Times are those of a reactor's clock, all of which show the same.
+    // Times are those of a reactor's clock; all reactors share one clock.
     let names: ConnectionNames
-    /// How long an answer is kept.
+    /// The time for which a response is kept.
     let time: Duration
     private let parts: [Part]
-    /// Of those that a store keeps beside.
+    /// The quota ledger of the responses that a store also keeps.
     private let storedShares: AnswerShares
     private let storedOfConnections: Shares<ConnectionName>
 
@@ -36,7 +36,7 @@ final class RememberedAnswers: Sendable {
         parts = (0..<reactors).map { _ in Part(each, shares) }
     }
 
-    /// Where the answer of a call counts that a store keeps: within the same limits as those in memory.
+    /// Returns the accounting for a persisted response. It has the same limits as responses in memory.
     func storedRoom(of connection: ConnectionName, _ request: Memory.Request) -> StoredAnswerRoom {
         StoredAnswerRoom(
             AnswerHolding(storedShares, principal: request.principal, host: request.host),
@@ -73,20 +73,19 @@ final class RememberedAnswers: Sendable {
 
     func reopen(_ connection: ConnectionName) -> Bool { part(connection).memory.withLock { $0.reopen(connection) } }
 
-    /// Forgets what is too old, some of it if there is much. Returns after what time to ask again; nil when there is nothing
-    /// left.
+    /// Removes expired responses, a limited number at a time. Returns the time until the next removal; nil when none is left.
     func forget(at now: UInt64) -> Duration? {
         let waits = parts.compactMap { part in
             part.memory.withLock { $0.forget(at: now, atMost: Self.forgottenAtOnce) }
         }
-        // Not at once: what others wait for comes first. Nor for each answer by itself.
+        // Not at once, since waiting work comes first, and not for each response separately.
         return waits.min().map { max(.nanoseconds(Int64(clamping: $0)), min(time, .milliseconds(10))) }
     }
 
     var count: Int { parts.reduce(0) { $0 + $1.memory.withLock { $0.count } } }
 }
 
-/// A call over a connection that waits for the answer of an `@Idempotent` method.
+/// A call of a connection that waits for the response of an `@Idempotent` method.
 struct WaitingCall: Sendable {
     let connection: ServerConnection
     let call: RunningCall

@@ -1,9 +1,9 @@
 internal import TrebuchetWire
 
-/// Where messages are scanned: one place for each that is in hand at once, of which there is seldom a second.
+/// The storage for scanned messages: one place for each message that is handled at once. More than one is rare.
 struct ScanPlaces: ~Copyable {
     private static let count = 4
-    /// Behind a pointer, so that reading what was found costs no exclusivity check.
+    /// Accessed through a pointer, so that reads of a scan result need no exclusivity check.
     private let places = UnsafeMutablePointer<ScannedEnvelope>.allocate(capacity: count)
     private var used = 0
 
@@ -14,7 +14,7 @@ struct ScanPlaces: ~Copyable {
         places.deallocate()
     }
 
-    /// A place that is free until `giveBack`, in the reverse order; nil when all are taken.
+    /// Returns a place that is reserved until `giveBack`, which releases places in reverse order; nil when all are in use.
     @inline(__always)
     mutating func take() -> UnsafeMutablePointer<ScannedEnvelope>? {
         guard used < Self.count else { return nil }

@@ -4,9 +4,8 @@ internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// The way of a call, the same for all: it was scanned; then what its name leads to, and what its target means there; whether
-/// it may be made, and how fast; whether it has what the method takes; then its actor is made, when it is not there, and the
-/// method runs. Nothing of an app runs for who may not call.
+/// Executes calls. Each scanned call takes the same steps: find the actor and the target, check authorization and rates, check the
+/// number of arguments, activate the actor if necessary, and call the method. User code never runs for an unauthorized caller.
 extension ServerConnection {
     func invoke(_ message: borrowing Message) {
         let name = message.envelope.pointee.actorID
@@ -29,9 +28,9 @@ extension ServerConnection {
         }
     }
 
-    /// Whether there may be an actor of the name; false after a refusal. Nothing is kept of a longer one.
+    /// Returns whether an actor may have the name; false after the message was refused. A longer name is not stored anywhere.
     func hasName(_ message: borrowing Message) -> Bool {
-        // It has no more bytes than are written.
+        // The unescaped name is never longer than its written form.
         guard message.bytes(message.envelope.pointee.actorID).count > ActorName.longest else { return true }
         let name = ActorName(message.actorName)
         guard name.isTooLong, shard.directory.type(of: name) == nil else { return true }
@@ -56,7 +55,7 @@ extension ServerConnection {
         invoke(record.type, record, message)
     }
 
-    /// - Parameter record: nil while the actor is not made.
+    /// - Parameter record: nil while the actor is not activated.
     private func invoke(_ type: ActorType, _ record: ActorRecord?, _ message: borrowing Message) {
         let target = type.target(message.target)
         if case .method(let method) = target {
@@ -72,7 +71,7 @@ extension ServerConnection {
         }
     }
 
-    /// The hot path: what runs in place and may be called by anybody, as most calls. It looks at no more than that takes.
+    /// The hot path, which most calls take: methods that run in place and need no authorization. It performs no further checks.
     @inline(__always)
     private func call(_ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message) {
         guard !isGuarded, !method.isIdempotent, hasCounts(method, message), runsInPlace(method, record) else {
@@ -91,7 +90,7 @@ extension ServerConnection {
         method.runsInPlace && record.home === shard.states && !record.life.isStarting
     }
 
-    /// - Parameter record: nil while the actor is not made.
+    /// - Parameter record: nil while the actor is not activated.
     @inline(never)
     private func callCarefully(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
         if isGuarded {
@@ -114,9 +113,9 @@ extension ServerConnection {
         call(.table(method), of: record, message)
     }
 
-    /// Whether the caller may do it, and not too fast; false after a refusal.
+    /// Checks authorization and rates; returns false after a refusal.
     ///
-    /// - Parameter record: the actor's, where that is known, which has its name at hand.
+    /// - Parameter record: The actor's record, where it is known: it has the name as a string.
     func mayPass(_ target: String, of record: ActorRecord? = nil, _ message: borrowing Message) -> Bool {
         guard isGuarded, let refusal = refusal(of: target, record?.name ?? message.actorName) else { return true }
         fail(message, refusal)
@@ -131,9 +130,9 @@ extension ServerConnection {
 
     // MARK: In place
 
-    /// Runs `body` so that `Caller.current` is this connection's, and references are to actors of its client.
+    /// Runs `body` with `Caller.current` set to this connection's caller, and resolves references to actors of its client.
     ///
-    /// - Parameter hosting: the connection's own, read on its reactor.
+    /// - Parameter hosting: The connection's property, read on its reactor.
     @inline(__always)
     func asCaller<Result>(_ hosting: HostingConnection?, _ body: () throws -> Result) rethrows -> Result {
         if caller == nil, hosting == nil { return try body() }
@@ -148,13 +147,13 @@ extension ServerConnection {
         }
     }
 
-    /// The hot path: decode, call, encode and answer without leaving this thread.
+    /// The hot path: decodes, calls, encodes and responds on this thread.
     private func callInPlace(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
         let callID = message.callID
         record.life.didRunInPlace()
         if Unmanaged.passUnretained(shard.events)._withUnsafeGuaranteedRef({ $0.wants(.callsVersionsOrSpans) }) {
             let begins = beginsTrace(message)
-            // Where only those listen who trace, of most calls nothing is made.
+            // If only trace handlers are registered, most calls create no object.
             if begins || shard.events.wants(.callsOrVersions) || !message.envelope.pointee.traceparent.isAbsent {
                 return callTelling(record, method, message, begins: begins)
             }
@@ -170,7 +169,7 @@ extension ServerConnection {
         shard.didCall(method.row)
     }
 
-    /// The same while somebody listens.
+    /// Calls in place while event handlers are registered.
     @inline(never)
     private func callTelling(
         _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, begins: Bool
@@ -191,10 +190,10 @@ extension ServerConnection {
         told?.tell(endAt: shard.events, code)
     }
 
-    /// The same for an actor whose changes are written before the answer leaves. A call that waits for that alone takes nothing but
-    /// its place among the answers.
+    /// Calls an actor in place whose changes are written before the response is sent. A call that only waits for that write occupies
+    /// nothing but its place among the responses.
     ///
-    /// - Returns: false when the actor has been let go: then nothing has been done.
+    /// - Returns: false when the actor has been deactivated; nothing has been done then.
     private func callInPlace(
         _ record: ActorRecord, _ persisted: PersistedStates, _ method: ActorMethod, _ message: borrowing Message
     ) -> Bool {
@@ -228,8 +227,8 @@ extension ServerConnection {
         return true
     }
 
-    /// What a result weighs that may have to wait: it counts when it is more than what is counted for each call, and leaves so
-    /// much less room for the calls behind it.
+    /// Counts a result that may have to wait, if it is larger than the fixed overhead of a call. Its bytes reduce the space for
+    /// later calls.
     private func countResult(_ bytes: Int) -> Int {
         guard bytes > CallLoad.overhead else { return 0 }
         load.bytes += bytes
@@ -239,8 +238,8 @@ extension ServerConnection {
 
     // MARK: With time
 
-    /// Calls a method that may take time: its actor has to be made, or is on another reactor, or the method suspends, or what it
-    /// changed is to be written.
+    /// Calls a method that may take time: its actor must be activated or is on another reactor, the method suspends, or its changes
+    /// must be written.
     private func call(_ method: CalledMethod, of record: ActorRecord?, _ message: borrowing Message) {
         let isInTransit =
             if let record, let home = record.home {
@@ -254,9 +253,9 @@ extension ServerConnection {
         start(method, of: record, message, call) { connection.finish(call, $0, from: call.home) }
     }
 
-    /// Makes the actor when it is not there, and runs the method.
+    /// Activates the actor if necessary, and calls the method.
     ///
-    /// - Parameter completion: called on the thread where the call ends.
+    /// - Parameter completion: Called on the thread where the call ends.
     func start(
         _ method: CalledMethod, of record: ActorRecord?, _ message: borrowing Message, _ call: RunningCall,
         _ completion: @escaping CallCompletion
@@ -270,7 +269,7 @@ extension ServerConnection {
         for name: String, _ method: CalledMethod, _ kept: KeptMessage, _ call: RunningCall,
         _ completion: @escaping CallCompletion
     ) {
-        // The connection is there as long as the call: it may outlive its link, when its answer is kept.
+        // A strong reference: a call whose response is recorded outlives the link of its connection.
         let waiter = shard.awaitActor(ActorName(name), for: parties) { outcome in
             call.waiter = nil
             guard !call.isAnswered else { return }
@@ -312,7 +311,7 @@ extension ServerConnection {
         guard let there = shard.sibling(on: home) else {
             return completion(.failure(TrebuchetError(.unavailable, "the server has shut down")))
         }
-        // Its bytes alone, which are looked through once more there: that takes less than what was found would.
+        // Only the bytes cross; the other reactor scans them again, which costs less than a transfer of the scan result.
         let bytes = Array(message.bytes)
         let connection = self
         let hosting = hosting
@@ -320,13 +319,13 @@ extension ServerConnection {
         if call.isInTransit { call.crossing = crossing }
         call.isAtWork = true
         crossing.add {
-            // It may have stood in line for long. A method that suspends sees by itself that it is cancelled.
+            // The call may have been queued for long. A method that suspends checks for cancellation itself.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
             let isThere = connection.asCaller(hosting) {
                 there.withMessage(bytes) { there.run(method, of: record, $0, dates, call, completion) }
             }
             guard isThere != true else { return }
-            // It has been let go meanwhile. This reactor hears of that before what is sent now.
+            // The actor has been deactivated meanwhile. This reactor receives that notice before the closure below.
             connection.shard.reactor.execute {
                 connection.didWork(call)
                 guard !call.isAnswered else { return }

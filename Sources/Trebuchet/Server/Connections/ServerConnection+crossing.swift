@@ -4,14 +4,14 @@ internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// Synchronous calls to actors of other reactors: those that come in a turn go together (`CrossingBatch`).
+/// Synchronous calls to actors of other reactors. The calls of a turn are sent together in a `CrossingBatch`.
 extension ServerConnection {
-    /// Sends a call on its way; false when it has to go by itself, as one that takes time does.
+    /// Sends a call to another reactor in a batch. Returns false for a call that needs a task or a separate message.
     func cross(_ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message) -> Bool {
         guard method.runsInPlace, record.persisted == nil, let home = record.home, home !== shard.states else {
             return false
         }
-        // Who is told of each call is told by an object of it.
+        // An event handler or a trace needs an object for each call.
         guard isOpen, upstream == nil, !shard.events.wants(.callsVersionsOrSpans),
             running.isEmpty || running[Array(message.callID)] == nil, let there = shard.sibling(on: home)
         else { return false }
@@ -44,10 +44,10 @@ extension ServerConnection {
 
     // MARK: Answers
 
-    /// Calls have come back.
+    /// Receives the responses of a batch.
     func take(_ answers: CrossingAnswers, of batch: CrossingBatch, from home: SystemShard) {
         guard let crossing = batch.crossing else { return }
-        // What they changed may be in streams from there that are just beginning.
+        // Its changes may be in streams of that reactor that are starting.
         let awaitsStreams = mayAwaitStreams && isOpen && awaitsStreams(of: home)
         let now = MonotonicClock.now
         var returned = 0
@@ -70,15 +70,15 @@ extension ServerConnection {
                 }
             }
         }
-        // The link of a connection that is gone does nothing.
+        // The link of a closed connection does nothing.
         if isOpen { inOneWrite(takeAll) } else { takeAll() }
         crossing.untaken += answers.byteCount
-        // As for calls that run here: none goes on while nobody takes the answers.
+        // As for calls of this reactor: none continues while the client does not read the responses.
         if link.isWritable || !isOpen { crossing.take() }
         didReturn(returned, of: batch, crossing)
     }
 
-    /// One has ended that ran in a task.
+    /// Receives the response of a call that ran in a task.
     func take(_ outcome: CallOutcome, of index: Int, in batch: CrossingBatch, from home: SystemShard) {
         guard let crossing = batch.crossing else { return }
         let call = batch[index]
@@ -106,7 +106,7 @@ extension ServerConnection {
         load.bytesInTransit -= bytes
     }
 
-    /// One that cannot be answered yet goes on as a call by itself.
+    /// Converts a call that cannot be answered yet into a separate call.
     private func adopt(
         _ call: CrossingBatch.Call, of batch: CrossingBatch, _ outcome: CrossingAnswers.Outcome, from home: SystemShard
     ) {
@@ -134,13 +134,15 @@ extension ServerConnection {
         }
     }
 
-    /// Notes a call by itself; nil when another one has its name meanwhile, or nobody is there any more.
+    /// Records a call separately; nil when another call has its callID by now, or the connection is closed.
     private func note(_ call: CrossingBatch.Call, of batch: CrossingBatch) -> RunningCall? {
         let callID = Array(batch.callID(call))
         guard isOpen, running[callID] == nil else {
             shard.counts.count(.callsEnded)
             didArrive(bytes: Int(call.count))
-            if isOpen { fail(callID, TrebuchetError(.init(.malformedEnvelope), "callID in use by a call under way")) }
+            if isOpen {
+                fail(callID, TrebuchetError(.init(.malformedEnvelope), "callID is in use by an in-flight call"))
+            }
             return nil
         }
         let now = shard.reactor.now
@@ -155,7 +157,7 @@ extension ServerConnection {
 
     // MARK: Calls that are not waited for
 
-    /// Answers a call that its client wants no more; false when none of that name is on its way.
+    /// Cancels a call that is on its way; false when no such call has the callID.
     func cancelCrossing(_ callID: UnsafeRawBufferPointer) -> Bool {
         for crossing in crossings {
             for batch in crossing.away {
@@ -170,9 +172,9 @@ extension ServerConnection {
         return false
     }
 
-    /// Answers all that are on their way.
+    /// Ends all calls that are on their way.
     ///
-    /// - Parameter error: nil when nobody is there any more to be answered.
+    /// - Parameter error: The error for the client; nil when the connection is closed.
     func abandonCrossing(_ error: TrebuchetError? = nil) {
         for crossing in crossings {
             crossing.timer?.cancel()
@@ -198,13 +200,13 @@ extension ServerConnection {
         TrebuchetError(.timeout, "the call took longer than \(Duration.nanoseconds(Int64(call.limit)))")
     }
 
-    /// One timer for all that are on their way to one reactor: it looks at them, and goes on for those that still are.
+    /// Sets one timer for all calls that are on their way to one reactor; it is renewed for the calls that remain.
     private func watch(_ crossing: CrossingCalls, until deadline: UInt64) {
         guard deadline < crossing.watchedUntil else { return }
         crossing.timer?.cancel()
         crossing.watchedUntil = deadline
         let now = shard.reactor.now
-        // It holds both, until it fires or the connection ends.
+        // The timer retains both until it fires or the connection ends.
         crossing.timer = shard.reactor.schedule(after: .nanoseconds(Int64(deadline &- min(now, deadline)))) {
             self.lookAtDeadlines(crossing)
         }
@@ -226,10 +228,10 @@ extension ServerConnection {
                     giveUp(index, of: batch, Self.timeout(call))
                 }
             }
-            // Of another one nobody may look at its tasks: it may come back meanwhile, and serve other calls.
+            // The tasks of a batch without a timed-out call are left alone: it may have returned and serve other calls.
             if isAnyGivenUp { batch.cancelTasks() }
         }
-        // An answer may have ended the connection.
+        // A response may have ended the connection.
         if next < .max, isOpen { watch(crossing, until: next) }
     }
 }
@@ -239,7 +241,7 @@ extension CrossingAnswers.Outcome {
 }
 
 extension ServerShard {
-    /// Batches that are kept for the next calls.
+    /// The maximum number of batches that are kept for reuse.
     private static let mostSpareBatches = 32
 
     func takeBatch() -> CrossingBatch { spareBatches.popLast() ?? CrossingBatch() }
@@ -250,11 +252,11 @@ extension ServerShard {
         spareBatches.append(batch)
     }
 
-    /// Runs calls of another reactor's connection, which are to actors of this one, until their share of the turn is used up. What they
-    /// answer leaves at the end of the turn.
+    /// Runs calls of a connection of another reactor to actors of this one, until their time slice is used up. Responses leave at
+    /// the end of the turn.
     ///
-    /// - Parameter room: bytes of answers that may still be made.
-    /// - Returns: whether all have been run.
+    /// - Parameter room: The bytes of responses that may still be produced.
+    /// - Returns: true when all calls have run.
     func run(_ batch: CrossingBatch, of connection: ServerConnection, _ slice: inout TimeSlice, room: Int) -> Bool {
         guard let crossing = batch.crossing, let place = scans.take() else { return false }
         defer { scans.giveBack() }
@@ -279,7 +281,7 @@ extension ServerShard {
                 } else {
                     run(call, of: batch, target, place, connection.dates, answers)
                 }
-                // As for calls that come over connections of this reactor.
+                // As for calls over connections of this reactor.
                 if states.isMarked { states.callDidEnd() }
                 if slice.isLookDue(), slice.isUsedUp(lastLook: &reactor.lastLook) { break }
             }
@@ -314,7 +316,7 @@ extension ServerShard {
         }
     }
 
-    /// Calls before it have not begun yet: it takes its place behind them. False when the actor has been let go.
+    /// Queues a call behind earlier calls that have not started yet. Returns false when the actor has been deactivated.
     private func runLater(
         _ call: CrossingBatch.Call, _ index: Int, of batch: CrossingBatch, _ target: CrossingBatch.Target,
         _ connection: ServerConnection

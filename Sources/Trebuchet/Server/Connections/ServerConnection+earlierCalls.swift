@@ -3,20 +3,20 @@ internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// Calls that were sent to a server that was here before this one, over the same store: it has noted those that changed something
-/// there.
+/// Repeats of calls that were sent to an earlier server with the same store, which has recorded the calls that changed persisted
+/// states.
 extension ServerConnection {
-    /// Whether a repeat is of a call that was sent to another server, which may have been an earlier process of this one.
+    /// Returns whether a repeat is of a call to another server, possibly an earlier process of this one.
     func isOfEarlierServer(_ message: borrowing Message) -> Bool {
         named(message.text(message.envelope.pointee.session)) == nil && writer(for: message) != nil
     }
 
-    /// What writes the states of the actor that a message is for; nil where they are not persisted.
+    /// Returns the writer of the states of a message's actor; nil where they are not persisted.
     private func writer(for message: borrowing Message) -> StateWriter? {
         isPlaced(ActorName(message.actorName)) ? shard.placedWriter : shard.stateWriter
     }
 
-    /// Answers what the store has of it. It never runs here: what has left no trace may have run all the same.
+    /// Answers a repeat from the store. The call never runs here: it may have run without a record.
     func repeatEarlierCall(_ message: borrowing Message) {
         guard let writer = writer(for: message), let number = number(of: message) else {
             return fail(
@@ -25,13 +25,13 @@ extension ServerConnection {
         let (record, _, refusal) = repeatedPlace(of: message, for: nil)
         if let refusal { return fail(message, refusal) }
         let session = message.text(message.envelope.pointee.session)
-        // No other server gives such a name, and a store is not to look for it.
+        // Every server limits its names to this length; longer ones need no store access.
         guard session.utf8.count <= ConnectionNames.longest, let parts = SessionName(session),
             parts.instance != shard.answers.names.instance
         else { return fail(message, Self.ofEarlierServer) }
         guard let call = begin(message) else { return }
         call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
-        // Of a call that changes an actor which its node alone may write, no trace means that it changed nothing and never will.
+        // If only its node may write the actor, a call without a record has changed nothing and never will.
         let runsAgain = isPlaced(ActorName(message.actorName))
         lookUp(message, session, number, writer, call) { answer, kept in
             guard answer == nil, runsAgain else {
@@ -42,13 +42,14 @@ extension ServerConnection {
         }
     }
 
-    /// Whether an actor lives on one node of several.
+    /// Returns whether the actor lives on one node of several.
     func isPlaced(_ name: ActorName) -> Bool {
         shard.parts.nodes != nil && shard.directory.placedType(of: name) != nil
     }
 
-    /// What the store has of a call; nil when that is nothing. Not answered when the call was, meanwhile. A store that is out of reach is
-    /// asked again until the time of the call is over, and another node goes on with it that owns its actor by then.
+    /// Looks a call up in the store; passes nil to `body` when the store has no record. Does not call `body` when the call was
+    /// answered meanwhile. Retries an unreachable store until the call's deadline; another node continues if it owns the actor by
+    /// then.
     func lookUp(
         _ message: borrowing Message, _ session: String, _ number: UInt64, _ writer: StateWriter, _ call: RunningCall,
         _ body: @escaping (KeptAnswer?, KeptMessage) -> Void
@@ -57,10 +58,10 @@ extension ServerConnection {
         let digest = digest(of: message)
         let principal = caller?.principal?.name
         let (reactor, kept) = (shard.reactor, KeptMessage(message))
-        nonisolated(unsafe) let body = body  // Called on the reactor that gave it alone.
+        nonisolated(unsafe) let body = body  // Called only on the reactor that passed it.
         let name = ActorName(message.actorName)
         call.isAtWork = true
-        // On the reactor, as what writes there: a store that only hands the work on costs no other thread.
+        // Runs on the reactor, as writes do: a store that only forwards the work then uses no other thread.
         Task.immediate(executorPreference: reactor.taskExecutor) {
             var answer: KeptAnswer?
             var mayBeReadLater = false
@@ -68,7 +69,7 @@ extension ServerConnection {
                 answer = try await writer.store.get(key).map { Self.answer($0, digest, principal) }
             } catch {
                 mayBeReadLater = error.code == .unavailable || error.code == .conflict
-                let text = "what became of the call cannot be read: \(error.message)"
+                let text = "the outcome of the call cannot be read: \(error.message)"
                 // Who asks again cannot take it for one that was not made.
                 answer = .failure(TrebuchetError(.unknownOutcome, text))
             }
@@ -91,8 +92,8 @@ extension ServerConnection {
         }
     }
 
-    /// Runs a call that another node may have been asked for, and did not do: under the name that it has there, so that it is recognised
-    /// should it still come. Nobody has that name any more when the call is not begun.
+    /// Runs a call that another node may have received and did not execute. It keeps its name of that node, so that it is recognized
+    /// should it still arrive. The name is unused if the call does not start.
     private func runAgain(_ message: borrowing Message, _ session: String, _ number: UInt64) {
         let carried = shard.answers.names.carry(session, onReactor: shard.index)
         repeatCall(
@@ -100,7 +101,7 @@ extension ServerConnection {
             hasLookedUp: true)
     }
 
-    /// Whether a call of a connection of another node's may have run here, and nothing is kept of it any more.
+    /// Returns whether a call of another node's connection may have run here and its record is no longer kept.
     func mayBeForgotten(_ number: UInt64, _ message: borrowing Message, of party: Party) -> Bool {
         guard message.kind == .repeat, shard.parts.nodes != nil,
             let session = SessionName(message.text(message.envelope.pointee.session)),
@@ -111,27 +112,27 @@ extension ServerConnection {
 
     private static func answer(_ stored: [UInt8], _ digest: UInt64, _ principal: PrincipalName?) -> KeptAnswer {
         guard let call = try? StoredCall(stored) else { return .failure(ofEarlierServer) }
-        // Nobody gets what was an answer for somebody else.
+        // A response is delivered only to the principal of the call.
         guard call.principal.map({ PrincipalName($0) }) == principal else { return .failure(ofEarlierServer) }
         guard call.digest == digest else {
             return .failure(
-                TrebuchetError(.invalidArguments, "that call was another one: other target or arguments"))
+                TrebuchetError(.invalidArguments, "that call had another target or other arguments"))
         }
         return call.answer ?? .failure(hadBegun)
     }
 
-    /// What a server says of calls of which it has no trace.
+    /// The error for calls without a record.
     static var ofEarlierServer: TrebuchetError {
         TrebuchetError(
             .unknownOutcome,
-            "the call was sent to a server that was here before this one, which cannot know whether it ran: look at what "
-                + "it would have changed, and call again if it has not")
+            "the call was sent to an earlier server process, and its outcome is unknown: check "
+                + "its effects, and call again if it was not executed")
     }
 
     private static var hadBegun: TrebuchetError {
         TrebuchetError(
             .unknownOutcome,
-            "the call had begun and was not answered when its server ended: a part of what it changes may be kept; look at "
-                + "what it would have changed")
+            "the call had started but had no response when its server ended: its changes may be partly persisted; check "
+                + "its effects")
     }
 }

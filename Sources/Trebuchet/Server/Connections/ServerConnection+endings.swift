@@ -1,10 +1,10 @@
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// Streams that end, or that their client leaves.
+/// The end of streams, by the server or by the client.
 extension ServerConnection {
-    /// The client is to go: what it has streams of goes on with its next connection. Of those too that are being taken up at another
-    /// owner it hears, before an answer may be ahead of them.
+    /// Ends the streams of a client that is asked to leave, which resumes them over its next connection. This includes streams that
+    /// are being resumed at another owner: their ends precede any response.
     func leaveStreams() {
         for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
         for request in Array(beginning.values) where request.name.knownAs != nil {
@@ -64,7 +64,7 @@ extension ServerConnection {
         if isOpen { tellEnd(of: streamID, reason: .serverDraining, error: nil) }
     }
 
-    /// Ends the streams of an actor that looks at who observes it: this connection may not any more. From anywhere.
+    /// Ends the streams of an actor that checks its observers: this connection is no longer authorized. May be called on any thread.
     func endStreams(of actor: ActorName, _ error: TrebuchetError) {
         shard.reactor.run {
             for (streamID, name) in self.gated where name == actor {
@@ -72,12 +72,12 @@ extension ServerConnection {
                     self.endStream(subscription, reason: .error, error: error)
                 }
             }
-            // Those on their way were let in before.
+            // Streams that are starting were authorized earlier.
             for request in self.beginning.values where request.name.actor == actor { request.stake.withdraw(error) }
         }
     }
 
-    /// The client does not want a stream any more.
+    /// Handles the client's unsubscription from a stream.
     func unsubscribe(_ message: borrowing Message) {
         let streamID = Array(message.bytes(message.envelope.pointee.streamID))
         if let relays, relays.unsubscribe(streamID) {
@@ -86,7 +86,7 @@ extension ServerConnection {
         if let subscription = streams[streamID] {
             return endStream(subscription, reason: .clientUnsubscribed, error: nil)
         }
-        // It may have named one that has not begun yet.
+        // The stream may not have started yet.
         if let request = beginning[streamID], request.name.resumed != nil || request.name.knownAs == streamID {
             request.stake.withdraw(nil)
             didBegin(request)
@@ -102,7 +102,7 @@ extension ServerConnection {
         shard.streamsMayShow(self)
     }
 
-    /// The client takes up a stream under this name: what it knew by it before is no more, wherever that is.
+    /// Ends the stream with this name, wherever it is: the client resumes a stream under the name.
     func leave(_ streamID: [UInt8]) {
         relays?.leave(streamID)
         if let old = streams[streamID] { forget(old) }
@@ -122,9 +122,9 @@ extension ServerConnection {
         giveBackStream(isFiltered: subscription.isFiltered)
     }
 
-    /// Says that a stream has ended, and forgets it.
+    /// Removes a stream and notifies the client.
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
-        // The end of one before it, among several, may have ended the connection.
+        // The end of an earlier stream may have closed the connection.
         guard streams[subscription.streamID] === subscription else { return }
         didEnd(subscription, reason.rawValue)
         if !placed.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }

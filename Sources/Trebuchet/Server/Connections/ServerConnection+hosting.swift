@@ -1,20 +1,20 @@
 internal import Networking
 internal import TrebuchetWire
 
-/// What a client says of actors of its own.
+/// Messages about client actors.
 extension ServerConnection: CallingConnection {
-    /// The client has said who it is: from now on it may hand over references to actors of its own.
+    /// Handles a client's identity. From now on the client may export actors.
     func host(_ identity: String) throws(EnvelopeError) {
         guard (HostingClients.shortestIdentity...ScannedEnvelope.longestIdentifier).contains(identity.utf8.count) else {
             throw EnvelopeError(
                 "hello: client must be \(HostingClients.shortestIdentity) to \(ScannedEnvelope.longestIdentifier) characters "
-                    + "that nobody can guess")
+                    + "that cannot be guessed")
         }
         let clients = shard.parts.hosting
         let key = clients.key(of: identity, principal: seat?.memory.id)
         if let hosting {
             guard hosting.client.key == key else {
-                throw EnvelopeError("hello: this connection has said before that it is another client's")
+                throw EnvelopeError("hello: this connection already has another client identity")
             }
             return
         }
@@ -24,13 +24,13 @@ extension ServerConnection: CallingConnection {
         hosting.client.reactor.run { hosting.client.attach(hosting) }
     }
 
-    /// Takes the answer to a call of the server's.
+    /// Receives the response to a call of a client actor.
     func takeAnswer(_ message: borrowing Message) throws(EnvelopeError) {
-        guard let hosting else { throw EnvelopeError("a client that was not called sends no response") }
+        guard let hosting else { throw EnvelopeError("unexpected response: the client received no call") }
         try hosting.answer(message)
     }
 
-    /// The client is closed, and will not come back.
+    /// Handles the final close of the client, which will not reconnect.
     func clientLeaves() {
         hosting?.client.close("was closed")
     }

@@ -10,8 +10,8 @@ extension ServerConnection {
             .unknownOutcome, "the server is shutting down, and the call has not ended: it may have been made")
     }
 
-    /// Answers the calls that still wait: with `unknownOutcome`, or with `unavailable` when they have not begun. A call that its client
-    /// repeats is left to that: it gets its answer from the next owner of its actor, or from the next process.
+    /// Answers the calls that still wait: with `unknownOutcome`, or with `unavailable` when they have not begun. A call that its
+    /// client repeats is not answered: it gets its response from the next owner of its actor, or from the next process.
     func endWaitingCalls() {
         guard isOpen else { return }
         noteQueued()
@@ -25,7 +25,7 @@ extension ServerConnection {
     }
 
     private func endWaiting(_ call: RunningCall) {
-        // One before it may have ended the connection.
+        // The answer of an earlier call may have ended the connection.
         guard isOpen, !call.isAnswered else { return }
         if let answer = call.answer { return answer.end() }
         if let stream = call.stream {
@@ -42,7 +42,7 @@ extension ServerConnection {
         finish(call, .failure(hasBegun ? Self.unknown : Self.notMade))
     }
 
-    /// A stream that does not begin here: one that its client has goes on with the next connection.
+    /// Refuses a stream that does not start here, or moves it to the client's next connection if the client has it already.
     private func refuseOrMove(_ stream: AskedStream, _ callID: [UInt8]) {
         if !beginsElsewhere(stream, callID) { refuse(stream, callID, Self.notMade) }
     }

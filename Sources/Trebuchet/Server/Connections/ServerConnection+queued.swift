@@ -5,19 +5,18 @@ internal import Transports
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// Calls of methods that may suspend, as long as they have not.
+/// Calls of methods that may suspend, until they do.
 extension ServerConnection: CallOwner {
-    /// Has a call run behind those that may suspend too and have come before it; until then, it takes no more than a place in their
-    /// line.
+    /// Queues a call behind earlier calls that may suspend. Until it runs, it occupies only an element of the call queue.
     ///
-    /// - Returns: false when it takes more than that: then nothing has been done.
+    /// - Returns: false when the call needs more than that; nothing has been done then.
     func standsInLine(_ method: ActorMethod, _ record: ActorRecord, _ message: borrowing Message) -> Bool {
-        // What is told of a call, and references to its client's actors, are bound to its task: that is for it alone.
+        // Events, spans and references to client actors are bound to the call's task.
         guard hosting == nil, !isCounted, !shard.events.wants(.callsVersionsOrSpans), shard.calls.takes(record) else {
             return false
         }
         let callID = Array(message.callID)
-        // What may be a second of its name is looked at where calls are noted, those in line among them.
+        // A possible duplicate callID is checked where calls are recorded, queued calls included.
         guard running.isEmpty || running[callID] == nil, queued == 0 || !shard.calls.mayHave(callID, of: self),
             record.life.enter()
         else { return false }
@@ -72,7 +71,7 @@ extension ServerConnection: CallOwner {
         }
     }
 
-    /// Gives the calls of this connection that stand in line their places in `running`.
+    /// Records the queued calls of this connection in `running`.
     func noteQueued() { if queued > 0 { shard.calls.flush() } }
 
     func detach(_ queued: borrowing QueuedCall) -> (call: any CallUnderWay, completion: CallCompletion) {
@@ -84,7 +83,7 @@ extension ServerConnection: CallOwner {
         call.isAtWork = true
         if isOpen {
             time(call, within: queued.limit)
-            // Another one of its name has come since it began: it counts, and nobody finds it.
+            // Another call has taken its callID since it started: it counts, but cannot be found.
             call.isUnlisted = running[call.callID] != nil
             if !call.isUnlisted { running[call.callID] = call }
         } else {

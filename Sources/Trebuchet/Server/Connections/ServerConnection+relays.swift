@@ -3,13 +3,13 @@ internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
 
-/// Actors that live on one node of several: what is asked of those of others goes there.
+/// Forwarding: messages about actors of other nodes go to their owners.
 extension ServerConnection {
-    /// A message about an actor of another node's.
+    /// Forwards a message about an actor of another node.
     func forward(_ type: ActorType, _ message: borrowing Message) {
         let target = type.target(message.target)
         if let upstream {
-            // Its node thought that the actor lives here.
+            // The client's node assumed that the actor lives here.
             if let name = ownName(in: message) { return upstream.send(.moved, name) }
             return upstream.send(message.kind == .repeat ? .repeatElsewhere : .refused, Array(message.callID))
         }
@@ -34,7 +34,7 @@ extension ServerConnection {
         if stream == nil { shard.counts.count(.callsForwarded) }
         guard let stream else { return relays.forward(message, isRepeatable: isRepeatable) }
         do {
-            // Its owner counts it too, but for this node alone.
+            // The owner counts it too, but only for this node.
             let filter = try filter(in: message)
             let stake = try stake(filtered: !message.envelope.pointee.filter.isAbsent)
             relays.forward(message, beginning: stream, filter, stake)
@@ -43,8 +43,8 @@ extension ServerConnection {
         }
     }
 
-    /// Whether a call stands behind others of its actor's that are at another node, or come back from there, or behind streams that are
-    /// to be taken up. It is made when those are through.
+    /// Returns whether a call queues behind earlier calls of its actor that are at another node or return from there, or behind
+    /// streams that are being resumed. It is executed after them.
     func standsBehindOthers(_ message: borrowing Message) -> Bool {
         guard let relays else { return false }
         if postpones(message, relays) { return true }
@@ -55,8 +55,8 @@ extension ServerConnection {
         return true
     }
 
-    /// Whether a call is made, or cancelled, when the reactor has heard of owners: it is not to be ahead of what its streams have to know, nor of a call
-    /// before it.
+    /// Returns whether a call or cancellation waits until the reactor knows of the latest owners. It must not precede information
+    /// for its streams, nor an earlier call.
     func postpones(_ message: borrowing Message, _ relays: ConnectionRelays) -> Bool {
         guard !isCounted, !relays.isMakingPostponed, shard.hasUnheardOwners || relays.postponed > 0 else {
             return false
@@ -73,13 +73,13 @@ extension ServerConnection {
         return true
     }
 
-    /// A message that was on its way to another node, and is for this one. It has been counted.
+    /// Handles a message that was on its way to another node and belongs to this one. It has been counted.
     func handleAgain(_ message: borrowing Message) {
         withoutCounting { handle(message) }
     }
 
-    /// Handles what `body` does in place of a call that has been withdrawn: it keeps the deadline of that call, and what the rules have
-    /// said of it. Without this a call that comes back again and again would never end.
+    /// Handles a withdrawn call again in `body`, with its deadline and the decision of the access rules. Otherwise a call that
+    /// returns repeatedly would never end.
     func continuing(_ call: RunningCall, _ body: () -> Void) {
         let before = shard.continued
         shard.continued = (call, self)
@@ -87,14 +87,14 @@ extension ServerConnection {
         body()
     }
 
-    /// The call that the message in hand was before. Nobody else takes it.
+    /// Returns the call that the current message belonged to before, once.
     func takeContinued() -> RunningCall? {
         guard let continued = shard.continued, continued.connection === self else { return nil }
         shard.continued = nil
         return continued.call
     }
 
-    /// The same for a call that may have begun.
+    /// Handles a call again that may have started.
     func repeatAgain(_ message: borrowing Message) {
         guard message.kind == .invocation else { return handleAgain(message) }
         message.withRepeat { handleAgain($0) }
@@ -109,30 +109,30 @@ extension ServerConnection {
         }
     }
 
-    /// What `body` handles is not the client's doing, or was counted before.
+    /// Handles messages in `body` that the client did not send, or that were counted before.
     func withoutCounting(_ body: () -> Void) {
         isCounted = true
         defer { isCounted = false }
         body()
     }
 
-    /// Whether a node takes up a stream with it that its client has begun long ago.
+    /// Returns whether a node resumes with it a stream that its client started earlier.
     func isOfNode(_ message: borrowing Message) -> Bool {
         upstream != nil && ownName(in: message) == nil && LineCallID(message.callID)?.isOfNode == true
     }
 
-    /// What the client numbers a call whose answer is kept; nil for what is no number.
+    /// Returns the client's number of a call whose response is recorded; nil if the callID is not a number.
     func number(of message: borrowing Message) -> UInt64? {
         upstream == nil ? UInt64(message.text(message.envelope.pointee.callID)) : LineCallID(message.callID)?.number
     }
 
-    /// Gives the client a message as its owner has written it.
+    /// Sends the client a message in the owner's encoding.
     func passOn(_ message: UnsafeRawBufferPointer) {
         guard isOpen else { return }
         link.send { $0.append(message) }
     }
 
-    /// The same, under the client's callID.
+    /// Sends the client a message of the owner, with the client's callID.
     func passOn(_ message: borrowing Message, as callID: [UInt8]) {
         if shard.states.isMarked { catchUpStreams() }
         let renamed = message.renamed(callID)
@@ -140,7 +140,7 @@ extension ServerConnection {
         renamed.withUnsafeBytes { passOn($0) }
     }
 
-    /// Takes up a stream of an actor that lives here now.
+    /// Resumes a stream of an actor that lives here now.
     func takeUp(_ stream: RelayedStream) {
         guard shard.parts.nodes?.owns(stream.actor) == true else { relays?.resume(stream); return }
         var envelope = ScannedEnvelope()
@@ -154,13 +154,13 @@ extension ServerConnection {
 
     // MARK: Actors that go to another node
 
-    /// Whether a stream that was to begin does so at another node: its actor has just gone there.
+    /// Returns whether a stream starts at another node instead: its actor has just moved there.
     func goesElsewhere(_ request: StreamRequest, _ call: RunningCall) -> Bool {
         if let message = request.message {
             withdraw(call)
-            // It is counted anew.
+            // The next attempt takes a new reservation.
             request.stake.giveBack()
-            // Who goes on with a stream waits for its owner, however long there is none.
+            // A resumption waits for an owner without a time limit.
             guard request.seen == nil else { message.withMessage { handleAgain($0) }; return true }
             continuing(call) { message.withMessage { handleAgain($0) } }
             return true
@@ -180,7 +180,8 @@ extension ServerConnection {
         return true
     }
 
-    /// Whether a stream that its client has is taken up again in a moment: its actor could not be loaded, as the engine of the cluster was away.
+    /// Returns whether a client's stream is resumed after a pause: the coordination store was unreachable, so its actor could not be
+    /// loaded.
     func goesOnLater(_ request: StreamRequest, _ call: RunningCall, _ error: any Error) -> Bool {
         guard upstream == nil, !isDraining, shard.parts.nodes != nil,
             (error as? TrebuchetError)?.code == .unavailable
@@ -194,23 +195,23 @@ extension ServerConnection {
             return true
         }
         guard request.seen != nil else { return false }
-        // Until the time of the call is over.
+        // The call's deadline ends the attempts.
         shard.reactor.schedule(after: ConnectionRelays.pause) { [weak self] in
             if let self, !call.isAnswered, self.isOpen { self.wait(for: request.name.actor, request, call) }
         }
         return true
     }
 
-    /// Whether a stream is taken up here that the client has under this name, and has not begun.
+    /// Returns whether a stream with this name is being resumed here and has not started.
     func isTakingUp(_ streamID: [UInt8]) -> Bool {
         beginning[streamID]?.name.knownAs == streamID || running[StreamRequest.key(of: streamID)] != nil
     }
 
-    /// A node owns a slot from now on, and nobody here has heard of it: what comes of streams of its actors from elsewhere is over.
+    /// Moves the streams of a slot's actors to its new owner, before the previous owner reports the change.
     func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {
         if !isHere {
             for (streamID, placed) in placed where placed.slot == slot {
-                // What other nodes send ends by itself.
+                // Streams from other nodes end without this.
                 guard let subscription = streams[streamID], subscription.broadcaster.hub.goesOnElsewhere == nil
                 else { continue }
                 move(subscription, placed)
@@ -222,14 +223,14 @@ extension ServerConnection {
         relays?.ownerDidChange(of: slot, to: node)
     }
 
-    /// Streams of actors that live here no more go on at their next owner.
+    /// Moves the streams of actors that have left this node to their next owner.
     func moveStreams(of actors: Set<ActorName>) {
         for (streamID, placed) in placed where actors.contains(ActorName(placed.actor)) {
             if let subscription = streams[streamID] { move(subscription, placed) }
         }
     }
 
-    /// Whether a stream that its actor has ended goes on elsewhere: the actor went to another node.
+    /// Returns whether a stream that its actor has ended continues at another node, to which the actor moved.
     func movesAtEnd(_ subscription: StreamSubscription, _ reason: StreamEndReason) -> Bool {
         guard reason == .actorTerminated, let placed = placed[subscription.streamID], let nodes = shard.parts.nodes
         else { return false }

@@ -4,12 +4,12 @@ internal import Networking
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// Calls of `@Idempotent` methods whose answers are kept. They run at most once: the connection that they came over may end,
-/// they go on, and the client gets the answer over the next one.
+/// Calls of `@Idempotent` methods, whose responses are recorded. They run at most once. A call continues when its connection ends,
+/// and the client receives the response over the next connection.
 extension ServerConnection {
     // MARK: The first time
 
-    /// Calls an `@Idempotent` method for a client that may ask again. It may be called, and has what the method takes.
+    /// Calls an `@Idempotent` method for a client that may repeat the call. Authorization and arguments have been checked.
     func callOnce(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
         guard let name = callName(message), let call = begin(message) else { return }
         note(.table(method), of: record?.type, message, in: call)
@@ -22,7 +22,7 @@ extension ServerConnection {
     ) {
         let isRepeat = name.connection != self.name
         if !isRepeat { remembers = true }
-        // It outlives the connection, and holds no bytes of it.
+        // Outlives the connection, and refers to none of its bytes.
         let run = RunningCall(of: call)
         call.run = run
         let waiting = waiting(call, message)
@@ -34,16 +34,16 @@ extension ServerConnection {
         }
         if isRepeat { shard.counts.count(.repeatsRun) }
         let rest = Duration.nanoseconds(Int64(clamping: run.deadline > now ? run.deadline - now : 0))
-        // Not that of the connection's call: it may end before this does.
+        // A separate timer: the call of the connection may end earlier.
         let late = TrebuchetError(.timeout, "the call did not end before its deadline")
         run.timer = shard.reactor.schedule(after: rest) {
             run.cancel()
             shard.end(run, name, .failure(late))
         }
         run.didStopWaiting = {
-            // The call of the connection has the same deadline, and looks first.
+            // The call of the connection has the same deadline, and is checked first.
             let isLate = shard.reactor.now >= run.deadline
-            let cancelled = TrebuchetError(.cancelled, "the call was cancelled before its actor was there")
+            let cancelled = TrebuchetError(.cancelled, "the call was cancelled before its actor was activated")
             shard.end(run, name, .failure(isLate ? late : cancelled))
         }
         if shard.keepsStates {
@@ -61,7 +61,7 @@ extension ServerConnection {
                 if error is BegunEarlier {
                     return shard.reactor.run {
                         if !hasLookedUp { return shard.askForIt(run, name) }
-                        // Nor does the log know any more.
+                        // The log has no record either by now.
                         shard.end(run, name, .failure(RememberedAnswers.Memory.forgotten))
                     }
                 }
@@ -80,8 +80,8 @@ extension ServerConnection {
         if isOfEarlierServer(message) { return repeatEarlierCall(message) }
         guard let name = callName(message) else { return }
         guard name.connection != self.name else { return repeatCall(name, message) }
-        // The client has left that connection. It ends here too before anything else, so that what is still under way over
-        // it is never read: who has not come by then will not.
+        // The client has left that connection. It is closed here before the repeat is handled, so that none of its unread calls is
+        // executed later.
         let principal = caller?.principal?.name
         let index = shard.answers.names.reactor(of: name.connection)
         guard index < shard.siblings.count else { return }
@@ -90,7 +90,7 @@ extension ServerConnection {
             old.end(name.connection, of: principal)
             return repeatCall(name, message)
         }
-        // Until it is back it is a call under way, as any that waits.
+        // The waiting repeat counts as a running call.
         guard let call = begin(message, isPermitted: false) else { return }
         let kept = KeptMessage(message)
         let connection = self
@@ -103,7 +103,7 @@ extension ServerConnection {
         }
     }
 
-    /// - Parameter hasLookedUp: whether the store is known to have nothing of it.
+    /// - Parameter hasLookedUp: True if the store is known to have no record.
     func repeatCall(
         _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, hasLookedUp: Bool = false
     ) {
@@ -111,7 +111,7 @@ extension ServerConnection {
         repeatCall(name, message, call, hasLookedUp: hasLookedUp)
     }
 
-    /// The first connection has ended: what it brought has begun, or never will.
+    /// Handles a repeat after the end of the first connection, whose calls have either started or never will.
     private func repeatCall(
         _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, _ call: RunningCall,
         hasLookedUp: Bool = false
@@ -125,7 +125,7 @@ extension ServerConnection {
         let waiting = waiting(call, message)
         let now = shard.reactor.now
         let request = request(message, isRepeat: isRepeat)
-        // It may have run on another node, which had the actor before: what that has written says more than that calls are forgotten here.
+        // The call may have run on the actor's previous node. A record of that node outranks an expired entry here.
         let writer = hasLookedUp || !isPlaced(ActorName(message.actorName)) ? nil : shard.placedWriter
         switch shard.answers.join(name, request, waiting, at: now) {
         case nil: break
@@ -156,7 +156,7 @@ extension ServerConnection {
         callOnce(name, method, of: record, message, call, hasLookedUp: hasLookedUp)
     }
 
-    /// Answers what the store has of it; where that is nothing, goes on without.
+    /// Answers a call from the store, or continues without a record.
     private func lookUp(
         _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, _ writer: StateWriter, _ call: RunningCall
     ) {
@@ -178,9 +178,9 @@ extension ServerConnection {
         return WaitingCall(connection: self, call: call)
     }
 
-    /// What a repeated call's name and target lead to here, and why it may not be made.
+    /// Returns the actor and the target of a repeated call, and the reason to refuse it.
     ///
-    /// - Parameter call: what it is already.
+    /// - Parameter call: The repeat's own call.
     func repeatedPlace(
         of message: borrowing Message, for call: RunningCall?
     ) -> (ActorRecord?, ActorType.Target?, refusal: TrebuchetError?) {
@@ -195,10 +195,11 @@ extension ServerConnection {
         return (record, target, refusal(of: target?.name ?? message.target, message.actorName, for: call))
     }
 
-    /// Tells a repeat from another call under the same name. Who sends another one under the name of its own deceives nobody but itself.
+    /// Distinguishes a repeat from another call with the same name. A client that reuses a name for another call affects only
+    /// itself.
     ///
-    /// Names count as what they are, however their JSON is written: nodes repeat calls, and write these anew. Arguments count as they
-    /// came, which all who repeat a call leave as they are.
+    /// Names are hashed by their decoded value, since nodes that repeat calls write them again. Arguments are hashed as received,
+    /// since every repeat keeps their bytes.
     func digest(of message: borrowing Message) -> UInt64 {
         let envelope = message.envelope
         var digest = StableDigest()
@@ -231,14 +232,14 @@ extension ServerConnection {
         }
     }
 
-    /// From any reactor.
+    /// Delivers a recorded response. May be called on any reactor.
     func deliver(_ answer: RememberedAnswers.Memory.Answer, to call: RunningCall) {
         let outcome: CallOutcome = answer.map { _CallResult(encoded: $0) }.mapError { $0 }
         let reactor = shard.reactor
         guard let repeated = call.repeated else {
             return reactor.run { self.finish(call, outcome, behindStreamsOf: call.run?.home) }
         }
-        // What the call has changed may be on its way here, or not have left its actor's reactor: the answer goes behind it.
+        // The call's changes may not have reached this reactor, or not have left the actor's reactor: the response follows them.
         let here: @Sendable () -> Void = {
             self.shard.whenStreamsShow(for: call, of: self, repeated.actor, outcome.bytesOfResult) {
                 self.finish(call, outcome)
@@ -251,7 +252,7 @@ extension ServerConnection {
         }
     }
 
-    /// The name of the call that is in hand; nil after a refusal.
+    /// Returns the name of the current call; nil after a refusal.
     private func callName(_ message: borrowing Message) -> RememberedAnswers.Memory.Name? {
         guard let number = number(of: message) else {
             refuse(TrebuchetError(.invalidArguments, "the callID of a call with a session is a number"), message)
@@ -263,19 +264,19 @@ extension ServerConnection {
             let error =
                 isRepeat
                 ? Self.ofEarlierServer
-                : TrebuchetError(.invalidArguments, "'session' is none of this server's")
+                : TrebuchetError(.invalidArguments, "'session' is not known to this server")
             refuse(error, message)
             return nil
         }
         guard isRepeat || connection == name else {
-            let text = "'session' is that of another connection; what was sent there is a 'repeat' here"
+            let text = "'session' belongs to another connection; send its calls as 'repeat'"
             refuse(TrebuchetError(.invalidArguments, text), message)
             return nil
         }
         return RememberedAnswers.Memory.Name(connection: connection, number: number, carried: carried)
     }
 
-    /// The connection of a name that stands in a message; nil when that is none which is known here.
+    /// Returns the connection with the name in a message; nil for an unknown one.
     func named(_ text: String) -> (ConnectionName, CarriedName?)? {
         if let carried = upstream?.carried, carried.session.isSameBytes(as: text) { return (carried.name, carried) }
         if let name = shard.answers.names.name(text, own: name) { return (name, nil) }
@@ -284,7 +285,7 @@ extension ServerConnection {
 
     private func refuse(_ error: TrebuchetError, _ message: borrowing Message) { fail(message, error) }
 
-    /// A call that was noted, and is not made.
+    /// Refuses a call that was recorded in `running`.
     private func refuse(_ call: RunningCall, _ message: borrowing Message, _ error: TrebuchetError) {
         tellRefusal(of: message, error)
         finish(call, .failure(error))
@@ -300,7 +301,7 @@ extension ServerConnection {
 }
 
 extension ServerShard {
-    /// A kept call has its answer: from its method, or from its deadline. On this reactor.
+    /// Records the response of an `@Idempotent` call, or its timeout. Isolated to this reactor.
     func end(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ outcome: CallOutcome) {
         guard run.end() else {
             // Its deadline has passed: a later repeat gets the result.
@@ -315,7 +316,7 @@ extension ServerShard {
         forgetAnswersLater(after: answers.time)
     }
 
-    /// A kept call was not begun, as its actor has gone to another node: it goes there.
+    /// Moves a recorded call that has not started to the next node of its actor.
     func beginAgain(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name) {
         takeBack(run, name) { $0.handleAgain($1) }
     }
@@ -323,19 +324,19 @@ extension ServerShard {
     /// Repeats a kept call whose activation was given up before its change was acknowledged. The next owner finds its record in the log.
     func repeatElsewhere(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name) {
         takeBack(run, name) { connection, message in
-            // Its streams first: they move to the next owner too.
+            // Its streams move to the next owner first.
             connection.moveStreams(of: [ActorName(message.actorName)])
             connection.repeatAgain(message)
         }
     }
 
-    /// A kept call was begun by an owner before, whose store has what became of it.
+    /// Repeats a call that a previous owner started and recorded in its store.
     func askForIt(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name) {
         takeBack(run, name) { $0.repeatCall(name, $1) }
     }
 
-    /// - Parameter body: given the message of each that waits for the call. It may have come over several connections, each time
-    ///   under a callID of its own.
+    /// - Parameter body: Receives the message of each waiting caller. The call may have arrived over several connections, each time
+    ///   with another callID.
     private func takeBack(
         _ run: RunningCall, _ name: RememberedAnswers.Memory.Name,
         _ body: @escaping @Sendable (ServerConnection, borrowing Message) -> Void
@@ -351,7 +352,7 @@ extension ServerShard {
         }
     }
 
-    /// What is kept of an outcome. On this reactor.
+    /// Returns the recorded form of an outcome. Isolated to this reactor.
     func answer(of outcome: CallOutcome) -> RememberedAnswers.Memory.Answer {
         let coder = states.coder
         do {
@@ -365,7 +366,7 @@ extension ServerShard {
         }
     }
 
-    /// Ends a connection that its client has left, if it is still there. A stranger's is left alone.
+    /// Ends a connection that its client has left, if it still exists and belongs to the principal.
     func end(_ name: ConnectionName, of principal: PrincipalName?) {
         guard let connection = connections[name.number], connection.name == name,
             connection.caller?.principal?.name == principal

@@ -3,9 +3,9 @@ internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// Who may do what, and how fast.
+/// Authorization and rate limits.
 extension ServerConnection {
-    /// The connection's rights were taken away, or given back.
+    /// Applies a change of the connection's authorization: a revocation, or its end.
     func rightsDidChange() {
         guard isOpen else { return }
         let revocation = caller?.connection.revocation()
@@ -16,31 +16,31 @@ extension ServerConnection {
         relays?.endStreams(revocation)
     }
 
-    /// Why somebody whose rights were taken away may not use an actor.
+    /// Returns the error for the use of an actor after a revocation; nil when the caller may use it.
     func revocation(of actorID: String) -> TrebuchetError? {
         isRevoked ? caller?.connection.revocation(of: actorID) : nil
     }
 
-    /// Why a call or stream may not begin; nil when it may.
+    /// Returns the reason why a call or stream may not start; nil when it may.
     ///
-    /// - Parameter call: what it is already; nil for what has not been noted, or is handled again.
+    /// - Parameter call: Its running call; nil for a message that is not recorded, or is handled again.
     func refusal(of target: String, _ actorID: String, for call: RunningCall? = nil) -> TrebuchetError? {
         if isServer { return nil }
         if let revocation = revocation(of: actorID) { return revocation }
         if !isPermitted(call), let refusal = refusalByRules(target, actorID) { return refusal }
-        // It is noted already: nothing else takes it.
+        // The call is recorded already: no other code takes the permission.
         if let call { call.permission = grants?.takePermission() ?? call.permission }
         return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
     }
 
-    /// Whether the rules of now have permitted a call to the caller of now before: it has come back from where it waited.
+    /// Returns whether the current rules have already permitted the call to the current principal: it has returned from a queue.
     private func isPermitted(_ call: RunningCall?) -> Bool {
         let continued = shard.continued.flatMap { $0.connection === self ? $0.call : nil }
         guard let permission = (call ?? continued)?.permission else { return false }
         return permission == basis
     }
 
-    /// What a decision of the rules holds for.
+    /// The conditions of a decision by the access rules.
     private var basis: KeptGrants.Basis {
         KeptGrants.Basis(
             rules: shard.parts.rules.load(ordering: .acquiring),
@@ -58,9 +58,9 @@ extension ServerConnection {
     }
 
     private func isGranted(_ target: String, _ actorID: String, _ rules: AccessRules) -> Bool {
-        // Calls come back that wait for actors which move between nodes.
+        // Calls that wait for actors return when the actors move between nodes.
         guard rules.keepsGrants || shard.parts.nodes != nil else { return rules.mayCall(caller, actorID, target) }
-        // Before it is asked: a grant by rules that change meanwhile is one by those before.
+        // Read before the decision: if the rules change meanwhile, the decision belongs to the earlier rules.
         let basis = basis
         let grants = grants ?? KeptGrants()
         self.grants = grants
@@ -77,10 +77,10 @@ extension ServerConnection {
         return true
     }
 
-    /// Whether the rules are asked about its streams again when they change, or its caller does.
+    /// Indicates whether the access rules check its streams again when they change or the principal changes.
     var isUnderRules: Bool { !isServer && shard.rules != nil }
 
-    /// Ends the streams that the rules of now refuse to the caller of now, those too that have not begun.
+    /// Ends the streams that the current rules refuse to the current principal, including streams that have not started.
     func endRefusedStreams() {
         guard isOpen, isUnderRules else { return }
         for (streamID, name) in permitted {
@@ -103,7 +103,7 @@ extension ServerConnection {
         relays?.endStreams { refusalByRules($0.target, $0.actor) }
     }
 
-    /// Why a message may not come now, at a server with rates; nil when it has been counted.
+    /// Returns the rate limit error for a message; nil when the message is within the rates and has been counted.
     func rateRefusal(of target: String) -> TrebuchetError? {
         let buckets = buckets ?? ConnectionBuckets()
         self.buckets = buckets

@@ -2,29 +2,29 @@ internal import Bytes
 internal import Networking
 internal import TrebuchetWire
 
-/// Calls under way: from when they are noted to their answer, their deadline or the end of the connection.
+/// Running calls: from their registration to their response, their deadline or the end of the connection.
 extension ServerConnection {
-    /// Notes a call that is not answered at once; nil when it was refused.
+    /// Registers a call that is not answered at once; returns nil when it was refused.
     ///
     /// - Parameters:
-    ///   - isInTransit: it runs in place on another reactor.
-    ///   - isPermitted: whether the rules, if there are any, have just permitted it.
+    ///   - isInTransit: True if the call runs in place on another reactor.
+    ///   - isPermitted: True if the rules, where there are any, have just permitted it.
     func begin(
         _ message: borrowing Message, isInTransit: Bool = false, isPermitted: Bool = true
     ) -> RunningCall? {
         begin(message, Array(message.callID), isInTransit: isInTransit, isPermitted: isPermitted)
     }
 
-    /// - Parameter callID: under which it can be cancelled.
+    /// - Parameter callID: The identifier for cancellation.
     func begin(
         _ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false, isPermitted: Bool = true
     ) -> RunningCall? {
-        // Before anything of an app may run here.
+        // Taken before user code may run here.
         let earlier = takeContinued()
         let permission = isPermitted ? grants?.takePermission() ?? earlier?.permission : earlier?.permission
         noteQueued()
         guard running[callID] == nil else {
-            let text = "callID '\(String(decoding: callID, as: UTF8.self))' is in use by a call under way"
+            let text = "callID '\(String(decoding: callID, as: UTF8.self))' is in use by an in-flight call"
             tellRefusal(of: message, TrebuchetError(.init(.malformedEnvelope), text))
             tell(.malformedEnvelope, text)
             return nil
@@ -60,15 +60,15 @@ extension ServerConnection {
 
     /// Ends a call at its deadline.
     func time(_ call: RunningCall, within limit: Duration) {
-        // It holds both, until it is cancelled as the call ends or is abandoned: a weak reference would have each of them counted
-        // more slowly from then on.
+        // The timer retains both until it is cancelled at the end of the call: a weak reference would make every later reference
+        // count operation on them slower.
         call.timer = shard.reactor.schedule(at: call.deadline) {
             call.cancel()
             self.finish(call, .failure(TrebuchetError(.timeout, "the call took longer than \(limit)")))
         }
     }
 
-    /// How long a call may take.
+    /// Returns the maximum duration of a call.
     func timeLimit(of message: borrowing Message) -> Duration {
         let limits = shard.limits
         guard let asked = message.envelope.pointee.timeoutMilliseconds else {
@@ -77,32 +77,32 @@ extension ServerConnection {
         return min(.milliseconds(asked), limits.longestCallTimeout)
     }
 
-    /// Whether nothing is under way that will be answered.
+    /// Indicates whether no running call remains to be answered.
     var hasNoCalls: Bool { callsUnderWay == 0 }
     var callsUnderWay: Int { load.count + load.inTransit }
 
-    /// Why no more calls may be under way; nil when the bytes of one more have been taken.
+    /// Returns the reason to refuse a further call; nil when its bytes have been reserved.
     func refusal(ofBytes bytes: Int) -> TrebuchetError? {
         let limits = limits
         if load.count >= limits.calls {
             didReach("callsPerConnection")
             return TrebuchetError(
                 .rateLimited,
-                "\(limits.calls) calls of this connection are under way already "
+                "\(limits.calls) calls of this connection are in flight, which is the limit "
                     + "(ServerLimits.callsPerConnection)")
         }
         if load.answered >= limits.calls {
             didReach("callsPerConnection")
             return TrebuchetError(
                 .rateLimited,
-                "\(load.answered) calls of this connection whose time was over, or that were cancelled, still run or are still to be sent "
+                "\(load.answered) calls of this connection that timed out or were cancelled still run or have unsent responses "
                     + "(ServerLimits.callsPerConnection)")
         }
         if load.bytes + bytes > limits.callBytes {
             didReach("callBytesPerConnection")
             return TrebuchetError(
                 .rateLimited,
-                "calls of this connection that are under way have \(load.bytes) bytes already, of "
+                "in-flight calls of this connection have \(load.bytes) bytes; the limit is "
                     + "\(limits.callBytes) (ServerLimits.callBytesPerConnection)")
         }
         do throws(MemoryExcess) {
@@ -114,9 +114,9 @@ extension ServerConnection {
         }
     }
 
-    /// An answer that is known waits for streams: its bytes count as what is held for its client.
+    /// Keeps a response that waits for streams. Its bytes count as buffered memory of the client.
     ///
-    /// - Returns: false when there is no room for it, or nobody waits for it, and it goes without.
+    /// - Returns: false when there is no room for it or the call has ended; the response is then sent without waiting.
     func holdBack(_ call: RunningCall, _ answer: AnswerBehindStreams) -> Bool {
         guard running[call.callID] === call, call.answer == nil, (try? account.take(answer.bytes)) != nil else {
             return false
@@ -125,7 +125,7 @@ extension ServerConnection {
         return true
     }
 
-    /// Where the bytes of its calls count.
+    /// The memory account of its calls.
     private var account: MemoryAccount {
         if let memory { return memory }
         let made = link.memory ?? MemoryAccount(limit: .max, server: shard.parts.memory)
@@ -133,8 +133,9 @@ extension ServerConnection {
         return made
     }
 
-    /// Nobody waits for a call any more: it gives back what `begin` took. What runs on its behalf, or is on its way to another
-    /// node, still has its memory and counts until it has ended: else who asks and does not wait could have any number of methods run.
+    /// Ends the accounting of a call without a waiting caller: releases what `begin` reserved. Work that still runs for the call, or
+    /// is on its way to another node, keeps its memory and counts until it ends. Otherwise a client could start any number of
+    /// methods without waiting.
     func leave(_ call: RunningCall) {
         if let departure = call.relayed?.departure {
             call.relayed = nil
@@ -157,7 +158,7 @@ extension ServerConnection {
         if call.isOutlived { load.answered += 1 } else { memory?.release(call.byteCount) }
     }
 
-    /// What ran on behalf of a call has ended.
+    /// Notes that the work for a call has ended.
     func didWork(_ call: RunningCall) {
         call.isAtWork = false
         guard call.isOutlived else { return }
@@ -167,7 +168,7 @@ extension ServerConnection {
         memory?.release(call.byteCount)
     }
 
-    /// A call has come back from another reactor.
+    /// Notes that a call has returned from another reactor.
     private func didArrive(_ call: RunningCall) {
         load.inTransit -= 1
         load.bytesInTransit -= call.byteCount
@@ -177,19 +178,19 @@ extension ServerConnection {
         }
     }
 
-    /// Takes back `begin`.
+    /// Reverts `begin`.
     func withdraw(_ call: RunningCall) {
         guard call.end(), running.removeValue(forKey: call.callID) != nil else { return }
-        // Who listens hears of it again when it begins elsewhere.
+        // Event handlers are notified again when the call starts elsewhere.
         call.told?.tell(endAt: shard.events, .unavailable)
         leave(call)
     }
 
-    /// Answers a call, from whatever thread it ended on.
+    /// Answers a call, on whatever thread it ended.
     ///
-    /// - Parameter home: the reactor's shard on which it ran in place or in a task; nil where it ran on no reactor.
+    /// - Parameter home: The shard on whose reactor it ran, in place or in a task; nil if it ran on no reactor.
     func finish(_ call: RunningCall, _ outcome: CallOutcome, from home: SystemShard?) {
-        // What an actor of no reactor has changed is on its way here, even if it ran on this thread.
+        // The changes of an actor without a reactor are on their way here, even if it ran on this thread.
         if home != nil, shard.reactor.isCurrent {
             didWork(call)
             return finish(call, outcome)
@@ -205,7 +206,7 @@ extension ServerConnection {
             self.didWork(call)
             self.finish(call, outcome, behindStreamsOf: home)
             crossing.untaken += result.byteCount
-            // As for calls that run here: none goes on while nobody takes the answers.
+            // As for calls of this reactor: none continues while the client does not read the responses.
             if self.link.isWritable || !self.isOpen { crossing.take() }
         }
     }
@@ -232,7 +233,7 @@ extension ServerConnection {
         }
     }
 
-    /// The client does not want the answer any more.
+    /// Handles the cancellation of a call by its client.
     func cancel(_ message: borrowing Message) {
         noteQueued()
         guard let call = running[Array(message.callID)] else {

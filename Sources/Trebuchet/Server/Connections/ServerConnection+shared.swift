@@ -3,34 +3,34 @@ internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
 
-/// Streams of actors of other nodes that this node takes once for all of its clients. Each client asks their owner whether it may observe,
-/// over its own line; what it gets then comes from this node.
+/// Shared streams: this node receives a stream of another node once for all of its clients. Each client's node channel asks the
+/// owner for permission to observe; the versions then come from this node.
 extension ServerConnection {
     // MARK: At the owner
 
-    /// Whether what a message asks for may come to the client from its own node.
+    /// Returns whether the client's node may serve the requested stream.
     func isShareable(_ message: borrowing Message) -> Bool {
         upstream != nil && dates == .milliseconds && ownName(in: message) == nil
             && LineCallID(message.callID)?.mayShare == true && message.envelope.pointee.filter.isAbsent
     }
 
-    /// Whether nodes take an actor's streams for all of their clients: not of one that looks at who observes it, nor of one whose changes
-    /// do not come to pass in the order of a reactor's turns.
+    /// Returns whether nodes share an actor's streams. They do not if the actor checks its observers, or if its changes do not
+    /// happen in the order of a reactor's turns.
     func isShared(_ record: ActorRecord) -> Bool { record.isPlaced && record.home != nil && !record.type.isGated }
 
     // MARK: At the client's node
 
-    /// Older clients get dates in another form.
+    /// Older clients receive dates in another form.
     var mayShareStreams: Bool { dates == .milliseconds }
 
-    /// The owner says that the client may observe.
+    /// Starts a shared stream that the owner permits the client to observe.
     ///
     /// - Parameters:
-    ///   - epoch: the life in which the stream is at its owner.
-    ///   - position: what the client has of it, where that does not begin with what there is.
+    ///   - epoch: The epoch of the stream at its owner.
+    ///   - position: The client's position, if it does not start with the current value.
     func share(_ stream: RelayedStream, at node: ClusterNode, epoch: String, position: UInt64?) {
         guard let nodes = shard.parts.nodes, isOpen else { return }
-        // It goes on counting as it has from when its client asked for it: no limit ends it when its actor moves.
+        // The reservation of the client's request continues: no limit ends the stream when its actor moves.
         let stake = stream.stake as? StreamStake ?? stakeOfMoved(filtered: false)
         stream.stake = nil
         let (streamID, isFirst) = (nextStreamID(), stream.streamID.isEmpty)
@@ -50,7 +50,7 @@ extension ServerConnection {
         let connection = self
         let key = SharedStreams.Key(actor: stream.actor, target: stream.target)
         nodes.shared.join(key, at: node, behind: (epoch, stream.sequence)) { [request] shared, answer in
-            // Behind what the reactor has been told before: who owns the slot no more, say.
+            // Ordered behind earlier notices to the reactor, for example about the owner of the slot.
             connection.shard.reactor.execute {
                 connection.begin(request, with: answer)
                 if case .stream = answer { shared.didJoin() }
@@ -88,11 +88,11 @@ extension ServerConnection {
         let streamID = request.streamID
         let goesOn = mirror.goesOn(from: seen.sequence, in: seen.epoch)
         guard goesOn || mirror.kind != .events else {
-            let text = "events were missed: the actor they come from was made anew"
+            let text = "events were missed: their actor was activated again"
             return failStream(streamID, TrebuchetError(.overflow, text))
         }
         let start = goesOn ? seen.sequence : 0
-        // What is missing here its owner may have: for this client alone.
+        // The owner may have the missing versions: request them for this client alone.
         guard mirror.serves(behind: start) else { return askAgain(request, mayShare: false) }
         if !mirror.epoch.utf8.elementsEqual(seen.epoch.utf8) {
             tellStart(of: streamID, request, epoch: mirror.epoch, sequence: goesOn ? start : nil)
@@ -112,14 +112,15 @@ extension ServerConnection {
         } attach: { broadcaster in
             mirror.begin(broadcaster)
         }
-        // Then it may have left something out before this observed it, and the answer behind that is in this reactor's queue.
+        // An ended stream may have dropped versions before this subscription, and the response that follows them is in this
+        // reactor's queue.
         if mirror.hasEnded, let subscription = streams[streamID] {
             endStream(subscription, reason: .actorTerminated, error: nil)
         }
     }
 
-    /// Gives the client the answer of a call that another node has made, behind what the streams show by then that come from this one, and
-    /// those of its actor that are being taken up.
+    /// Sends the client the response of another node. It follows the updates of this node's streams from that node, and of the
+    /// streams of the actor that are being resumed.
     func answer(_ call: RunningCall, _ relayed: RelayedCall, _ message: borrowing Message) {
         let actor = ActorName(relayed.actor)
         guard awaitsSharedStreams(of: actor) else {
@@ -134,7 +135,7 @@ extension ServerConnection {
         }
     }
 
-    /// The client may observe nothing of other nodes any more.
+    /// Ends all shared streams: the client may observe no streams of other nodes any more.
     func endSharedStreams(_ error: TrebuchetError) {
         for subscription in Array(streams.values) where subscription.broadcaster.hub.goesOnElsewhere != nil {
             endStream(subscription, reason: .error, error: error)

@@ -1,13 +1,13 @@
 internal import Platform
 internal import TrebuchetActors
 
-/// How many streams a connection has, those that are being begun among them. On its reactor.
+/// The number of streams of a connection, including streams that are starting. Isolated to its reactor.
 struct StreamUse {
     var streams: Int32 = 0
-    /// Of these, with a filter.
+    /// The number of them that have a filter.
     var filtered: Int32 = 0
-    /// In whose shares they count: who was signed in when the last one was begun. Behind a reference, which an idle connection of
-    /// nobody has room for.
+    /// The principal whose quota they use: the one at the start of the last stream. A reference, which costs an idle connection
+    /// without a principal little memory.
     fileprivate var holder: Holder?
 
     fileprivate final class Holder {
@@ -17,17 +17,18 @@ struct StreamUse {
     }
 }
 
-/// The place of a stream in the shares until it has begun; given back when that does not come to pass. It is what tells one
-/// request from another, as their names are the client's.
+/// The reservation of a stream until it has started; released if it does not start. It identifies a request, whose names the client
+/// chooses.
 ///
-/// `@unchecked Sendable`: what varies is touched on the connection's reactor, and then when nobody else has it any more.
+/// `@unchecked Sendable`: mutable properties are accessed on the connection's reactor, and in `deinit`, when no other reference
+/// exists.
 final class StreamStake: HeldPlace, @unchecked Sendable {
     let isFiltered: Bool
     private let connection: ServerConnection
     private var isHandedOver = false
-    /// Whether the stream is not to begin any more.
+    /// Indicates whether the stream must not start any more.
     private(set) var isWithdrawn = false
-    /// What the client is told then; nil when it knows.
+    /// The error for the client in that case; nil when the client knows.
     private(set) var refusal: TrebuchetError?
 
     fileprivate init(_ connection: ServerConnection, isFiltered: Bool) {
@@ -35,17 +36,17 @@ final class StreamStake: HeldPlace, @unchecked Sendable {
         self.isFiltered = isFiltered
     }
 
-    /// The stream is not to begin any more: its client does not want it, or may not observe it.
+    /// Marks that the stream must not start: its client does not want it, or may not observe it.
     func withdraw(_ error: TrebuchetError?) {
         guard !isWithdrawn else { return }
         isWithdrawn = true
         refusal = error
     }
 
-    /// The stream has begun, and gives its place back itself.
+    /// Passes the reservation to the stream, which has started.
     func handOver() { isHandedOver = true }
 
-    /// What it was for is not to be. On the connection's reactor.
+    /// Releases the reservation: the stream does not start. Call on the connection's reactor.
     func giveBack() {
         guard !isHandedOver else { return }
         isHandedOver = true
@@ -59,18 +60,18 @@ final class StreamStake: HeldPlace, @unchecked Sendable {
     }
 }
 
-/// A stream counts for its connection here, where that costs no memory, and for all others in the book.
+/// A stream counts for its connection here, which costs no memory, and for all other quota scopes in the quota ledger.
 extension ServerConnection {
-    /// What it may have at once.
+    /// The limits of the connection.
     var limits: ConnectionLimits { isServer ? shard.parts.limitsOfServer : shard.parts.limitsOfClient }
 
-    /// Whose shares it uses.
+    /// The quota scopes of the connection.
     var parties: Parties {
         if isServer { return .server }
         return Parties(connection: name.number, principal: caller?.principal?.id, host: link.host)
     }
 
-    /// Throws when there is no room.
+    /// Reserves a stream. Throws when a limit is reached.
     func stake(filtered: Bool) throws(TrebuchetError) -> StreamStake {
         let (limits, shares) = (limits, shard.parts.shares)
         let connection = Party.connection(name.number)
@@ -94,7 +95,7 @@ extension ServerConnection {
         return StreamStake(self, isFiltered: filtered)
     }
 
-    /// For a stream that goes on, of an actor that has moved: it was let in before, and no limit ends it.
+    /// Reserves a stream that continues because its actor has moved. No limit applies: it was admitted before.
     func stakeOfMoved(filtered: Bool) -> StreamStake {
         moveStreams(to: parties.principal)
         let (shares, holders) = (shard.parts.shares, streamHolders)
@@ -107,12 +108,12 @@ extension ServerConnection {
         return StreamStake(self, isFiltered: filtered)
     }
 
-    /// In whose shares its streams count beside its own.
+    /// The quota scopes that its streams use besides the connection.
     private var streamHolders: [Party] {
         Parties(connection: name.number, principal: use.holder?.principal, host: link.host).beyondConnection
     }
 
-    /// Has all its streams count for somebody else who has signed in: so each is given back by whom it was taken.
+    /// Moves all its streams to the quota of a new principal, so that each is released from the scope that has it.
     private func moveStreams(to principal: String?) {
         guard principal.map({ PrincipalName($0) }) != use.holder.map({ PrincipalName($0.principal) }) else { return }
         let old = streamHolders

@@ -1,13 +1,13 @@
 internal import Networking
 internal import Transports
 
-/// Streams that a client has asked for and does not have yet: answers go behind them, of calls that it repeats and of those that ran
-/// where the streams come from.
+/// Streams that a client has requested and not received yet. Responses follow them: responses of repeated calls, and of calls that
+/// ran where the streams come from.
 extension ServerConnection {
-    /// Answers a call that ran on another reactor, or on none: what it has changed there is in streams from there that are just beginning,
-    /// and their first values take one way more than the answer.
+    /// Answers a call that ran on another reactor, or on none. Its changes may be in streams from there that are starting, whose
+    /// first values take one message more than the response.
     ///
-    /// - Parameter home: nil for an actor that lives on no reactor.
+    /// - Parameter home: nil for an actor without a reactor.
     func finish(_ call: RunningCall, _ outcome: CallOutcome, behindStreamsOf home: SystemShard?) {
         guard mayAwaitStreams, isOpen, home !== shard.states, awaitsStreams(of: home) else {
             return finish(call, outcome)
@@ -17,10 +17,10 @@ extension ServerConnection {
         }
     }
 
-    /// No answer is kept back for longer by a stream that does not come.
+    /// The longest time for which a stream that does not start delays a response.
     fileprivate static var longestBehindStreams: Duration { .seconds(1) }
 
-    /// Nor by one that comes from another node, or does not: that is known when the way there and back is over.
+    /// The limit for streams of another node, which need a round trip to that node.
     fileprivate static var longestBehindShared: Duration { .seconds(10) }
 
     func awaitsStreams(of home: SystemShard?) -> Bool {
@@ -30,7 +30,7 @@ extension ServerConnection {
         return !beginning.isEmpty || ahead.contains { $0.broadcaster.hub.home === home }
     }
 
-    /// Whether a stream that this node takes from another one is just beginning, or begins here.
+    /// Returns whether a shared stream is starting, or a stream of the actor is being resumed here.
     func awaitsSharedStreams(of actor: ActorName) -> Bool {
         if relays?.awaits(actor) == true { return true }
         guard mayAwaitStreams else { return false }
@@ -39,15 +39,15 @@ extension ServerConnection {
         return mayAwaitStreams
     }
 
-    /// Writes what is here: where that is not all that a stream needs, the rest is on its way from now on.
+    /// Sends the available versions; if a stream needs others, they are requested.
     fileprivate func askForLacking() {
         if shard.states.isMarked { catchUpStreams() }
     }
 
-    /// Whether the streams that were asked for show what their actors have been told so far.
+    /// Returns whether the requested streams show the state that their actors had up to now.
     fileprivate func streamsShow(_ awaited: AwaitedStreams) -> Bool { !isToCome(awaited) && haveShown }
 
-    /// Whether streams are still to begin that an answer waits for, beside those that are just beginning.
+    /// Returns whether a response waits for streams that have not been requested from their actors yet.
     fileprivate func isToCome(_ awaited: AwaitedStreams) -> Bool {
         switch awaited {
         case .none: false
@@ -56,7 +56,7 @@ extension ServerConnection {
         }
     }
 
-    /// The same for many.
+    /// Returns `isToCome` as a closure for many responses.
     fileprivate func areToCome() -> (AnswerBehindStreams) -> Bool {
         var unmade: Set<ActorName>?
         return { answer in
@@ -67,16 +67,16 @@ extension ServerConnection {
         }
     }
 
-    /// The same, but for streams that wait for their actors.
+    /// Indicates whether all streams are up to date, except for those that wait for their actors.
     fileprivate var haveShown: Bool { beginning.isEmpty && streams.values.allSatisfy { $0.broadcaster.isUpToDate } }
 }
 
 extension ServerShard {
-    /// Calls `done` on this reactor as soon as those streams show what there is that the connection has asked for, or after a while.
+    /// Calls `done` on this reactor as soon as the requested streams are up to date, or after a limit.
     ///
     /// - Parameters:
-    ///   - actor: whose owner has made the answer.
-    ///   - bytes: of the answer.
+    ///   - actor: The actor whose owner produced the response.
+    ///   - bytes: The size of the response.
     func whenStreamsShow(
         for call: RunningCall, of connection: ServerConnection, movedWith actor: ActorName, _ bytes: Int,
         _ done: @escaping () -> Void
@@ -85,7 +85,7 @@ extension ServerShard {
             for: call, of: connection, .moved(actor), bytes, for: ServerConnection.longestBehindShared, done)
     }
 
-    /// Calls `done` on this reactor as soon as the connection's streams are up to date, and those of that actor have begun.
+    /// Calls `done` on this reactor as soon as the connection's streams are up to date and those of the actor have started.
     func whenStreamsShow(
         for call: RunningCall, of connection: ServerConnection, _ actor: ActorName, _ bytes: Int,
         _ done: @escaping () -> Void
@@ -94,8 +94,8 @@ extension ServerShard {
             for: call, of: connection, .of(actor), bytes, for: ServerConnection.longestBehindShared, done)
     }
 
-    /// - Parameter longest: after that it goes without. It does so sooner where half of the call's time is over: its answer is known,
-    ///   and a stream that does not begin is not to cost it.
+    /// - Parameter longest: The longest wait; at most half of the call's remaining time, since a stream that does not start must not
+    ///   cost a known response.
     fileprivate func whenStreamsShow(
         for call: RunningCall, of connection: ServerConnection, _ awaited: AwaitedStreams, _ bytes: Int,
         for longest: Duration, _ done: @escaping () -> Void
@@ -110,9 +110,9 @@ extension ServerShard {
         queue(answer, of: connection, for: min(longest, half))
     }
 
-    /// Calls `done` on this reactor as soon as streams that have begun at the connection show what there is.
+    /// Calls `done` on this reactor as soon as streams that have started at the connection are up to date.
     func whenShown(_ connection: ServerConnection, _ done: @escaping () -> Void) {
-        // The turn that has begun them is not over.
+        // The turn that started them has not ended.
         queue(AnswerBehindStreams(.none, 0, done), of: connection, for: ServerConnection.longestBehindStreams)
         reactor.execute { self.streamsMayShow(connection) }
     }
@@ -128,7 +128,7 @@ extension ServerShard {
         answer.timer = reactor.schedule(after: time) { [weak answer] in answer?.end() }
     }
 
-    /// A stream of the connection has begun, or has not, or has what it waited for.
+    /// Sends waiting responses after a stream has started, failed to start, or received its missing versions.
     @inline(__always)
     func streamsMayShow(_ connection: ServerConnection) {
         if !answersBehindStreams.isEmpty { look(at: connection) }
@@ -137,7 +137,7 @@ extension ServerShard {
     private func look(at connection: ServerConnection) {
         let number = connection.name.number
         guard answersBehindStreams[number] != nil else { return }
-        // It may end the connection, and with it what waits.
+        // It may end the connection and thereby its waiting responses.
         if connection.isOpen, connection.haveShown { connection.askForLacking() }
         guard let queue = answersBehindStreams[number], !connection.isOpen || connection.haveShown else { return }
         let isToCome = connection.areToCome()
@@ -146,6 +146,6 @@ extension ServerShard {
 }
 
 extension CallOutcome {
-    /// Those of what a call has returned, as far as it is encoded.
+    /// The number of encoded bytes of the call's result.
     var bytesOfResult: Int { (try? get())?.byteCount ?? 0 }
 }

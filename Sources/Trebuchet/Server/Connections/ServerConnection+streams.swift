@@ -6,7 +6,7 @@ internal import TrebuchetWire
 extension ServerConnection {
     // MARK: Beginning
 
-    /// Starts a stream: an invocation of `observe…` that names a streamed state, by somebody who may observe it.
+    /// Starts a stream: an invocation of `observe…` that names a streamed state, by an authorized caller.
     func begin(_ stream: String, of record: ActorRecord?, _ message: borrowing Message) {
         do {
             let name = AskedStream(actor: ActorName(message.actorName), target: stream, resumed: nil)
@@ -20,12 +20,12 @@ extension ServerConnection {
         }
     }
 
-    /// A client that was connected before takes its stream up again: it gets a `streamStart` with the epoch of now, and
-    /// the newest value unless it has that already.
+    /// Resumes a stream of a client after a reconnect. The client receives a `streamStart` with the current epoch, and the newest
+    /// value unless it has it already.
     ///
-    /// The stream gets a name of this connection. What it was called before may be another's here by now.
+    /// The stream gets a name of this connection: its earlier name may belong to another stream here.
     ///
-    /// - Parameter knownAs: what the client calls it, where its node takes it up by itself.
+    /// - Parameter knownAs: The client's name for it, where its node resumes it without a request.
     func resume(_ message: borrowing Message, knownAs: [UInt8]? = nil) {
         if !isCounted, isOfNode(message) { return withoutCounting { resume(message) } }
         guard hasName(message) else { return }
@@ -67,13 +67,13 @@ extension ServerConnection {
         }
     }
 
-    /// What the client calls the stream that it takes up again, if it leaves out the `callID`.
+    /// Returns the client's name of the stream that it resumes, if it omits the `callID`.
     func ownName(in message: borrowing Message) -> [UInt8]? {
         let envelope = message.envelope
         return envelope.pointee.callID.isAbsent ? Array(message.bytes(envelope.pointee.streamID)) : nil
     }
 
-    /// Says that what a message asks for does not begin: a call, or a stream, as far as its name tells.
+    /// Reports that a requested call or stream does not start, under the stream's name where the message has one.
     func fail(_ message: borrowing Message, _ error: any Error) {
         tellRefusal(of: message, error)
         if message.kind == .streamResume, let name = ownName(in: message) { return failStream(name, error) }
@@ -82,13 +82,13 @@ extension ServerConnection {
 
     private func refuse(_ request: StreamRequest, _ error: any Error) { refuse(request.name, request.callID, error) }
 
-    /// Says that a stream does not begin, or does not go on.
+    /// Reports that a stream does not start, or does not continue.
     func refuse(_ name: AskedStream, _ callID: [UInt8], _ error: any Error) {
         guard let streamID = name.resumed ?? name.knownAs else {
             tellRefusal(of: name.actor.text, name.target, error)
             return fail(callID, error)
         }
-        // It has done nothing to end it: it goes on with the next connection, which says so if it may not.
+        // The client did nothing to end it: it continues over the next connection, which reports an error if there is one.
         if isDraining, name.knownAs != nil { return tellDeparture(of: streamID) }
         tellRefusal(of: name.actor.text, name.target, error)
         failStream(streamID, error)
@@ -104,7 +104,7 @@ extension ServerConnection {
         }
     }
 
-    /// What the message asks for of the stream; nil for all of it.
+    /// Returns the requested filter; nil for the whole stream.
     func filter(in message: borrowing Message) throws(TrebuchetError) -> StreamFilter? {
         let envelope = message.envelope
         do throws(EnvelopeError) {
@@ -116,7 +116,7 @@ extension ServerConnection {
         }
     }
 
-    /// Makes the actor when it is not there, and begins the stream.
+    /// Activates the actor if necessary, and starts the stream.
     private func begin(_ request: StreamRequest, of record: ActorRecord?, _ message: borrowing Message) {
         var request = request
         if shard.parts.nodes != nil, upstream == nil, request.name.knownAs == nil,
@@ -129,12 +129,12 @@ extension ServerConnection {
             return begin(request, of: record)
         }
         guard let call = begin(message, request.key) else { return }
-        // Who goes on with a stream waits for its owner, however long there is none.
+        // A resumption waits for an owner without a time limit.
         if request.seen != nil, isPlaced(request.name.actor) { call.timer?.cancel() }
         wait(for: request.name.actor, request, call)
     }
 
-    /// As a call under way: it counts, has a deadline and can be cancelled.
+    /// Waits for the actor as a running call: it counts, has a deadline and can be cancelled.
     func wait(for name: ActorName, _ request: StreamRequest, _ call: RunningCall) {
         call.stream = request.name
         if request.name.knownAs != nil {
@@ -176,7 +176,7 @@ extension ServerConnection {
         }
     }
 
-    /// The actor has been let go meanwhile: the next one is made.
+    /// Starts again after the actor was deactivated meanwhile: it is activated once more.
     private func beginAgain(_ request: StreamRequest, of record: ActorRecord) {
         didBegin(request)
         guard isOpen else { return }
@@ -185,7 +185,7 @@ extension ServerConnection {
             return
         }
         guard running[request.key] == nil, load.count < limits.calls else {
-            return refuse(request, TrebuchetError(.unavailable, "the actor was let go of just now; try again"))
+            return refuse(request, TrebuchetError(.unavailable, "the actor was just deactivated; retry"))
         }
         let call = RunningCall(callID: request.key, after: shard.limits.callTimeout, on: shard.reactor, byteCount: 0)
         running[request.key] = call
@@ -193,16 +193,16 @@ extension ServerConnection {
         shard.counts.count(.callsBegun)
         call.timer = shard.reactor.schedule(after: shard.limits.callTimeout) { [weak self, weak call] in
             guard let self, let call else { return }
-            self.finish(call, .failure(TrebuchetError(.timeout, "the actor was not made in time")))
+            self.finish(call, .failure(TrebuchetError(.timeout, "the actor was not activated in time")))
         }
         wait(for: ActorName(record.name), request, call)
     }
 
-    /// A source as a filter shows it. In the isolation of the state's actor.
+    /// Returns the source as the filter shows it. Isolated to the state's actor.
     private func view(of source: StreamHub, through filter: StreamFilter?) throws -> StreamHub {
         guard filter != nil || dates != .milliseconds else { return source }
         if filter == nil, source.kind == .events {
-            throw TrebuchetError(.invalidArguments, "clients of versions 1 and 2 get no events")
+            throw TrebuchetError(.invalidArguments, "protocol versions 1 and 2 do not support events")
         }
         return try source.filtered(
             filter ?? StreamFilter(), dates, clock: source.home?.reactor ?? shard.reactor,
@@ -221,7 +221,7 @@ extension ServerConnection {
         case .success(nil): return refuse(request, record.gone)
         case .failure(let error): return refuse(request, error)
         }
-        // A filter that was made for this stream alone goes with it, whyever it does not begin.
+        // A filter that was created for this stream alone ends with it, whatever the reason.
         var isUsed = false
         defer { if !isUsed { source.endIfUnused() } }
         guard isOpen else { return }
@@ -233,14 +233,14 @@ extension ServerConnection {
         if isDraining, beginsElsewhere(request.name, request.callID) { return }
         let (stream, streamID) = (request.name.target, request.streamID)
         let seen = request.seen.flatMap { source.goesOn(from: $0.sequence, in: $0.epoch) ? $0 : nil }
-        // Who goes on from another life has to hear that it does.
+        // A client that continues from another incarnation must learn of it.
         let isOfEarlierLife = seen.map { !$0.epoch.utf8.elementsEqual(source.epoch.utf8) } ?? false
         if let old = streams[streamID] { forget(old) }
         let label = ServerEvent.Stream(actor: request.name.actor.text, type: record.type.name, target: stream)
         if request.seen != nil, seen == nil, position != nil {
-            // It does not begin: who was told that it has, in this life, and not of what was missed, would go on from there.
+            // The stream does not start: a client that only learned of the new incarnation would continue without the missed events.
             didBegin(label, .tooLate)
-            let text = "events were missed: the actor they come from was made anew"
+            let text = "events were missed: their actor was activated again"
             return refuse(request, TrebuchetError(.overflow, text))
         }
         let isPermission = request.mayShare && isShared(record)
@@ -269,7 +269,7 @@ extension ServerConnection {
             return subscription
         } attach: { broadcaster in
             record.executeStreamingTarget(stream) { source in
-                // What comes until then is kept.
+                // The position keeps the versions until then.
                 withExtendedLifetime(position) {
                     if source == nil { broadcaster.send(.ended) } else { broadcaster.hub.attach(broadcaster) }
                 }
@@ -287,7 +287,7 @@ extension ServerConnection {
         }
     }
 
-    /// Not one that a client has brought along from an earlier connection.
+    /// Returns a name that no resumed stream of the client uses.
     func nextStreamID() -> [UInt8] {
         while true {
             streamCount &+= 1
@@ -296,21 +296,21 @@ extension ServerConnection {
         }
     }
 
-    /// A client has given another stream the name of one that is beginning. Where it named this one as well it knows; else it waits for
-    /// an answer.
+    /// Ends a request whose stream name the client has used again. If the client chose both names, it knows; otherwise it waits for
+    /// a response.
     private func giveUp(_ request: StreamRequest) {
-        let text = "the client has taken up another stream under the name of this one"
+        let text = "the client resumed another stream under the name of this stream"
         request.stake.withdraw(request.name.resumed == nil ? TrebuchetError(.cancelled, text) : nil)
     }
 
-    /// A request has come to its end, in whatever way.
+    /// Removes a completed request, successful or not.
     func didBegin(_ request: StreamRequest) {
         if beginning[request.streamID]?.stake === request.stake { beginning[request.streamID] = nil }
-        // An idle client is not to keep the memory that its beginning took.
+        // An idle client does not keep the memory of its requests.
         if beginning.isEmpty { beginning = [:] }
     }
 
-    // MARK: What many are sent alike
+    // MARK: Frames for several subscribers
 
     func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) {
         link.inOneWrite(body, showing: look)

@@ -4,7 +4,7 @@ internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// What a connection counts, and tells those who listen.
+/// The metrics and events of a connection.
 extension ServerConnection {
     var connectionNumber: UInt64 { name.number }
 
@@ -16,7 +16,7 @@ extension ServerConnection {
 
     // MARK: The connection
 
-    // One of another node's is counted there, and one of the server's to itself is none that anybody asks for.
+    // A connection of another node is counted there, and the server's connection to itself is not counted.
 
     func didOpen() {
         guard upstream == nil, !isServer else { return }
@@ -24,7 +24,7 @@ extension ServerConnection {
         guard events.wants(.connections) else { return }
         events.tell(.connectionOpened(peer))
         let (events, number) = (events, name.number)
-        // Where nobody listened when it came, nobody is told who signs in over it.
+        // Without an event handler at the start of the connection there are no sign-in events.
         caller?.connection.onPrincipalChange { [weak connection = caller?.connection] in
             guard let connection else { return }
             events.tell(
@@ -44,9 +44,9 @@ extension ServerConnection {
                 peer, lasted: .nanoseconds(Int64(clamping: MonotonicClock.now &- opened)), why: why))
     }
 
-    /// Something of its was refused because of a limit.
+    /// Records that a limit was reached.
     ///
-    /// - Parameter setting: in `ServerLimits`.
+    /// - Parameter setting: The name of the property in `ServerLimits`.
     func didReach(_ setting: String) {
         shard.counts.countRefusal(by: setting)
         if events.wants(.limits) { events.tell(.limitReached(setting: setting, peer)) }
@@ -54,12 +54,13 @@ extension ServerConnection {
 
     // MARK: Calls
 
-    /// Of arguments that are longer nobody is shown anything.
+    /// The maximum size of arguments that events show.
     private static let longestArguments = 2_048
 
-    /// Nil for a call that only those might want to hear of who trace, and that is not traced. Nothing is made of one whose trace is not kept.
+    /// Creates the observed call. Returns nil for an untraced call of which only spans are wanted. An unsampled trace needs no
+    /// event.
     ///
-    /// - Parameter begins: whether it begins a trace, where it is part of none.
+    /// - Parameter begins: True if the call starts a trace when it belongs to none.
     func told(
         _ method: String, isRedacted: Bool, _ type: ActorType, _ message: borrowing Message, begins: Bool
     ) -> ToldCall? {
@@ -78,14 +79,14 @@ extension ServerConnection {
         return ToldCall(call, parent: parent, isMarking: isMarking)
     }
 
-    /// The span of a call and the one that it is a child of. Where nobody hears of spans, or the trace is not kept, that of the caller, for the log.
+    /// Returns the span of a call and its parent span. Without span handlers or sampling it is the caller's span, for the log.
     private func trace(of message: borrowing Message, begins: Bool) -> (TraceContext?, parent: UInt64?) {
         let isTraced = events.wants(.spans)
         if let caller = message.trace { return (isTraced && caller.isSampled ? caller.child : caller, caller.span) }
         return begins ? (TraceContext(), nil) : (nil, nil)
     }
 
-    /// Whether this call begins a trace: asked once for each, unless it says what it is part of.
+    /// Returns whether this call starts a trace. Evaluate once for each call without a caller's trace.
     @inline(__always)
     func beginsTrace(_ message: borrowing Message) -> Bool {
         events.wants(.spans) && shard.traces.next(events.sampling) && message.trace == nil
@@ -110,9 +111,9 @@ extension ServerConnection {
             ? told(method.name, isRedacted: method.isRedacted, type, message, begins: beginsTrace(message)) : nil
     }
 
-    /// Notes where the time of a call is counted, and tells that it begins.
+    /// Records where the time of a call is counted, and notifies event handlers of its start.
     ///
-    /// - Parameter type: nil while the actor is not made.
+    /// - Parameter type: nil while the actor is not activated.
     func note(_ method: CalledMethod, of type: ActorType?, _ message: borrowing Message, in call: RunningCall) {
         call.row = method.row
         guard events.wants(.callsVersionsOrSpans),
@@ -122,7 +123,7 @@ extension ServerConnection {
             method.shownName, isRedacted: method.isRedacted, type, message, begins: beginsTrace(message))
     }
 
-    /// Whatever a client is refused, and whyever, who listens is told.
+    /// Notifies event handlers of a refusal of any kind.
     @inline(never)
     func tellRefusal(of message: borrowing Message, _ error: any Error) {
         guard events.wants(.calls) else { return }
@@ -137,18 +138,18 @@ extension ServerConnection {
                 reason: (error as? TrebuchetError)?.message.prefix(bytes: 2_048) ?? ""))
     }
 
-    /// - Parameter code: of the error that its client is told; nil for none.
+    /// - Parameter code: The code of the error for the client; nil for none.
     func didEnd(_ call: RunningCall, _ code: TrebuchetError.Code?) {
         if let row = call.row { shard.counts.count(row: row, took: MonotonicClock.now &- call.began) }
         call.told?.tell(endAt: events, code)
     }
 
-    /// Nobody is there any more to be answered.
+    /// Notifies event handlers that the caller has disconnected.
     func didAbandon(_ call: RunningCall) {
         if !call.isAnswered { call.told?.tell(endAt: events, .cancelled, goesOn: call.run != nil) }
     }
 
-    /// The same as without `told`; who has sent a trace along is told the span of its call.
+    /// Sends a result with the span of the call, if its caller has sent a trace; otherwise as without `told`.
     @inline(__always)
     func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?, _ told: ToldCall?) {
         guard let told, let traceparent = told.traceparent else { return succeed(callID, result) }
@@ -159,9 +160,9 @@ extension ServerConnection {
     private func succeed(
         _ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?, _ traceparent: String
     ) {
-        // More than the member takes.
+        // An upper bound of the size of `traceparent`.
         let count = EnvelopeWriter.responseCount(callID: callID.count, result: result?.count ?? 0) + 80
-        // Without it, it may be small enough.
+        // Without `traceparent` it may be small enough.
         guard count <= largestMessage else { return succeed(callID, result) }
         if shard.states.isMarked { catchUpStreams() }
         link.send { EnvelopeWriter.response(callID: callID, result: result, traceparent: traceparent, into: &$0) }
@@ -183,7 +184,7 @@ extension ServerConnection {
 
     @inline(never)
     private func tell(_ failure: CallFailure, of call: ServerEvent.Call) {
-        // It may have of the arguments in it.
+        // The message may contain arguments.
         let isShown = failure.code == .invalidArguments && call.arguments.map { $0 != .redacted } == true
         let thrown = failure.thrown
         guard thrown != nil || isShown else { return }
@@ -194,7 +195,7 @@ extension ServerConnection {
                     reason: isShown ? failure.message : nil)))
     }
 
-    /// What a client is told of an error that a call or stream has ended with.
+    /// Returns what the client receives of an error of a call or stream.
     func failure(_ error: any Error, of what: String) -> CallFailure {
         let failure = CallFailure(error, of: what, coder: shard.coder(writing: dates), shard.parts.disclosure)
             .fitting(Int(largestMessage))
@@ -202,7 +203,8 @@ extension ServerConnection {
         return failure
     }
 
-    /// What a call ends with whose result lies there: with an error where its client does not take so much.
+    /// Returns the code that a call with this encoded result ends with: `.internal` if the result exceeds the client's message
+    /// limit, else nil.
     func code(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer) -> TrebuchetError.Code? {
         EnvelopeWriter.responseCount(callID: callID.count, result: result.count) > largestMessage ? .internal : nil
     }
@@ -244,7 +246,7 @@ extension ServerConnection {
         events.tell(.streamEnded(label, connection: name.number, reason: reason))
     }
 
-    /// The type of an actor, as those who listen know it.
+    /// Returns the type of an actor by the name that event handlers receive.
     func typeName(of actor: ActorName) -> String { shard.directory.type(of: actor)?.name ?? "other" }
 }
 

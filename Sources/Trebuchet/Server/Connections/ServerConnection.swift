@@ -5,85 +5,85 @@ internal import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets
 
-/// One client's connection, as the server sees it: calls come in, answers and streams go out.
+/// The server's side of one client connection: calls arrive, responses and streams leave.
 ///
-/// `@unchecked Sendable`: everything runs on the shard's reactor.
+/// `@unchecked Sendable`: isolated to the shard's reactor.
 final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     let shard: ServerShard
     let name: ConnectionName
-    /// What carries its messages; one that does nothing once the connection is gone. It is read and written in one step, so access
-    /// to it needs no check.
+    /// The transport of its messages; one without effect after the connection is closed. It is read and written in one step, so
+    /// access needs no check.
     @exclusivity(unchecked) private(set) var link: any MessageLink
-    /// How dates are written in what is sent.
+    /// The encoding of dates in sent messages.
     let dates: DateForm
     private(set) var isOpen = true
     private var departure = Departure.none
     private var isBehind = false
     private var wasGreeted = false
-    /// Whether answers of its calls are kept.
+    /// Indicates whether responses of its calls are recorded.
     var remembers = false
     private var malformedInRow: UInt16 = 0
-    /// Bytes of the largest message that its client takes.
+    /// The maximum size in bytes of a message to its client.
     let largestMessage: UInt32
-    /// Its streams, as far as shares go.
+    /// The number of its streams for quotas.
     var use = StreamUse()
-    /// Streams that were given a name; small, since each idle connection has it, and it begins anew after the last one.
+    /// The number of streams that were given a name; small, since each idle connection has it. It restarts after overflow.
     var streamCount: UInt32 = 0
-    /// Calls that are not answered yet, by callID.
+    /// Running calls by callID.
     var running: [[UInt8]: RunningCall] = [:]
-    /// Of these, what counts: how many, and the bytes of their messages.
+    /// The running calls that count: their number and the bytes of their messages.
     var load = CallLoad()
-    /// Those that go to actors of other reactors; one for each reactor, from the first call on.
+    /// Cross-reactor calls; one object for each reactor, from the first call on.
     var crossings: [CrossingCalls] = []
     /// Streams by streamID.
     var streams = ConnectionStreams()
-    /// Of these, those of actors that look at who observes them, with the actors' names.
+    /// The actor names of its streams whose actors check their observers.
     var gated: [[UInt8]: ActorName] = [:]
-    /// Of its streams, at a server with rules, what each is of.
+    /// The requested names of its streams, at a server with access rules.
     var permitted: [[UInt8]: AskedStream] = [:]
-    /// Streams that are being begun, by streamID: the actor may be on another reactor.
+    /// Streams that are starting, by streamID: the actor may be on another reactor.
     var beginning: [[UInt8]: StreamRequest] = [:]
-    /// Whether streams from other reactors were asked for that may have nothing to show yet.
+    /// Indicates whether requested streams of other reactors may not show their first value yet.
     var mayAwaitStreams = false
-    /// Who is at the other end, at a server that asks.
+    /// The caller at the other end, at a server that authenticates callers.
     let caller: Caller?
-    /// By the monotonic clock.
+    /// The start of the connection by the monotonic clock.
     let opened = MonotonicClock.now
-    /// Of the other end. The system is asked for it once.
+    /// The address of the other end, read from the system once.
     private(set) lazy var address = caller?.connection.remoteAddress ?? link.remoteAddress
-    /// Whether its calls have to be looked at before they are made.
+    /// Indicates whether its calls need checks before they run.
     private(set) var isGuarded: Bool
     var isRevoked = false { didSet { look() } }
-    /// Whether the server itself is at the other end, for its actors or those of another node.
+    /// Indicates whether the server itself is at the other end, on behalf of its actors or those of another node.
     let isServer: Bool
-    /// Whether what is in hand is not the client's doing, or was counted before.
+    /// True while the message in hand was not sent by the client, or was counted before.
     var isCounted = false
-    /// Calls that stand in line with others that may suspend.
+    /// The number of its calls in the call queue.
     var queued = 0
-    /// Whether its calls may have to stand behind others that are at another node.
+    /// Indicates whether its calls may have to queue behind others that are at another node.
     var hasCallsElsewhere = false
-    /// At a server with rates, from the first call on.
+    /// The rate limits, at a server with rates, from the first call on.
     var buckets: ConnectionBuckets?
-    /// At a server that keeps what it has granted, from the first call on.
+    /// The authorization cache, where the server has one, from the first call on.
     var grants: KeptGrants?
-    /// Where the bytes of calls under way are counted, from the first one on.
+    /// The memory account of running calls, from the first call on.
     var memory: MemoryAccount?
-    /// What it has of its principal's shares.
+    /// Its part of its principal's quotas.
     let seat: PrincipalSeat?
-    /// Set when its client has said who it is, to hand over references to actors of its own.
-    /// Read by each call, so that access to it is not checked: nothing here calls others while it changes it.
+    /// The client's hosting state, set when the client has identified itself in order to export actors. Each call reads it, so
+    /// access is not checked: no code calls out while it changes the property.
     @exclusivity(unchecked) var hosting: HostingConnection?
-    // Last, so that what every call reads lies together.
-    /// Set where its client is at another node.
+    // Last, so that the properties that every call reads lie together.
+    /// The client's node, if the client is connected to another node.
     let upstream: Upstream?
-    /// What it has under way at other nodes, from the first on.
+    /// Its calls and streams at other nodes, from the first one on.
     var relays: ConnectionRelays? { didSet { look() } }
     /// Streams of actors that may move to another node, by streamID.
     var placed: [[UInt8]: PlacedStream] = [:]
 
     private enum Departure: UInt8 {
         case none
-        /// The client was told to go, and may not know yet.
+        /// `goAway` was sent, and the client may not know yet.
         case told
         /// The pong has arrived. The client's program may see `goAway` later than its network: a browser answers pings by itself.
         case heard
@@ -92,7 +92,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     var isDraining: Bool { departure != .none }
-    /// Whether more may come of what its client sent before it knew that it is to go.
+    /// Indicates whether messages may arrive that the client sent before it received `goAway`.
     var isLeaving: Bool { departure == .told || departure == .heard && !hasNoCalls }
 
     init(
@@ -113,14 +113,14 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         shard.add(self)
         didOpen()
         guard let caller else { return }
-        // Held until the connection closes, and then let go.
+        // Retained until the connection closes.
         caller.connection.endsStreams { self.endStreams(of: $0, $1) }
         caller.connection.followsRights { self.shard.reactor.run { self.rightsDidChange() } }
         if isUnderRules {
-            // Not where it is set: that may be a call of this connection's.
+            // Executed later: a call of this connection may be the one that changes the principal.
             caller.connection.onPrincipalChange { self.shard.reactor.execute { self.endRefusedStreams() } }
         }
-        // One of another node's has been greeted there.
+        // The node of a forwarded connection has greeted its client.
         if upstream == nil, !isServer { shard.onConnect?(caller.connection) }
     }
 
@@ -128,7 +128,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     /// Handles one message. The bytes are valid during the call.
     func receive(_ bytes: UnsafeRawBufferPointer) {
-        // A message is handled inside of another by clients in this process alone, and those are few deep.
+        // Only in-process clients handle a message inside another one, and only a few levels deep.
         guard let place = shard.scans.take() else { return refuse(EnvelopeError("too many messages at once")) }
         defer { shard.scans.giveBack() }
         do {
@@ -170,10 +170,10 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
     }
 
-    /// Answers a message that makes no sense.
+    /// Answers a malformed message.
     func refuse(_ error: EnvelopeError) {
         malformedInRow += 1
-        // Whatever it was about.
+        // Its subject is unknown.
         tellRefusal(of: "", "", TrebuchetError(.init(error.code), error.message))
         if let callID = error.callID {
             fail(Array(callID.utf8), TrebuchetError(.invalidArguments, error.message))
@@ -185,13 +185,13 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
     }
 
-    /// Says what is wrong where no call or stream is known to which it could be said.
+    /// Reports an error that belongs to no known call or stream.
     func tell(_ code: ErrorCode, _ message: String) {
         shard.counts.count(.error(code.rawValue))
         link.send { EnvelopeWriter.error(code: code, message: message, into: &$0) }
     }
 
-    /// Tells the client what its connection is called and what may be sent over it. The first time is free.
+    /// Sends the client the name and the limits of its connection. The first request is not counted.
     private func greet(_ message: borrowing Message) throws(EnvelopeError) {
         let client = message.envelope.pointee.client
         let isNewHost = hosting == nil && !client.isAbsent
@@ -221,7 +221,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     func inOneWrite(_ body: () -> Void) { link.inOneWrite(body) }
 
-    /// Answers with the result that lies in `result`; nil for a method without one.
+    /// Sends the result of a call; nil for a method without one.
     @inline(__always)
     func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?) {
         if let result {
@@ -232,15 +232,15 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         link.send { EnvelopeWriter.response(callID: callID, result: result, into: &$0) }
     }
 
-    /// What is said instead of a message that the client would end the connection for.
+    /// Returns the error that replaces a message for which the client would end the connection.
     @inline(never)
     func tooLarge(_ what: String, _ count: Int) -> TrebuchetError {
         let limit =
             largestMessage < shard.limits.clientMessageSize
-            ? "the client takes \(largestMessage) (its TrebuchetClient.Options.messageSize)"
-            : "clients are sent \(largestMessage) at most (ServerLimits.clientMessageSize at the server, "
+            ? "the client's limit is \(largestMessage) (its TrebuchetClient.Options.messageSize)"
+            : "the limit is \(largestMessage) (ServerLimits.clientMessageSize at the server, "
                 + "TrebuchetClient.Options.messageSize at the client)"
-        return TrebuchetError(.internal, "\(what) makes a message of \(count) bytes, and \(limit)")
+        return TrebuchetError(.internal, "the message with \(what) has \(count) bytes; \(limit)")
     }
 
     func fail(_ callID: [UInt8], _ error: any Error) {
@@ -249,7 +249,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error) { fail(callID, error, nil) }
 
-    /// Sends the states that a call changed before its answer: a caller reads its own writes.
+    /// Sends the states that a call changed before its response: a caller reads its own writes.
     func catchUpStreams() {
         shard.states.callDidEnd()
         if upstream != nil { shard.catchUpFeeds() }
@@ -261,15 +261,15 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     private func catchUp(_ subscription: StreamSubscription) {
-        // One before it may have ended it.
+        // An earlier subscription may have ended it.
         guard subscription.place >= 0 else { return }
         if shard.states.isHome(of: subscription.broadcaster.hub) { subscription.broadcaster.hub.publish() }
         subscription.broadcaster.catchUp(subscription)
     }
 
-    /// Ends the stream instead when its client does not take so much at once.
+    /// Sends stream data, or ends the stream if the message is too large for its client.
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
-        // A message before it may have ended it.
+        // An earlier message may have ended it.
         guard subscription.place >= 0 else { return }
         let streamID = subscription.streamID
         let count = StreamDataParts.prefixCount + streamID.count + suffix.count
@@ -282,7 +282,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
     }
 
-    /// A state could not be sent because the client reads too slowly.
+    /// Notes that a state could not be sent because the client reads too slowly.
     func fellBehind(_ subscription: StreamSubscription) { isBehind = true }
 
     func linkDidBecomeWritable() {
@@ -296,7 +296,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     // MARK: The end
 
-    /// Tells the client to go to another server, and ends the streams.
+    /// Sends `goAway` to the client, and ends the streams.
     func drain(reconnectAfterMilliseconds: Int) {
         guard !isDraining else { return }
         departure = .told
@@ -308,7 +308,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         leaveStreams()
     }
 
-    /// The pong behind `goAway` has arrived, and so has all that the client sent before it.
+    /// Notes that the pong after `goAway` has arrived, and with it all earlier messages of the client.
     func linkDidHear() {
         guard departure == .told else { return }
         // The client's node sends refused calls to the next owner.
@@ -317,7 +317,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         shard.lastLateMessage = shard.reactor.now
     }
 
-    /// Refuses all calls that come from now on.
+    /// Refuses all calls from now on.
     func dismiss() { departure = .dismissed }
 
     /// Handles a call on a draining connection: makes it until the connection is dismissed.
@@ -335,7 +335,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     func linkDidClose() { linkDidClose(.lost) }
 
-    /// The connection is gone: nothing of it stays with any actor.
+    /// Releases everything the closed connection has at actors.
     func linkDidClose(_ why: ServerEvent.Closing) {
         guard isOpen else { return }
         noteQueued()
@@ -348,7 +348,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             leave(call)
             call.abandon()
         }
-        // Calls whose answers are kept go on with this connection, and must not reach what carried it.
+        // Recorded calls continue with this object and must not reach the former transport.
         link = ClosedLink(host: link.host)
         hosting?.linkDidClose()
         relays?.close()

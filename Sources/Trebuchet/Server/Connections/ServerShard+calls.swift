@@ -6,12 +6,12 @@ internal import Transports
 internal import TrebuchetWire
 
 extension ServerShard {
-    /// Calls a synchronous method of an actor that lives on this reactor. The result lies in `reply`.
+    /// Calls a synchronous method of an actor of this reactor. The result is in `reply`.
     @inline(__always)
     func callInPlace(
         _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateForm
     ) throws {
-        // Not counted, as all that a call only looks at: the shard has them for longer than it takes.
+        // Not reference-counted: the shard retains everything a call reads for longer than the call.
         let coder = Unmanaged.passUnretained(coder(writing: dates))
         Unmanaged.passUnretained(reactor)._withUnsafeGuaranteedRef { $0.note(method.label) }
         reply.pointee.reset(keepingAtMost: Self.keptReply)
@@ -20,8 +20,8 @@ extension ServerShard {
         try record.call(method, &arguments, &result)
     }
 
-    /// Counts a call that has run in place. The clock is read once for several calls of one method in a row, as long as all of them together
-    /// take no longer than the first bucket has room for: then it is known of each of them that it did not.
+    /// Counts a call that has run in place. The clock is read once for several successive calls of one method, as long as their
+    /// total duration fits into the first bucket: then each of them does.
     @inline(__always)
     func didCall(_ row: Int) {
         if row != run.row { beginRun(row) }
@@ -36,15 +36,15 @@ extension ServerShard {
         reactor.measure(self)
     }
 
-    /// When what comes next begins, with all before it counted.
+    /// Counts the calls so far and returns the start time of the next one.
     func beginsNow() -> UInt64 {
         let now = MonotonicClock.now
         if run.count > 0 { didWork(until: now) }
         return now
     }
 
-    /// Runs a method of an actor that lives on this reactor, or on none. False when the actor has been let go: then nothing has
-    /// been done.
+    /// Runs a method of an actor of this reactor, or of none. Returns false when the actor has been deactivated; nothing has been
+    /// done then.
     func run(
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateForm,
         _ call: RunningCall, _ completion: @escaping CallCompletion
@@ -92,9 +92,9 @@ extension ServerShard {
         return true
     }
 
-    // MARK: Calls from other reactors, and answers for them
+    // MARK: Calls and responses between reactors
 
-    /// Takes a message in hand that another reactor has looked through; nil when too many are in hand.
+    /// Scans a message from another reactor again; returns nil when too many messages are being handled.
     func withMessage<Result>(_ bytes: [UInt8], _ body: (borrowing Message) -> Result) -> Result? {
         guard let place = scans.take() else { return nil }
         defer { scans.giveBack() }
@@ -104,13 +104,13 @@ extension ServerShard {
         }
     }
 
-    /// Runs `answer` on this reactor, from another one or from a thread of the pool.
+    /// Runs `answer` on this reactor. Call from another reactor or a thread of the pool.
     ///
-    /// Answers that leave a reactor of this server go together at the end of its turn, behind what their calls have changed.
+    /// Responses that leave a reactor of this server go together at the end of its turn, behind the changes of their calls.
     ///
-    /// - Parameter count: how many answers it has.
+    /// - Parameter count: The number of responses in `answer`.
     func deliver(from home: SystemShard?, answers count: Int = 1, _ answer: @escaping @Sendable () -> Void) {
-        // Nothing of this shard may be looked at there.
+        // This shard must not be accessed from the other reactor.
         guard let home, home.reactor.isCurrent, let there = home.serverShard else { return reactor.execute(answer) }
         there.add(answer, count, for: reactor)
     }
@@ -130,25 +130,25 @@ extension ServerShard {
     }
 }
 
-// Here, since what another module has is asked for by a call.
+// Defined here, since a property of another module would be a function call.
 extension ActorLife {
-    /// Whether calls of it have been started in tasks and have not begun to run.
+    /// Indicates whether calls have been started in tasks that have not begun to run.
     var isStarting: Bool { starting.load(ordering: .relaxed) > 0 }
 
     func didRunInPlace() { wasCalled.store(true, ordering: .relaxed) }
 }
 
 extension SystemShard {
-    /// Whether a state has changed and not everybody has been told.
+    /// Indicates whether a state has changed and not all subscribers have been notified.
     var isMarked: Bool { hasMarked.load(ordering: .relaxed) }
 }
 
-/// Answers that wait for the end of the turn.
+/// Responses that wait for the end of the turn.
 struct OutgoingAnswers {
     let reactor: Reactor
-    /// Each part goes by itself, and between them that reactor does other work.
+    /// Each part is sent separately; that reactor does other work between parts.
     private var parts: [[@Sendable () -> Void]] = []
-    /// Answers of the last part.
+    /// The number of responses in the last part.
     private var count = 0
     private static let atOnce = 64
 
@@ -176,11 +176,11 @@ extension ServerShard: MeasuredWork {
     private static let quick: UInt64 = 50_000
     private static let mostInRow: UInt64 = 16
 
-    /// Calls of one method in a row whose time has not been looked at.
+    /// Successive calls of one method whose time has not been measured.
     struct CallRun {
         var row = -1
         var count: UInt64 = 0
-        /// After so many it is.
+        /// The number of calls after which the time is measured.
         var most: UInt64 = 1
     }
 
@@ -195,7 +195,7 @@ extension ServerShard: MeasuredWork {
 extension ServerShard: EndOfTurn {
     func endOfTurn() {
         hasOutgoing = false
-        // What the calls changed goes first, so that their callers see it before the answers.
+        // The changes of the calls go first, so that callers see them before the responses.
         states.publishMarked()
         catchUpFeeds()
         for place in outgoing.indices { outgoing[place].send() }

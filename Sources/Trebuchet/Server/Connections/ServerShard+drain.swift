@@ -4,21 +4,21 @@ internal import TrebuchetActors
 internal import WebSockets
 
 extension ServerShard {
-    /// How long closing handshakes may take at the end.
+    /// The time for the closing handshakes at the end.
     private static let closing = Duration.seconds(1)
     /// The time in which clients are to see `goAway`: 2 s, or this part of the time to drain where that is longer.
     private static let hearing = (least: Duration.seconds(2), part: 5)
     /// The silence after which no more calls are expected: a program may send one after its network has answered the ping.
     private static let silence = Duration.milliseconds(100)
 
-    /// Sends clients away in batches, waits for their calls, both for at most `limit`, and closes the connections.
+    /// Drains clients in batches, waits for their calls, both for at most `limit`, and closes the connections.
     func drain(for limit: Duration) async {
         await withCheckedContinuation { continuation in
             reactor.execute { self.drain(for: limit) { continuation.resume() } }
         }
     }
 
-    /// Ends all connections where they are, and writes no more states.
+    /// Aborts all connections, and writes no more states.
     func cut() {
         for writer in writers { writer.abandon() }
         for connection in connections.values {
@@ -27,7 +27,7 @@ extension ServerShard {
         }
     }
 
-    /// Answers the calls that are left: their callers learn whether they may have been made.
+    /// Answers the remaining calls: their callers learn whether they may have been made.
     private func endWaitingCalls() {
         let error = TrebuchetError(
             .unknownOutcome,
@@ -38,13 +38,13 @@ extension ServerShard {
         for connection in clients { connection.endWaitingCalls() }
     }
 
-    /// All but the server's own, over which actors that still have to end call others.
+    /// All connections except the server's own, over which actors call others while they end.
     private var clients: [ServerConnection] { connections.values.filter { !$0.isServer } }
 
     private func drain(for limit: Duration, _ done: @escaping () -> Void) {
         isDraining = true
         let deadline = reactor.now &+ limit.nanoseconds
-        // Half of the time for telling them: the last ones' calls get the other half.
+        // Half of the time for `goAway`: the last clients' calls get the other half.
         let plan = DrainPlan(clients: clients.count, within: limit / 2)
         inBatches(plan) { connection in
             connection.drain(reconnectAfterMilliseconds: Int.random(in: 0..<plan.spreadMilliseconds))
@@ -62,7 +62,7 @@ extension ServerShard {
         }
     }
 
-    /// A Boolean value that indicates whether each client has answered the ping, waits for no answer, and has been silent.
+    /// A Boolean value that indicates whether each client has answered the ping, waits for no response, and has been silent.
     private var areSilent: Bool {
         let clients = clients
         guard !clients.contains(where: \.isLeaving) else { return false }
@@ -75,7 +75,7 @@ extension ServerShard {
         } done: {
             let deadline = self.reactor.now &+ Self.closing.nanoseconds
             self.wait(until: deadline, { self.clients.isEmpty }) {
-                // Those that have not answered end all the same.
+                // Connections without an answer end all the same.
                 for connection in self.clients {
                     connection.link.abort()
                     connection.linkDidClose()
@@ -85,7 +85,7 @@ extension ServerShard {
         }
     }
 
-    /// Does something with all connections that are there now, one batch in each interval, as far as they are still there.
+    /// Calls `body` for all present connections, one batch in each interval, as long as they still exist.
     private func inBatches(_ plan: DrainPlan, _ body: @escaping (ServerConnection) -> Void, done: @escaping () -> Void)
     {
         next(clients[...], plan.batch, body, done)

@@ -1,13 +1,13 @@
 internal import Networking
 
-/// Letting go of actors that nobody uses.
+/// Deactivation of idle actors.
 extension ServerShard {
-    /// Actors that are looked at in one go.
+    /// The number of actors that are checked in one turn.
     private static let batch = 1_024
-    /// How long an actor may take for its `deactivate`.
+    /// The time limit for an actor's `deactivate`.
     static let deactivation = Duration.seconds(5)
 
-    /// Looks after an actor from now on, when that is this reactor's part.
+    /// Watches an actor for idleness from now on, on the responsible reactor.
     func watchIdle(_ record: ActorRecord) {
         guard let policy = record.idle else { return }
         let keeper = record.home.flatMap { sibling(on: $0) } ?? siblings.first ?? self
@@ -32,7 +32,7 @@ extension ServerShard {
         }
     }
 
-    /// Looks at each of them once, some in each turn.
+    /// Checks each of them once, some in each turn.
     func lookForIdle() { lookForIdle(idleWatch.count) }
 
     private func lookForIdle(_ rest: Int) {
@@ -58,21 +58,21 @@ extension ServerShard {
         }
     }
 
-    /// Says once for each type why its actors stay.
+    /// Logs once for each type why its actors are not deactivated.
     private func noteStaying(_ record: ActorRecord) {
         let (log, type, name) = (parts.log, record.type, record.name)
         guard let policy = record.idle, !policy.discards else { return }
         record.looksIdle(discarding: true) { wouldGo in
             guard wouldGo, type.isFirstToStay else { return }
             log(
-                "actor '\(name)' (\(type.name)) was idle for \(policy.time) and stays, as others of its type will: a state of it "
-                    + "has changed that no store keeps; persist it, or expose the type with discarding: true")
+                "actor '\(name)' (\(type.name)) was idle for \(policy.time) and cannot be deactivated: it has changed state "
+                    + "that is not persisted; persist the state, or expose the type with discarding: true")
         }
     }
 
-    /// Its life has ended.
+    /// Completes the deactivation of an actor whose life has ended.
     ///
-    /// - Parameter isUnused: whether nobody observes it, or may come back to it.
+    /// - Parameter isUnused: True if it has no observer, and no subscriber may resume.
     func didLetGo(_ record: ActorRecord, isUnused: Bool = false) {
         forget(record)
         counts.count(.actorsLetGo)
@@ -83,7 +83,7 @@ extension ServerShard {
             do {
                 try await TimeLimit.run(Self.deactivation, on: reactor) { try await record.deactivate() }
             } catch {
-                parts.log("actor '\(record.name)' was let go, though its deactivate() failed: \(error)")
+                parts.log("actor '\(record.name)' was deactivated, but its deactivate() failed: \(error)")
             }
             if let persisted = record.persisted, let actor = record.actor {
                 if let error = await persisted.retire(isUnused: isUnused) { parts.log(persisted.loss(error)) }

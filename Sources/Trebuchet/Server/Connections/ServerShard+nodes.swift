@@ -5,32 +5,32 @@ internal import TrebuchetCluster
 
 /// Actors that live on one node of several.
 extension ServerShard {
-    /// Which node owns a slot: at once, or when the engine has said so.
+    /// Calls `answer` with the owner of a slot: at once, or after the coordination store has responded.
     ///
-    /// - Returns: the place in which it waits; nil when it was answered.
+    /// - Returns: The waiting lookup; nil when it was answered.
     @discardableResult
     func withOwner(of slot: ClusterSlot, _ answer: @escaping SlotQueues.Answer) -> SlotWaiter? {
         guard let queues = queues else {
-            answer(.failure(TrebuchetError(.unavailable, "the server is no node of a cluster")))
+            answer(.failure(TrebuchetError(.unavailable, "the server is not a cluster node")))
             return nil
         }
         return queues.withOwner(of: slot, waitingUpTo: limits.callTimeout, answer)
     }
 
-    /// Whether the lease under which an actor lives here goes on. One that is over may not have been noticed yet, by a process that stood
-    /// still: then another node may have changed the actor.
+    /// Returns whether the lease under which an actor lives here is valid. A suspended process may not have noticed the end of its
+    /// lease, and another node may then have changed the actor.
     func isOwned(_ record: ActorRecord) -> Bool {
         guard let nodes = parts.nodes, let slot = ClusterSlot(record.slot) else { return true }
         return nodes.member.keeps(slot)
     }
 
-    /// A node has said that it does not own a slot, or is gone: who owns it is asked for anew, in a moment.
+    /// Looks up the owner of a slot again after a pause: the node does not own it, or is gone.
     func forgetOwner(of slot: ClusterSlot, _ node: ClusterNode) {
         parts.nodes?.directory.forget(slot, ownedBy: node)
         queues?.askAgain(slot, waitingUpTo: limits.callTimeout)
     }
 
-    /// Whether calls may be on their way to actors of this node's that have just gone to another one.
+    /// Indicates whether calls may be on their way to actors that have just moved from this node to another one.
     var hasJustLetGo: Bool { placedUntil > 0 && reactor.now &- placedUntil < Self.lettingGo.nanoseconds }
 
     private static let lettingGo = Duration.seconds(10)
@@ -41,13 +41,13 @@ extension ServerShard {
         return slotQueues
     }
 
-    /// Whether somebody waits for what streams show.
+    /// Indicates whether a response or a node waits for the current versions of streams.
     var isAwaited: Bool { !answersBehindStreams.isEmpty || feeds.contains { $0.hasUnshown } }
 
-    /// Sends other nodes what actors of this reactor have changed, before the answers of the calls that have changed it.
+    /// Sends other nodes the changes of this reactor's actors, before the responses of the calls that made them.
     func catchUpFeeds() { for feeds in feeds { feeds.catchUp() } }
 
-    /// Has the reactor hear of an owner. From anywhere.
+    /// Executes a notice about an owner on the reactor. May be called on any thread.
     func willHear(_ news: @escaping @Sendable () -> Void) {
         ownerNews.willTell()
         reactor.execute {
@@ -56,17 +56,17 @@ extension ServerShard {
         }
     }
 
-    /// Whether there is an owner that this turn of the reactor does not know of. It may be this node itself.
+    /// Indicates whether there is an owner that this turn of the reactor does not know of. It may be this node itself.
     var hasUnheardOwners: Bool { ownerNews.areUnheard }
 
-    /// A node owns a slot from now on, and nobody here has heard of it.
+    /// Informs the connections of a slot's new owner, before the previous owner reports the change.
     func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {
         for connection in connections.values where connection.relays != nil || !connection.placed.isEmpty {
             connection.ownerDidChange(of: slot, to: node, isHere: isHere)
         }
     }
 
-    /// Streams of actors that live here no more go on at their next owner.
+    /// Moves the streams of actors that have left this node to their next owner.
     func moveStreams(of actors: Set<ActorName>) {
         for connection in Array(connections.values) where !connection.placed.isEmpty {
             connection.moveStreams(of: actors)

@@ -5,86 +5,84 @@ internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// What a server keeps on one reactor: its connections there, the actors they have called, and the memory that every call
-/// uses in turn.
+/// The part of a server on one reactor: its connections, the actors they have called, and the memory that all calls share.
 ///
-/// `@unchecked Sendable`: touched on its reactor alone.
+/// `@unchecked Sendable`: isolated to its reactor.
 final class ServerShard: @unchecked Sendable {
     let states: SystemShard
     let reactor: Reactor
     let parts: ServerParts
-    /// Those of `states` and of `parts`, nearer to each call.
+    /// The properties of `states` and `parts`, with one indirection less for each call.
     let counts: ShardCounts
     let events: ServerEvents
     /// Used in one step each time, so access to it needs no check.
     @exclusivity(unchecked) var run = CallRun()
-    /// Which calls begin a trace. Used in one step each time, so access to it needs no check.
+    /// Selects the calls that start a trace. Used in one step each time, so access to it needs no check.
     @exclusivity(unchecked) var traces = TraceSampling.Countdown()
     var willForgetAnswers = false
     /// The number of its reactor.
     let index: Int
     unowned let system: TrebuchetActorSystem
-    /// The coders of `states`: each call uses one, read in one step, so access to it needs no check.
+    /// The coders of `states`. Each call uses one, read in one step, so access to it needs no check.
     @exclusivity(unchecked) private var coder: ValueCoder
     @exclusivity(unchecked) private var wholeSecondsCoder: ValueCoder
-    /// Where messages are scanned. Taken and given back in one step each, so access to it needs no check.
+    /// The storage for scanned messages. Taken and given back in one step each, so access to it needs no check.
     @exclusivity(unchecked) var scans = ScanPlaces()
-    /// How much memory `reply` keeps for the next result after a large one.
+    /// The memory that `reply` keeps for the next result after a large one.
     static let keptReply = 256 << 10
-    /// The result of the call that is being handled.
+    /// The result of the current call.
     let reply = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
-    /// By the numbers of their names.
+    /// The connections by the numbers of their names.
     private(set) var connections: [UInt64: ServerConnection] = [:]
 
-    /// The shards of the same server on all reactors, this one among them, until the server has shut down. Set before it
+    /// The shards of the same server on all reactors, this one included, until the server has shut down. Set before the server
     /// listens.
     var siblings: [ServerShard] = []
-    /// Of `AccessPolicy`, with which the server is made: there before any connection, or never. Others may replace them, on this
-    /// reactor.
+    /// The rules of the server's `AccessPolicy`: set before any connection exists, or never. They may be replaced, on this reactor.
     var rules: AccessRules? { didSet { if rules != nil { isGuarded = true } } }
     var helpers = HelperActors()
     /// Set before the server listens.
     var principals: SharedBuckets<PrincipalName>?
     var onConnect: (@Sendable (CallerConnection) -> Void)?
-    /// Whether calls have to be looked at before they are made.
+    /// Indicates whether calls need checks before they run.
     private(set) var isGuarded: Bool
 
-    /// Actors by name, as they were found before. The table of the hot path counts no references; `held` keeps them. Looking into it
-    /// and changing it call nothing that comes back here, so access to it needs no check.
+    /// Actors by name, as they were found before. The table of the hot path counts no references; `held` retains them. Lookups and
+    /// changes call no code that accesses it, so access to it needs no check.
     @exclusivity(unchecked) private var records = ByteKeyTable<Unmanaged<ActorRecord>>()
     private var held: [ActorName: ActorRecord] = [:]
-    /// When an actor was forgotten last that may live on another node now.
+    /// The time when the shard last removed an actor that may live on another node now.
     private(set) var placedUntil: UInt64 = 0
-    /// Calls that wait for an actor to be made.
+    /// Calls that wait for an activation.
     private var waiting: [ActorName: ActorQueue] = [:]
-    /// Calls of methods that may suspend, as long as they have not.
+    /// Calls of methods that may suspend, until they do.
     let calls: CallQueue
-    /// Answers of repeated calls that wait for streams, by the numbers of their connections.
+    /// Responses that wait for streams, by the numbers of their connections.
     var answersBehindStreams: [UInt64: AnswerQueue] = [:]
-    /// At one of several nodes.
+    /// Notices about owners, at a node of a cluster.
     let ownerNews = OwnerNews()
-    /// Streams of actors of this reactor that other nodes take for their clients; one for each of their lines.
+    /// Streams of actors of this reactor that other nodes receive for their clients; one object for each node connection.
     var feeds: [NodeFeeds] = []
-    /// Of its connections, those of this server to itself, and those of clients at other nodes.
+    /// The number of connections that are not of this node's clients: the server's own, and those of clients at other nodes.
     private var foreignCount = 0
-    /// At one of several nodes, from the first question on.
+    /// Owner lookups at a node of a cluster, from the first one on.
     var slotQueues: SlotQueues?
     var idleWatch = IdleWatch()
     var isWatchingIdle = false
-    /// Whether the connections that there are have been told to go, or are being told.
+    /// Indicates whether all present connections have been sent `goAway`, or are being sent it.
     var isDraining = false
-    /// Whether the server shuts down, which lets all actors go.
+    /// Indicates whether the server shuts down, which deactivates all actors.
     var isEnding = false
-    /// The time of the last pong behind `goAway`, or of the last call on a draining connection. Nanoseconds of the reactor's clock.
+    /// The time of the last pong after `goAway`, or of the last call on a draining connection. Nanoseconds of the reactor's clock.
     var lastLateMessage: UInt64 = 0
-    /// Between two looks, as the shortest time of a policy asks for.
+    /// The pause between two checks, from the shortest time of a policy.
     var idlePause: Duration?
-    /// Answers of calls that came in on other reactors, until the turn ends.
+    /// Responses of calls that arrived on other reactors, until the turn ends.
     var outgoing: [OutgoingAnswers] = []
-    /// The call that a message in hand was before, for the connection that handles it again.
+    /// The withdrawn call of the message that its connection is handling again.
     var continued: (call: RunningCall, connection: ServerConnection)?
     var hasOutgoing = false
-    /// For calls to actors of other reactors.
+    /// Reusable batches of cross-reactor calls.
     var spareBatches: [CrossingBatch] = []
 
     init(states: SystemShard, on reactor: Reactor, index: Int, parts: ServerParts, system: TrebuchetActorSystem) {
@@ -111,11 +109,11 @@ final class ServerShard: @unchecked Sendable {
     var directory: ActorDirectory { parts.directory }
     var limits: ServerLimits { parts.limits }
     var answers: RememberedAnswers { parts.answers }
-    /// What writes the states of the server's own actors on this reactor; nil at a server without a store.
+    /// The writer of states of the server's own actors on this reactor; nil at a server without a store.
     var stateWriter: StateWriter? { parts.locals.writer(on: states) }
-    /// What writes those of actors that one node of several has; nil at a server that is no node.
+    /// The writer of states of actors that live on one node of several; nil at a server outside a cluster.
     var placedWriter: StateWriter? { parts.locals.writer(on: states, isPlaced: true) }
-    /// Whether any actors of this reactor are persisted.
+    /// Indicates whether any actors of this reactor are persisted.
     var keepsStates: Bool { parts.locals.keepsStates(on: states) }
     var writers: [StateWriter] { parts.locals.writers(on: states) }
 
@@ -127,7 +125,7 @@ final class ServerShard: @unchecked Sendable {
         }
     }
 
-    /// The shard of the same server on another reactor.
+    /// Returns the shard of the same server on another reactor.
     func sibling(on states: SystemShard) -> ServerShard? { siblings.first { $0.states === states } }
 
     func add(_ connection: ServerConnection) {
@@ -143,14 +141,14 @@ final class ServerShard: @unchecked Sendable {
         streamsMayShow(connection)
     }
 
-    /// For a connection that is to live on this reactor; from anywhere.
+    /// Returns the name of a connection that will live on this reactor. May be called on any thread.
     func newConnectionName() -> ConnectionName { answers.names.next(onReactor: index) }
 
-    /// The server has shut down, or is gone: what its parts know of each other is forgotten, so that they can be freed.
+    /// Removes references between the server's parts after shutdown, so that they can be freed.
     func takeApart() {
         siblings = []
         states.server = nil
-        // What is still connected may do nothing any more.
+        // Connections that still exist are authorized for nothing.
         if rules != nil { rules = AccessRules.none }
         onConnect = nil
         records = ByteKeyTable()
@@ -165,15 +163,15 @@ final class ServerShard: @unchecked Sendable {
         states.takeApart()
     }
 
-    /// Connections of clients that have come here.
+    /// The number of client connections of this reactor.
     var clientCount: Int { connections.count - foreignCount }
 
-    /// Calls and streams that wait for an actor to be made.
+    /// The number of calls and streams that wait for an activation.
     var waitingCount: Int { waiting.values.reduce(0) { $0 + $1.count } }
 
     // MARK: Actors
 
-    /// The actor of this name, if it stands ready.
+    /// Returns the active actor with this name.
     @inline(__always)
     func record(_ name: UnsafeRawBufferPointer) -> Unmanaged<ActorRecord>? { records[name] }
 
@@ -182,7 +180,7 @@ final class ServerShard: @unchecked Sendable {
         records[name.text] = .passUnretained(record)
     }
 
-    /// What a name that was not called before leads to. Nothing is made.
+    /// Returns the place of a name that was not called before. Activates nothing.
     func place(of name: ActorName) -> ActorPlace {
         if let nodes = parts.nodes, let type = directory.placedType(of: name), !nodes.owns(name.text) {
             return .elsewhere(type)
@@ -196,7 +194,7 @@ final class ServerShard: @unchecked Sendable {
         return directory.type(of: name).map { .unmade($0) } ?? .nowhere
     }
 
-    /// Makes the actor of a name, and calls `resume` on this reactor with its record, after earlier calls for the same name.
+    /// Activates the actor of a name, and calls `resume` on this reactor with its record, after earlier calls for the same name.
     func awaitActor(
         _ name: ActorName, for parties: Parties, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
     ) -> ActorWaiter? {
@@ -212,7 +210,7 @@ final class ServerShard: @unchecked Sendable {
         return queue.add(resume)
     }
 
-    /// Before those who wait look for the owner of an actor that has moved while it was loaded.
+    /// The pause before waiting calls look up the owner of an actor that moved while it was loaded.
     private static let movedPause = Duration.milliseconds(20)
 
     private func activate(_ name: ActorName, for queue: ActorQueue) throws(TrebuchetError) {
@@ -228,12 +226,12 @@ final class ServerShard: @unchecked Sendable {
             guard case .failure(let error) = outcome, ActorMoved.isIt(error) else {
                 return reactor.execute { self.activated(name, outcome) }
             }
-            // Who owns it may not be known yet; nobody asks again and again meanwhile.
+            // The owner may not be known yet; the pause avoids repeated lookups.
             reactor.execute { _ = reactor.schedule(after: Self.movedPause) { self.activated(name, outcome) } }
         }
     }
 
-    /// Calls that are resumed in one go; others have their turn between.
+    /// The number of calls that are resumed in one turn, so that other work is not delayed.
     private static let resumedAtOnce = 32
 
     private func activated(_ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
@@ -243,19 +241,19 @@ final class ServerShard: @unchecked Sendable {
             if events.wants(.actors) { events.tell(.actorMade(name: record.name, type: record.type.name)) }
             watchIdle(record)
         } else {
-            // Who comes from now on tries again.
+            // Later calls try again.
             waiting[name] = nil
         }
         resume(queue, name, outcome)
     }
 
-    /// While some wait, those who come queue behind them: calls keep their order.
+    /// Resumes waiting calls. While some wait, later calls queue behind them: calls keep their order.
     private func resume(_ queue: ActorQueue, _ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
         if queue.resume(atMost: Self.resumedAtOnce, outcome) {
             guard case .success(let record) = outcome, record.life.isGone else {
                 return reactor.execute { self.resume(queue, name, outcome) }
             }
-            // Those before have brought it to its end; the others wait for the next of its name.
+            // Earlier calls have ended the actor; the others wait for the next one with its name.
             do throws(TrebuchetError) {
                 try activate(name, for: queue)
             } catch {
@@ -269,15 +267,15 @@ final class ServerShard: @unchecked Sendable {
         if directory.record(name) === record { keep(record, as: name) }
     }
 
-    /// The next call for this name looks for it anew.
+    /// Removes an actor, so that the next call for this name looks it up again.
     func forget(_ name: ActorName) {
         records[name.text] = nil
-        // Freed when the turn is over: a call of this actor may be what leads here.
+        // Released when the turn ends: this may be executed within a call of this actor.
         guard let record = held.removeValue(forKey: name) else { return }
         reactor.execute { _ = record }
     }
 
-    /// The same, unless another has taken its place.
+    /// Removes an actor, unless another one has its name by now.
     func forget(_ record: ActorRecord) {
         let name = ActorName(record.name)
         if held[name] === record { forget(name) }
@@ -285,49 +283,49 @@ final class ServerShard: @unchecked Sendable {
     }
 }
 
-/// What the name of an actor leads to.
+/// The place of the actor with a name.
 enum ActorPlace {
     case ready(ActorRecord)
-    /// One that is made when it is first called.
+    /// An actor that the first call activates.
     case unmade(ActorType)
-    /// One that lives on another node.
+    /// An actor that lives on another node.
     case elsewhere(ActorType)
     case nowhere
 }
 
-/// What all reactors of a server share.
+/// The state that all reactors of a server share.
 final class ServerParts: Sendable {
     let limits: ServerLimits
     let limitsOfClient: ConnectionLimits
     let limitsOfServer: ConnectionLimits
     let directory: ActorDirectory
-    /// The actors that were made in the server's system, exposed or not.
+    /// The actors that were created in the server's system, exposed or not.
     let locals = LocalActors()
     let answers: RememberedAnswers
     let shares: ShareBook
-    /// Of `ServerLimits.heldBytes`.
+    /// The budget of `ServerLimits.heldBytes`.
     let memory: MemoryBudget
-    /// Where it says what happens.
+    /// The server's event bus.
     let events = ServerEvents()
-    /// Lines for people. Those who listen are told them too, with the level `notice`.
+    /// Writes a line to the server log. Event handlers receive it too, with the level `notice`.
     let log: @Sendable (String) -> Void
-    /// The same with another level.
+    /// Writes a line with another level.
     let logAt: @Sendable (ServerEvent.Level, String) -> Void
-    /// The same for what those who listen are told in another way.
+    /// Writes a line that event handlers receive in another form.
     let plainLog: @Sendable (String) -> Void
     let disclosure: ErrorDisclosure
     let principalMemory: PrincipalMemory
-    /// The store that an operator wants to know of; nil without one.
+    /// The store that readiness checks query; nil without one.
     let probedStore = Mutex<(any StateStore)?>(nil)
     let hosting: HostingClients
     let idleClock = IdleClock()
-    /// Of `AccessPolicy.authenticate`.
+    /// Errors of `AccessPolicy.authenticate`.
     let failedHooks: RefusalLog
     let refusedSubjects: RefusedSubjects
     let loads: LoadFailures
-    /// Counted up whenever what `AccessPolicy.authorize` decides by has changed.
+    /// Incremented whenever the basis of `AccessPolicy.authorize` has changed.
     let rules = Atomic<UInt64>(0)
-    /// Set before the server listens, at one of several nodes.
+    /// The cluster, set before the server listens; nil outside a cluster.
     var nodes: ServerNodes? { nodesOfServer.withLock { $0 } }
     let nodesOfServer = Mutex<ServerNodes?>(nil)
 
@@ -337,7 +335,7 @@ final class ServerParts: Sendable {
         self.limits = limits
         limitsOfClient = limits.ofClient
         limitsOfServer = limits.ofServer
-        // Here for all: names and texts of peers are in many of them.
+        // Sanitizes for all: names and texts of peers are in many lines.
         let events = events
         let plainLog: @Sendable (String) -> Void = { log(LogLine.of($0)) }
         self.plainLog = plainLog

@@ -1,31 +1,31 @@
 internal import TrebuchetActors
 
-/// A stream that is to begin.
+/// A request to start a stream.
 struct StreamRequest: Sendable {
     let name: AskedStream
     let streamID: [UInt8]
     let callID: [UInt8]
     let filter: StreamFilter?
-    /// What the client has of it already; nil when it begins it.
+    /// The client's version of a stream that it resumes; nil for a new stream.
     let seen: Seen?
-    /// Its place in the shares, until it has begun.
+    /// Its reservation, until it has started.
     let stake: StreamStake
-    /// Whether it is only to be said that it may begin: the client's node takes it for several.
+    /// Indicates whether only permission is requested: the client's node observes the stream for several clients.
     var mayShare = false
-    /// Whether its client begins it, though what it begins behind is known.
+    /// Indicates whether the stream is new to its client, although its position is known.
     var isFirst = false
-    /// What its client has sent, where it may have to go to another node after all.
+    /// The client's message, if it may have to go to another node after all.
     var message: KeptMessage?
 
-    /// What another node takes it up by.
+    /// The stream as another node resumes it.
     var placed: PlacedStream {
         PlacedStream(callID: callID, actor: name.actor.text, target: name.target, filter: filter)
     }
 
-    /// What it is called among the connection's calls while it waits: no client can use such a name.
+    /// Its key among the connection's calls while it waits. For a stream that its node resumes, it is a key that no client can use.
     var key: [UInt8] { name.knownAs.map(Self.key) ?? callID }
 
-    /// Of one that its node takes up by itself.
+    /// Returns the key of a stream that its node resumes.
     static func key(of knownAs: [UInt8]) -> [UInt8] { [0] + knownAs }
 
     struct Seen: Sendable {

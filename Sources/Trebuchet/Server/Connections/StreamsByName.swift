@@ -1,7 +1,7 @@
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// Streams of a connection by the names that its client knows them by, and of which actors they are.
+/// Streams of a connection by the client's names, with a count for each actor.
 struct StreamsByName {
     private var streams: [[UInt8]: RelayedStream] = [:]
     private var counts: [String: Int] = [:]
@@ -10,7 +10,7 @@ struct StreamsByName {
     var count: Int { streams.count }
     var names: [[UInt8]] { Array(streams.keys) }
 
-    /// Whether there is one of an actor.
+    /// Returns whether a stream of the actor is present.
     func has(_ actor: ActorName) -> Bool { !counts.isEmpty && counts[actor.text] != nil }
 
     func all(of slot: ClusterSlot) -> [RelayedStream] { streams.values.filter { $0.slot == slot } }

@@ -1,17 +1,17 @@
 internal import TrebuchetActors
 
 extension SystemShard {
-    /// What the server has on this reactor.
+    /// The server's shard on this reactor.
     var serverShard: ServerShard? {
-        // Nobody but a server writes it.
+        // Only a server writes it, and always a `ServerShard`.
         server.map { unsafeDowncast($0, to: ServerShard.self) }
     }
 }
 
 extension ActorRecord {
-    /// Gives up its place among the actors made on demand.
+    /// Releases its reservation among the activated actors.
     func giveBackStake() {
-        // Nobody but a server writes it.
+        // Only a server writes it, and always a `Stake`.
         if let stake { unsafeDowncast(stake, to: Stake.self).giveBack() }
     }
 }

@@ -1,10 +1,10 @@
-/// Where the client of a relayed connection is. Behind a reference: an idle connection of a client's own has room for no more.
+/// The client's node of a forwarded connection. A reference: it adds only a pointer to an idle client connection.
 final class Upstream: Sendable {
-    /// Sends its node something, behind what was sent the client before.
+    /// Sends a frame to the client's node, after earlier messages to the client.
     private let sendFrame: @Sendable (RelayFrame.Kind, [UInt8]) -> Void
-    /// What the connection is called there, and here: calls name it.
+    /// The connection's names at that node and at this one: calls refer to them.
     let carried: CarriedName
-    /// What its streams' names begin with.
+    /// The prefix of the names of its streams.
     let streams: String
 
     init(
@@ -15,6 +15,6 @@ final class Upstream: Sendable {
         sendFrame = send
     }
 
-    /// On the connection's reactor.
+    /// Sends a frame. Isolated to the connection's reactor.
     func send(_ kind: RelayFrame.Kind, _ payload: [UInt8] = []) { sendFrame(kind, payload) }
 }

@@ -2,29 +2,30 @@ internal import Networking
 internal import TrebuchetCluster
 internal import WebSockets
 
-/// What the ends of direct links ask of the node that has them. From any thread.
+/// The node that the ends of its direct links belong to. Callable from any thread.
 protocol DirectPeers: AnyObject, Sendable {
     var node: ClusterNode { get }
-    /// What a node that lives has told of itself, of this one too; nil when it cannot be reached directly.
+    /// Returns the announcement of a live node, including this one; nil if it cannot be reached directly.
     func announcement(of node: ClusterNode) -> NodeAnnouncement?
-    /// The number of the last message of a node's that was handled, however it came.
+    /// Returns the number of the last message from a node that was handled, over any path.
     func handled(from node: ClusterNode) -> UInt64
-    /// Handles a message that a node has sent; false for what it would not have sent.
+    /// Handles a message of a node. Returns false if it is invalid.
     func receive(_ message: [UInt8], from node: ClusterNode) -> Bool
-    /// What was sent to a node last may have arrived, or not.
+    /// Called when the last messages to a node may be lost.
     func mayHaveLost(_ node: ClusterNode)
 }
 
-/// Where other nodes come in that reach this one directly.
+/// The listener for direct links of other nodes.
 final class DirectEntrance: Sendable {
-    /// As long as a node may take to say who it is, and to prove it.
+    /// The time within which a node must complete the handshake.
     static let patience = Duration.seconds(5)
-    /// Of a message of somebody who has not proved who it is: so all strangers together hold 4 MiB, and nodes have the room of theirs.
+    /// The maximum size of a message before authentication. Unauthenticated connections together use at most 4 MiB, and node
+    /// messages keep their memory.
     static let strangersMessageBytes = 4 << 10
 
     private let server: WebSocketServer
 
-    /// Listens from now on. Throws `TransportError`.
+    /// Starts listening. Throws `TransportError`.
     init(at address: NodeAddress, _ peers: any DirectPeers, on reactors: ReactorGroup) throws {
         server = try WebSocketServer(
             host: address.host, port: address.port, reactors: reactors, subprotocols: [DirectMessage.subprotocol],
@@ -37,18 +38,18 @@ final class DirectEntrance: Sendable {
         }
     }
 
-    /// The real one.
+    /// The actual port.
     var port: Int { server.address.port }
 
     func close() async { await server.shutdown() }
 
-    /// For both ends: messages between nodes are within that of an engine's.
+    /// Limits for both ends: messages between nodes are within the limit of an engine's messages.
     static var limits: WebSocketLimits {
         var limits = WebSocketLimits()
         limits.handshakeTimeout = patience
         limits.connections = 1_024
         limits.connectionsPerAddress = 256
-        // Of messages that are not whole yet.
+        // The limit for incomplete messages.
         limits.heldBytes = 256 << 20
         limits.pingInterval = .seconds(2)
         limits.pongTimeout = .seconds(3)
@@ -56,10 +57,11 @@ final class DirectEntrance: Sendable {
     }
 }
 
-/// A node that has connected, or somebody who says so.
+/// The accepting end of a direct link, authenticated or not.
 ///
-/// `@unchecked Sendable`: its state is touched on its socket's reactor alone.
+/// `@unchecked Sendable`: its state is used on its socket's reactor only.
 private final class DirectVisitor: WebSocketHandler, @unchecked Sendable {
+    /// The handshake state.
     private enum Phase {
         case unknown
         case challenged(ClusterNode, DirectSecrets)
@@ -76,31 +78,33 @@ private final class DirectVisitor: WebSocketHandler, @unchecked Sendable {
         _ = socket.reactor.schedule(after: DirectEntrance.patience) { [weak self, weak socket] in
             guard let self, let socket else { return }
             if case .known = phase { return }
-            end(socket, "did not prove who it is")
+            end(socket, "failed to authenticate")
         }
     }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
         guard let message = DirectMessage(Array(UnsafeRawBufferPointer(message))) else {
-            return end(socket, "no message of a node")
+            return end(socket, "invalid node message")
         }
         switch (phase, message) {
         case (.unknown, .hello(let sender, let receiver, let nonce)): greet(socket, sender, receiver, nonce)
         case (.challenged(let node, let secrets), .proof(let proof)):
-            guard Digest.areEqual(proof, secrets.proofOfSender) else { return end(socket, "not that node") }
+            guard Digest.areEqual(proof, secrets.proofOfSender) else {
+                return end(socket, "authentication as that node failed")
+            }
             let seals = secrets.seals
             phase = .known(node, incoming: seals.ofSender, outgoing: seals.ofReceiver)
             socket.takeMessages(upTo: DirectEntrance.limits.messageBytes)
             tellCount(socket)
         case (.known(let node, var incoming, let outgoing), .sealed):
-            guard let payload = incoming.open(message) else { return end(socket, "not sealed by that node") }
+            guard let payload = incoming.open(message) else { return end(socket, "invalid message seal") }
             phase = .known(node, incoming: incoming, outgoing: outgoing)
-            // An empty one asks how many there were.
+            // An empty message queries the number of handled messages.
             guard payload.isEmpty || peers.receive(payload, from: node) else {
-                return end(socket, "no message of that node")
+                return end(socket, "invalid message of that node")
             }
             tellCount(socket)
-        default: end(socket, "out of turn")
+        default: end(socket, "unexpected message")
         }
     }
 

@@ -2,26 +2,28 @@ internal import Networking
 internal import TrebuchetCluster
 internal import WebSockets
 
-/// A link to another node, over which this one sends it messages.
+/// A direct link to another node, over which this node sends messages.
 ///
-/// A message goes over it when all before it have been handled there or are on this link: so they stay in order, though those before
-/// the first one went through the engine.
+/// A message is sent over it only if all earlier ones were handled there or are in transit on this link. This keeps the order,
+/// although messages before the first one went through the engine.
 ///
-/// `@unchecked Sendable`: its state is touched on its reactor alone.
+/// `@unchecked Sendable`: its state is used on its reactor only.
 final class DirectLink: WebSocketHandler, @unchecked Sendable {
+    /// Receives whether the link has accepted a message.
     typealias Answer = @Sendable (Bool) -> Void
 
+    /// The handshake state.
     private enum Phase {
-        /// Nothing is known of who is there.
+        /// The peer is not authenticated.
         case greeting
         case proving(DirectSecrets)
         case open(outgoing: DirectSeal, incoming: DirectSeal)
         case over
     }
 
-    /// What was not said to have arrived, in bytes, beyond which nothing more is sent.
+    /// The number of unacknowledged bytes above which nothing more is sent.
     private static let window = 8 << 20
-    /// Where a message before was on another way, it is asked at most so often whether it has arrived.
+    /// The minimum interval in nanoseconds of queries whether an earlier message, sent over another path, has arrived.
     private static let askInterval: UInt64 = 20_000_000
 
     let node: ClusterNode
@@ -30,15 +32,15 @@ final class DirectLink: WebSocketHandler, @unchecked Sendable {
     private let nonce = DirectSecrets.randomBytes(DirectMessage.nonceBytes)
     private var phase = Phase.greeting
     private var socket: WebSocket?
-    /// The number of the last message that was handled there.
+    /// The number of the last message that the peer has handled.
     private var received: UInt64 = 0
-    /// Of the last that went over this link; nil before the first.
+    /// The number of the last message sent over this link; nil before the first.
     private var sent: UInt64?
-    /// Those that are on the way: their numbers and sizes.
+    /// The numbers and sizes of the messages in transit.
     private var underWay: [(number: UInt64, bytes: Int)] = []
     private var underWayBytes = 0
     private var askedAt: UInt64 = 0
-    /// One message waits, for room or for what was asked.
+    /// A message that waits for the window or for the reply to a query.
     private var waiting: (number: UInt64, bytes: [UInt8], isAsking: Bool, answer: Answer)?
     private let didEnd: @Sendable (DirectLink, _ reason: String) -> Void
     private let didOpen: @Sendable () -> Void
@@ -50,7 +52,7 @@ final class DirectLink: WebSocketHandler, @unchecked Sendable {
         (self.node, self.peers, self.reactor, self.didOpen, self.didEnd) = (node, peers, reactor, didOpen, didEnd)
     }
 
-    /// Connects. What fails is told by `didEnd`.
+    /// Connects. Failures are reported by `didEnd`.
     func connect(to address: NodeAddress) async {
         do {
             let host = address.host.contains(":") ? "[\(address.host)]" : address.host
@@ -69,12 +71,12 @@ final class DirectLink: WebSocketHandler, @unchecked Sendable {
 
     func cut() { reactor.execute { self.end("cut") } }
 
-    /// What was sent leaves before.
+    /// Closes after all sent messages are written.
     func close() { reactor.execute { self.end("closed", inOrder: true) } }
 
     // MARK: Sending; on the reactor
 
-    /// Whether the message is on its way over this link; false when it is to go another way.
+    /// Sends a message if it is next in order; `answer` receives false if it must take another path.
     func send(_ bytes: [UInt8], number: UInt64, _ answer: @escaping Answer) {
         guard case .open = phase, waiting == nil else { return answer(false) }
         if received &+ 1 == number || sent.map({ $0 &+ 1 == number }) == true {
@@ -105,7 +107,7 @@ final class DirectLink: WebSocketHandler, @unchecked Sendable {
         socket?.send(binary: message.bytes)
     }
 
-    // MARK: What comes
+    // MARK: Receiving
 
     func webSocketDidOpen(_ socket: WebSocket) {
         guard case .greeting = phase else { return socket.close() }
@@ -113,7 +115,7 @@ final class DirectLink: WebSocketHandler, @unchecked Sendable {
         socket.send(binary: hello.bytes)
         _ = reactor.schedule(after: DirectEntrance.patience, for: self) { link in
             switch link.phase {
-            case .greeting, .proving: link.end("did not prove who it is")
+            case .greeting, .proving: link.end("failed to authenticate")
             case .open, .over: break
             }
         }
@@ -121,17 +123,19 @@ final class DirectLink: WebSocketHandler, @unchecked Sendable {
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
         guard let message = DirectMessage(Array(UnsafeRawBufferPointer(message))) else {
-            return end("sent no message of a node")
+            return end("sent an invalid node message")
         }
         switch (phase, message) {
         case (.greeting, .challenge(let other, let proof)):
             guard let theirs = peers.announcement(of: node), let own = peers.announcement(of: peers.node) else {
-                return end("is not known to live")
+                return end("is not in the list of live nodes")
             }
             let secrets = DirectSecrets(
                 sender: peers.node.description, receiver: node.description, nonces: (nonce, other),
                 keys: (own.key, theirs.key))
-            guard Digest.areEqual(proof, secrets.proofOfReceiver) else { return end("is not that node") }
+            guard Digest.areEqual(proof, secrets.proofOfReceiver) else {
+                return end("failed to authenticate as that node")
+            }
             phase = .proving(secrets)
             socket.send(binary: DirectMessage.proof(secrets.proofOfSender).bytes)
         case (.proving(let secrets), .sealed):
@@ -139,7 +143,7 @@ final class DirectLink: WebSocketHandler, @unchecked Sendable {
             phase = .open(outgoing: seals.ofSender, incoming: seals.ofReceiver)
             if take(message) { didOpen() }
         case (.open, .sealed): _ = take(message)
-        default: end("spoke out of turn")
+        default: end("sent an unexpected message")
         }
     }
 
@@ -147,12 +151,12 @@ final class DirectLink: WebSocketHandler, @unchecked Sendable {
         end(reason.isEmpty ? "the connection was lost" : reason)
     }
 
-    /// How many messages have arrived.
+    /// Handles the number of messages that have arrived.
     private func take(_ message: DirectMessage) -> Bool {
         guard case .open(let outgoing, var incoming) = phase, let payload = incoming.open(message),
             let count = DirectCount(payload)
         else {
-            end("sent what is not sealed by that node")
+            end("sent a message with an invalid seal")
             return false
         }
         phase = .open(outgoing: outgoing, incoming: incoming)
@@ -174,7 +178,7 @@ final class DirectLink: WebSocketHandler, @unchecked Sendable {
     private func end(_ reason: String, inOrder: Bool = false) {
         if case .over = phase { return }
         phase = .over
-        // Of these it is not known whether they have arrived.
+        // It is unknown whether these messages have arrived.
         if !underWay.isEmpty { peers.mayHaveLost(node) }
         waiting?.answer(false)
         waiting = nil

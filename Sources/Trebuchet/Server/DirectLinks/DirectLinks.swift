@@ -3,17 +3,19 @@ internal import Platform
 internal import Synchronization
 internal import TrebuchetCluster
 
-/// A node's links to those of the other nodes that can be reached directly. What does not go over one goes through the engine.
+/// The direct links of a node to other nodes. Messages that cannot use one go through the engine.
 final class DirectLinks: Sendable {
+    /// The link to one node.
     private struct Peer {
         var link: DirectLink?
         var isOpen = false
-        /// Not before this it is tried again.
+        /// The time before which no further attempt is made.
         var nextTry: UInt64 = 0
-        /// Whether the log knows that it cannot be reached.
+        /// Whether the failure was logged.
         var isTold = false
     }
 
+    /// The links by node.
     private struct State {
         var peers: [ClusterNode: Peer] = [:]
         var isClosed = false
@@ -30,7 +32,7 @@ final class DirectLinks: Sendable {
         (self.peers, self.reactors, self.log) = (peers, reactors, log)
     }
 
-    /// Whether a message is on its way to a node, as the one of that number between the two; false when it is to go another way.
+    /// Sends a message with its number on this path. Returns false if it must take another path.
     func send(_ bytes: [UInt8], number: UInt64, to node: ClusterNode) async -> Bool {
         guard let link = link(to: node) else { return false }
         return await withCheckedContinuation { continuation in
@@ -38,7 +40,7 @@ final class DirectLinks: Sendable {
         }
     }
 
-    /// Those to other nodes are let go of.
+    /// Closes the links to all nodes that are not in `nodes`.
     func keep(_ nodes: [ClusterNode]) {
         let nodes = Set(nodes)
         let gone = state.withLock { state in
@@ -51,7 +53,7 @@ final class DirectLinks: Sendable {
 
     var openCount: Int { state.withLock { $0.peers.values.count { $0.isOpen } } }
 
-    /// Ends those there are, at once; others are made in their place.
+    /// Ends the existing links at once; new ones replace them.
     func cut() {
         for link in state.withLock({ $0.peers.values.compactMap(\.link) }) { link.cut() }
     }
@@ -65,7 +67,7 @@ final class DirectLinks: Sendable {
         for link in links { link.close() }
     }
 
-    /// One that is open; begins to make it when there is none.
+    /// Returns an open link; starts to connect if there is none.
     private func link(to node: ClusterNode) -> DirectLink? {
         let now = MonotonicClock.now
         let known: (link: DirectLink?, isTrying: Bool) = state.withLock { state in
@@ -101,7 +103,7 @@ final class DirectLinks: Sendable {
             state.peers[node] = peer
             return isNews
         }
-        if isNews { log("node \(node.name) is reached at \(address.host):\(address.port) again") }
+        if isNews { log("node \(node.name) is reachable at \(address.host):\(address.port) again") }
     }
 
     private func didEnd(_ link: DirectLink, _ address: NodeAddress, _ reason: String) {
@@ -115,8 +117,8 @@ final class DirectLinks: Sendable {
         }
         if isNews {
             log(
-                "node \(link.node.name) is not reached at \(address.host):\(address.port): \(reason); "
-                    + "what is sent there goes through the engine")
+                "node \(link.node.name) is not reachable at \(address.host):\(address.port): \(reason); "
+                    + "messages to it go through the coordination store")
         }
     }
 }

@@ -1,19 +1,19 @@
-/// What goes over a direct link: it has a kind in its first byte.
+/// A message on a direct link; the first byte is its kind.
 ///
-/// The node that has messages for another one connects, and says who it is and whom it means (`hello`). The other proves that it is that
-/// one (`challenge`), it does the same (`proof`); then messages go one way, and how many have arrived the other.
+/// The sending node connects and names itself and the receiver (`hello`). The receiver proves its identity (`challenge`), and
+/// the sender proves its own (`proof`). Then messages go from sender to receiver, and acknowledgement counts go back.
 enum DirectMessage: Equatable {
     /// The subprotocol of the WebSocket (RFC 6455 §1.9).
     static let subprotocol = "trebuchet.node.v1"
     static let nonceBytes = 32
-    /// Of what a `sealed` message has in front.
+    /// The size of the authentication code that precedes a `sealed` message.
     static let sealBytes = 16
     static let proofBytes = 32
 
     case hello(from: String, to: String, nonce: [UInt8])
     case challenge(nonce: [UInt8], proof: [UInt8])
     case proof([UInt8])
-    /// Once both are known: what each sends has a seal that nobody else can make.
+    /// A message after the handshake, with an authentication code.
     case sealed([UInt8], seal: [UInt8])
 
     var bytes: [UInt8] {
@@ -35,7 +35,7 @@ enum DirectMessage: Equatable {
         return bytes
     }
 
-    /// Nil for what no node sends.
+    /// Parses a message; nil if it is invalid.
     init?(_ bytes: [UInt8]) {
         var rest = bytes[...]
         switch rest.popFirst() {
@@ -58,9 +58,9 @@ enum DirectMessage: Equatable {
     }
 }
 
-/// Says, from the end that gets messages, how many there were; from the other end, that it wants to know.
+/// An acknowledgement from the receiver with the number of handled messages; from the sender, a query for it.
 struct DirectCount: Equatable {
-    /// The number of the last message that was handled, whichever way it came.
+    /// The number of the last message that was handled, over any path.
     var received: UInt64
 
     var bytes: [UInt8] {

@@ -1,13 +1,13 @@
-/// What the two ends of a direct link prove to each other, and seal their messages with: keys that they have from the engine, and random
-/// bytes of each end that are used once, so nothing that was recorded is good a second time.
+/// The keys of one direct link: they authenticate both ends and all messages. Derived from the nodes' keys, which the engine
+/// distributes, and from nonces of both ends, so recorded traffic cannot be replayed.
 struct DirectSecrets {
     let nonceOfReceiver: [UInt8]
     private let keys: (sender: [UInt8], receiver: [UInt8])
     private let said: [UInt8]
 
     /// - Parameters:
-    ///   - sender: who has connected, and sends messages.
-    ///   - keys: what both have announced.
+    ///   - sender: the node that has connected, and sends messages.
+    ///   - keys: the keys that both nodes have announced.
     init(
         sender: String, receiver: String, nonces: (sender: [UInt8], receiver: [UInt8]),
         keys: (sender: [UInt8], receiver: [UInt8])
@@ -20,12 +20,12 @@ struct DirectSecrets {
         self.said = said + nonces.sender + nonces.receiver
     }
 
-    /// That whoever is connected to has the key of the receiver.
+    /// Proves that the accepting end has the key of the receiver.
     var proofOfReceiver: [UInt8] { Digest.hmacSHA256(Array("receiver".utf8) + said, key: keys.receiver) }
-    /// That whoever has connected has the key of the sender.
+    /// Proves that the connecting end has the key of the sender.
     var proofOfSender: [UInt8] { Digest.hmacSHA256(Array("sender".utf8) + said, key: keys.sender) }
 
-    /// Of the one direction and the other.
+    /// The authenticators of both directions.
     var seals: (ofSender: DirectSeal, ofReceiver: DirectSeal) {
         let both = Digest.hmacSHA256(Array("both".utf8) + said, key: keys.sender + keys.receiver)
         return (
@@ -42,7 +42,7 @@ extension DirectSecrets {
     }
 }
 
-/// Seals the messages of one direction, each with its place among them.
+/// Authenticates the messages of one direction, including their order.
 struct DirectSeal {
     private let key: [UInt8]
     private var count: UInt64 = 0
@@ -60,7 +60,7 @@ struct DirectSeal {
 
     mutating func seal(_ payload: [UInt8]) -> DirectMessage { .sealed(payload, seal: next(payload)) }
 
-    /// What was sealed; nil for what was not by the other end, not in this order, or not so.
+    /// Returns the payload of a message; nil if its authentication code or its order is wrong.
     mutating func open(_ message: DirectMessage) -> [UInt8]? {
         guard case .sealed(let payload, let seal) = message, Digest.areEqual(next(payload), seal) else { return nil }
         return payload

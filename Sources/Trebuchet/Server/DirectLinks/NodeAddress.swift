@@ -1,19 +1,19 @@
-/// Where the other nodes of a cluster reach a node directly. It listens there, for them alone: apart from clients.
+/// The address at which a cluster node accepts direct links from other nodes, separate from its client address.
 public struct NodeAddress: Hashable, Sendable {
-    /// A name or an address of this machine that the other nodes reach, too.
+    /// A host name or address of this machine that the other nodes can reach.
     public let host: String
-    /// 0 takes a free one: the others are told which.
+    /// The port; 0 selects a free one, which is announced to the other nodes.
     public let port: Int
 
-    /// Connections there are not encrypted, and what is sent over them is authenticated: so it belongs into a network of its own.
+    /// Creates an address. Connections to it are authenticated and not encrypted, so it belongs in a private network.
     public init(host: String, port: Int) {
         self.host = host
         self.port = port
     }
 }
 
-/// What a node that can be reached directly tells the others of itself, through their engine: where, and a secret by which each end
-/// of a link proves that it is the node of that name.
+/// The announcement of a node to the other nodes through the engine: its address and a secret. Both ends of a link prove that
+/// they know the secrets of both nodes.
 struct NodeAnnouncement: Equatable, Sendable {
     static let keyBytes = 32
     private static let version: UInt8 = 1
@@ -34,7 +34,7 @@ struct NodeAnnouncement: Equatable, Sendable {
         return bytes
     }
 
-    /// Nil for what no node tells of itself that can be reached.
+    /// Parses an announcement; nil if it is invalid.
     init?(_ bytes: [UInt8]) {
         var rest = bytes[...]
         guard rest.popFirst() == Self.version, let key = ByteParts.bytes(&rest), key.count == Self.keyBytes,

@@ -1,20 +1,20 @@
 internal import Networking
 internal import TrebuchetActors
 
-/// The owner's end of a line over which another node takes streams for its clients.
+/// The owner's end of a shared-stream channel, over which another node receives streams for its clients.
 ///
-/// `@unchecked Sendable`: on its reactor alone, but for its constants.
+/// `@unchecked Sendable`: used on its reactor only, except for constants.
 final class FeedLine: RelayEnd, NodeFeedsUser, @unchecked Sendable {
     let reactor: Reactor
     private let line: RelayLine
     private let shard: ServerShard
     private let window: FeedWindow
     private let arrears: FeedArrears
-    /// By the numbers of the reactors where the actors live.
+    /// The publishers of shared streams, by the index of the reactor that the actors belong to.
     private var feeds: [Int: NodeFeeds] = [:]
-    /// Where each stream is.
+    /// The publisher of each stream, by stream number.
     private var places: [UInt64: NodeFeeds] = [:]
-    /// What has come of a message.
+    /// The received parts of an incomplete message.
     private var parts: [UInt8] = []
 
     init(_ line: RelayLine, at shard: ServerShard, _ arrears: FeedArrears) {
@@ -24,7 +24,7 @@ final class FeedLine: RelayEnd, NodeFeedsUser, @unchecked Sendable {
 
     func didEnd(_ number: UInt64) { reactor.execute { self.places[number] = nil } }
 
-    /// For tests, on its reactor.
+    /// The number of streams, for tests; on its reactor.
     var streamCount: Int { places.count }
 
     // MARK: RelayEnd
@@ -62,7 +62,8 @@ final class FeedLine: RelayEnd, NodeFeedsUser, @unchecked Sendable {
     }
 
     private func begin(_ number: UInt64, _ beginning: SharedBeginning) {
-        // Whoever asked whether a client may observe it has had it made; one that is gone since is made when that is asked again.
+        // The authorization query of a client's node has activated the actor. If it was deactivated since, the next query
+        // activates it again.
         guard case .ready(let record) = shard.place(of: ActorName(beginning.actor)), record.isPlaced,
             !record.type.isGated, let there = record.home?.serverShard
         else {

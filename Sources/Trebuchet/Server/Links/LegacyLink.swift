@@ -9,12 +9,12 @@ internal import WebSockets
     internal import Foundation
 #endif
 
-/// Stands between a connection and the link of a client that speaks version 1 or 2. The connection speaks version 3 with it, and knows nothing
-/// else but that dates are to be written in whole seconds.
+/// Translates between a connection and a client of protocol version 1 or 2. The connection uses version 3, except that dates
+/// are written in whole seconds.
 ///
 /// `@unchecked Sendable`: everything runs on the connection's reactor.
 final class LegacyLink: MessageLink, @unchecked Sendable {
-    /// Existing clients close on a frame over 16 KiB.
+    /// Existing clients close the connection on a frame over 16 KiB.
     static let fragmentBytes = 8 << 10
 
     private let link: any MessageLink
@@ -22,7 +22,7 @@ final class LegacyLink: MessageLink, @unchecked Sendable {
 
     init(over link: any MessageLink) { self.link = link }
 
-    /// Hands a message of the client to its connection.
+    /// Translates a message of the client and passes it to the connection.
     func receive(_ message: UnsafeRawBufferPointer, for connection: ServerConnection) {
         var translated = ByteBuffer(capacity: message.count)
         do throws(EnvelopeError) {
@@ -35,18 +35,18 @@ final class LegacyLink: MessageLink, @unchecked Sendable {
 
     // MARK: Sizes
 
-    /// `messageSize` where values are in base64.
+    /// Returns `messageSize` increased for values in base64.
     static func largestMessage(within limits: ServerLimits) -> Int {
         let (sum, overflow) = limits.messageSize.addingReportingOverflow(limits.messageSize / 3 + 4)
         return overflow ? limits.messageSize : sum
     }
 
-    /// What a message may have in version 3, so that the client takes it in base64.
+    /// Returns the maximum size of a version 3 message whose base64 form the client accepts.
     ///
-    /// - Parameter size: what the client takes, as far as it has said so.
+    /// - Parameter size: the maximum size that the client has announced.
     static func largestMessage(toClient size: Int, _ limits: ServerLimits) -> Int {
         let size = min(size, limits.clientMessageSize)
-        // Beside the value there are names of streams and actors, which have another form there.
+        // Reserves space for names of streams and actors, which versions 1 and 2 encode differently.
         return max(0, size - 256) / 4 * 3
     }
 

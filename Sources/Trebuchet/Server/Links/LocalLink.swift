@@ -8,16 +8,17 @@ internal import WebSockets
 
 /// The two ends of a connection inside this process. The messages are those of a socket.
 ///
-/// `@unchecked Sendable`: `connection` is used on the server's reactor alone, `isClosed` and the receiver on the client's loop.
+/// `@unchecked Sendable`: `connection` is used on the server's reactor only, `isClosed` and the receiver on the client's loop
+/// only.
 final class LocalConnection: @unchecked Sendable {
     private static let highWatermark = 256 << 10
 
     private let serverReactor: Reactor
     private let name: ConnectionName
-    /// The connection's name as it stands in messages.
+    /// The session of the connection as encoded in messages.
     fileprivate let sessionText: String
     private let clientLoop: any EventLoop
-    /// Bytes on their way to the client.
+    /// The number of bytes in transit to the client.
     private let pending = Atomic<Int>(0)
     private var connection: ServerConnection?
     private let receiver: ConnectionReceiver
@@ -33,7 +34,7 @@ final class LocalConnection: @unchecked Sendable {
         self.receiver = receiver
     }
 
-    /// On the server's reactor.
+    /// Creates the server's end; on the server's reactor.
     func open(_ shard: ServerShard, caller: Caller?) {
         connection = ServerConnection(
             ServerEnd(self), name: name, shard: shard, caller: caller,
@@ -42,10 +43,10 @@ final class LocalConnection: @unchecked Sendable {
 
     var clientEnd: any ClientLink { ClientEnd(self) }
 
-    /// On the server's reactor.
+    /// Ends the connection; on the server's reactor.
     fileprivate func abort() {
         connection = nil
-        close("the server has ended the connection", .server)
+        close("the server closed the connection", .server)
     }
 
     fileprivate func sendToServer(_ message: [UInt8]) {
@@ -57,14 +58,14 @@ final class LocalConnection: @unchecked Sendable {
         clientLoop.execute {
             message.withUnsafeBytes { self.receiver.received($0) }
             let after = self.pending.subtract(message.count, ordering: .relaxed).newValue
-            // The mark was crossed downwards by this message.
+            // This message reduced `pending` to the watermark or below.
             if after <= Self.highWatermark, after + message.count > Self.highWatermark {
                 self.serverReactor.execute { self.connection?.linkDidBecomeWritable() }
             }
         }
     }
 
-    /// There and back, behind what is on the way.
+    /// Makes a round trip to the client's loop, queued behind the messages in transit.
     fileprivate func askWhetherHeard() {
         clientLoop.execute { self.serverReactor.execute { self.connection?.linkDidHear() } }
     }
@@ -84,6 +85,7 @@ final class LocalConnection: @unchecked Sendable {
     }
 }
 
+/// The server's end: sends messages to the client's loop.
 private final class ServerEnd: MessageLink {
     private let connection: LocalConnection
 
@@ -106,7 +108,7 @@ private final class ServerEnd: MessageLink {
 
     func inOneWrite(_ body: () -> Void) { body() }
 
-    /// A client in this process has a limit of its own.
+    /// A client in this process limits its calls itself.
     func pauseReading() {}
     var memory: MemoryAccount? { nil }
     func resumeReading() {}
@@ -117,7 +119,9 @@ private final class ServerEnd: MessageLink {
     func abort() { connection.abort() }
 }
 
-/// `@unchecked Sendable`: it is constant, and what it tells goes to the server's reactor.
+/// The client's end.
+///
+/// `@unchecked Sendable`: it is constant, and its messages are sent to the server's reactor.
 private final class ClientEnd: ClientLink, @unchecked Sendable {
     private let connection: LocalConnection
 

@@ -4,16 +4,17 @@ internal import Transports
 internal import TrebuchetActors
 internal import TrebuchetClient
 
-/// The connections that a server has to itself, one on each reactor, from the first use on: over them its actors call and observe
-/// others by name, wherever those live, as a client would.
+/// In-process client connections of a server to itself, one per reactor, created at the first use. Over them its actors call
+/// and observe other actors by name, on any node, as a client would.
 final class OwnClients: Sendable {
     private let shards: [ServerShard]
-    /// By the number of the reactor; nil once the server is gone.
+    /// The clients by reactor index; nil after the server has ended.
     private let clients = Mutex<[Int: TrebuchetClient]?>([:])
 
     init(_ shards: [ServerShard]) { self.shards = shards }
 
-    /// The way to an actor: the same for all that one actor calls, and for all that others call of it, so that calls keep their order.
+    /// Returns the connection for an actor name. It is the same for all calls from one actor, and for all calls to one actor
+    /// from outside, so that calls keep their order.
     func way(to name: String) -> (any RemoteServer)? {
         let index =
             shards.firstIndex { $0.reactor.isCurrent }
@@ -36,7 +37,8 @@ final class OwnClients: Sendable {
         }
     }
 
-    /// The server is gone, or goes: calls under way end with `unknownOutcome`, and there are no others.
+    /// Closes the connections when the server ends: in-flight calls end with `unknownOutcome`, and further calls are
+    /// impossible.
     func close() {
         let closed = clients.withLock { clients in
             defer { clients = nil }
@@ -46,7 +48,7 @@ final class OwnClients: Sendable {
     }
 }
 
-/// The way from a reactor of a server to itself.
+/// Connects a client on a reactor of the server to that reactor.
 private struct OwnTransport: ClientTransport {
     let shard: ServerShard
 

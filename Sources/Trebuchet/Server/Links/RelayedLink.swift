@@ -5,35 +5,35 @@ internal import TrebuchetCluster
 internal import TrebuchetWire
 internal import WebSockets
 
-/// Carries a connection whose client is at another node.
+/// The link of a connection whose client is connected to another node.
 ///
-/// `@unchecked Sendable`: on the connection's reactor alone, but for its constants.
+/// `@unchecked Sendable`: used on the connection's reactor only, except for constants.
 final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
-    /// Bytes that are on their way to the client, beyond which its streams skip versions and its answers wait.
+    /// The number of unacknowledged bytes above which the client's streams skip versions and its responses wait.
     static let window = 256 << 10
-    /// Bytes on their way beyond which nothing more is sent, and the connection ends. One message may go beyond it.
+    /// The number of unacknowledged bytes above which the connection ends. One message may exceed it.
     private static let mostUntaken = 16 << 20
 
     let reactor: Reactor
     let host: AddressKey?
     private let line: RelayLine
     private let arrears: FeedArrears
-    /// What waits for shared streams of the client's node, oldest first.
+    /// Messages that wait for shared streams of the client's node, the oldest first.
     private var held: [(kind: RelayFrame.Kind, payload: [UInt8])] = []
     private var connection: ServerConnection?
-    /// What has come of a message.
+    /// The received parts of an incomplete message.
     private var parts: [UInt8] = []
     private var untaken = 0
-    /// Messages that have come.
+    /// The number of received messages.
     private var received: UInt64 = 0
     private let largestMessage: Int
     private var isOver = false
 
-    /// From anywhere.
+    /// Opens the connection. Callable from any thread.
     ///
     /// - Parameters:
-    ///   - name: that which it had over an earlier line, if anybody still has it.
-    ///   - arrears: of the client's node.
+    ///   - name: the session of the client over an earlier channel, if that still exists.
+    ///   - arrears: the pending deliveries to the client's node.
     init(
         _ line: RelayLine, _ client: RelayedClient, _ name: CarriedName, at shard: ServerShard,
         behind arrears: FeedArrears
@@ -48,7 +48,7 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
 
     private func open(_ client: RelayedClient, _ carried: CarriedName, at shard: ServerShard) {
         let name = carried.name
-        // What has come over the line before is all that will.
+        // No further messages arrive over the previous channel.
         shard.connections[name.number]?.linkDidClose()
         let connection = ServerConnection(
             self, name: name, shard: shard, caller: client.caller, largestMessage: client.largestMessage,
@@ -108,14 +108,14 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         var buffer = ByteBuffer()
         body(&buffer)
         guard !isOver else { return }
-        // As over a socket: who takes nothing loses its connection, before it takes the room of others.
+        // As over a socket: a client that reads nothing loses its connection before it uses memory of others.
         guard untaken <= Self.mostUntaken else { return lineIsOver() }
         untaken += buffer.count
         guard held.isEmpty, arrears.isEmpty else { return leave(.toClient, Array(buffer.bytes)) }
         line.send(buffer.bytes, part: .toClientPart, last: .toClient)
     }
 
-    /// Sends the client's node something, in its order, once that has what shared streams owe it.
+    /// Sends a frame to the client's node in order, after the pending deliveries of shared streams.
     func leave(_ kind: RelayFrame.Kind, _ payload: [UInt8]) {
         guard !held.isEmpty || !arrears.isEmpty else { return pass(kind, payload) }
         held.append((kind, payload))
@@ -128,7 +128,7 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         line.send(payload, part: .toClientPart, last: .toClient)
     }
 
-    /// What comes behind these may be of calls that have changed more.
+    /// Frames queued behind these may belong to calls that caused further stream changes.
     private func awaitStreams() {
         let count = held.count
         let waits = arrears.whenSent { self.reactor.execute { self.goOn(count) } }
@@ -136,7 +136,7 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
     }
 
     private func goOn(_ count: Int) {
-        // Nothing is left of them when the line has broken.
+        // The queue is empty after the channel has broken.
         let ready = Array(held.prefix(count))
         held.removeFirst(ready.count)
         for (kind, payload) in ready {
@@ -160,7 +160,7 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
 
     func inOneWrite(_ body: () -> Void) { body() }
     var memory: MemoryAccount? { nil }
-    /// Clients hear from their own node that they are to go.
+    /// The client's node itself notifies its clients of a drain, so the acknowledgement is immediate.
     func askWhetherHeard() { reactor.execute { self.connection?.linkDidHear() } }
 
     func close(_ code: WebSocketCloseCode, reason: String) { lineIsOver() }
@@ -169,10 +169,10 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
     private func lineIsOver() {
         guard !isOver else { return }
         isOver = true
-        // Not inside of what the connection is doing.
+        // Run it later, outside of the connection's current operation.
         reactor.execute {
             guard self.connection != nil else { return }
-            // What comes later was not begun.
+            // Messages that arrive later are not executed.
             var received: [UInt8] = []
             ByteParts.append(self.received, to: &received)
             self.leave(.ended, received)
@@ -180,7 +180,7 @@ final class RelayedLink: RelayEnd, MessageLink, @unchecked Sendable {
         }
     }
 
-    /// A client has a limit of its own at its node.
+    /// The client's node limits the client.
     func pauseReading() {}
     func resumeReading() {}
 }

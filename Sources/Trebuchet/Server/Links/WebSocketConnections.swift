@@ -3,12 +3,12 @@ internal import Networking
 internal import TrebuchetWire
 internal import WebSockets
 
-/// The WebSocket server that connections come in by.
+/// The WebSocket server that accepts client connections.
 enum WebSocketConnections {
-    /// What has run out when no descriptors are left; none of `ServerLimits`.
+    /// The limit reported when no file descriptors are left; it is not part of `ServerLimits`.
     private static let openFiles = "openFiles"
 
-    /// Listens from now on. `GET /healthz` answers 200, other paths with pages.
+    /// Starts listening. `GET /healthz` is answered 200, other paths with pages.
     static func listen(
         host: String, port: Int, _ security: TrebuchetTransport.Security, compression: WebSocketCompression?,
         shards: [ServerShard], parts: ServerParts, access: AccessPolicy, pages: Pages
@@ -40,7 +40,7 @@ enum WebSocketConnections {
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
             compression: compression, memory: parts.memory, proxies: proxies,
             check: { request, address in
-                // A load balancer asks by whatever name; it sends no origin, as pages do.
+                // A load balancer may use any host name; unlike a page, it sends no origin.
                 if isHealthCheck(request), request.headers["Origin"] == nil { return nil }
                 return origins.refusal(of: request, at: address)
             },
@@ -60,17 +60,17 @@ enum WebSocketConnections {
             }, keptBack: Listener.descriptorsForOthers + shards.count,
             onScarcity: { [events = parts.events] in
                 events.countRefusal(by: Self.openFiles)
-                scarcities.note("new connections wait: the process can open no more files (ulimit -n)")
+                scarcities.note("new connections wait: the process has no free file descriptors (ulimit -n)")
                 if events.wants(.limits) { events.tell(.limitReached(setting: Self.openFiles, nil)) }
             })
     }
 
-    /// Whether a request asks for the server's health.
+    /// Returns whether a request is a health check.
     private static func isHealthCheck(_ request: HTTPRequestHead) -> Bool {
         request.path == "/healthz" && !request.wantsWebSocket
     }
 
-    /// The connection of a client that was let in, as whom `admit` has said.
+    /// Creates the connection of an admitted client, with the caller that `admit` returned.
     static func accept(
         _ upgrade: WebSocketUpgrade, on shards: [ServerShard], _ limits: ServerLimits
     ) -> WebSocketUpgrade.Decision {
@@ -98,12 +98,12 @@ enum WebSocketConnections {
     }
 }
 
-/// Carries a connection over a WebSocket.
+/// The link of a connection over a WebSocket.
 private final class WebSocketLink: WebSocketHandler, MessageLink {
-    /// In the ping that asks whether the client has heard.
+    /// The payload of the ping that requests an acknowledgement.
     private static let question = Array("heard".utf8)
 
-    /// What that is made of, until it is.
+    /// The parameters of the connection until it is created.
     private final class Pending {
         let shard: ServerShard
         let name: ConnectionName
@@ -126,12 +126,12 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
     }
 
     private var pending: Pending?
-    /// The socket holds this handler until it has told it of its end, so it is there as long as it is used.
+    /// Unmanaged is safe: the socket retains this handler until it has reported its close, so it outlives each use here.
     private var socket: Unmanaged<WebSocket>!
     private var connection: ServerConnection!
-    /// Stands between the two of a client of version 1 or 2.
+    /// The translator for a client of version 1 or 2.
     private var legacy: LegacyLink?
-    /// Answers go in the kind of message that the client uses.
+    /// The opcode of the client's last message, also used for responses.
     private var opcode = WebSocketOpcode.text
 
     init(
@@ -165,7 +165,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
         self.opcode = opcode
         if let legacy { return legacy.receive(UnsafeRawBufferPointer(message), for: connection) }
-        // It is let go of when the socket has closed, which no handler is told inside of another call.
+        // Safe: the connection is released when the socket has closed, which is never reported during another handler call.
         Unmanaged.passUnretained(connection)._withUnsafeGuaranteedRef { $0.receive(UnsafeRawBufferPointer(message)) }
     }
 

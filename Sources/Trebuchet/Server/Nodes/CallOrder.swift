@@ -1,38 +1,38 @@
 internal import TrebuchetCluster
 
-/// In which order the calls of one client to the actors of a slot go to their owner, where that changes: what an owner has not taken
-/// goes to the next one before what came later, and to that nothing goes while something may still come back.
+/// Orders the calls of one client to the actors of a slot when the owner changes. Calls that an owner did not accept go to the
+/// next owner before later calls. No call goes to the next owner while a sent call may still be returned.
 struct CallOrder<Call> {
-    /// Those that are to be sent, the first first.
+    /// The calls to be sent, the oldest first.
     private(set) var waiting: [(number: UInt64, call: Call)] = []
-    /// The numbers of those that were sent and have no answer.
+    /// The numbers of sent calls without a response.
     private var away: Set<UInt64> = []
-    /// Where they are.
+    /// The node that they were sent to.
     private var node: ClusterNode?
-    /// Whether what is away is waited for: it may come back.
+    /// Whether sending waits for the sent calls, since they may be returned.
     private(set) var awaitsReturn = false
-    /// Changes whenever nothing is away any more.
+    /// Incremented each time that no sent calls remain.
     private(set) var round = 0
 
     var isEmpty: Bool { waiting.isEmpty && away.isEmpty }
 
-    /// - Parameter number: higher for a later one.
+    /// - Parameter number: higher for a later call.
     mutating func add(_ call: Call, _ number: UInt64) {
         let place = waiting.lastIndex { $0.number < number }.map { $0 + 1 } ?? 0
         waiting.insert((number, call), at: place)
     }
 
-    /// It is not to be sent any more.
+    /// Removes a call that must not be sent any more.
     mutating func remove(_ number: UInt64) { waiting.removeAll { $0.number == number } }
 
-    /// Whether those that wait may go there; else what is away is waited for from now on.
+    /// Returns whether waiting calls may be sent to the node; otherwise sending waits for the sent calls.
     mutating func mayGo(to node: ClusterNode) -> Bool {
         if away.isEmpty { return true }
         awaitsReturn = awaitsReturn || self.node != node
         return !awaitsReturn
     }
 
-    /// All that wait, in order.
+    /// Removes and returns all waiting calls in order.
     mutating func takeAll() -> [Call] {
         defer { waiting = [] }
         return waiting.map(\.call)
@@ -43,13 +43,13 @@ struct CallOrder<Call> {
         away.insert(number)
     }
 
-    /// A call has its answer, or is given up.
+    /// Handles a call that was answered or abandoned.
     mutating func didEnd(_ number: UInt64) {
         guard away.remove(number) != nil, away.isEmpty else { return }
         waitForNone()
     }
 
-    /// A call was not taken.
+    /// Queues a call again that the owner did not accept.
     mutating func didComeBack(_ call: Call, _ number: UInt64) {
         add(call, number)
         guard away.contains(number) else { return }
@@ -57,7 +57,7 @@ struct CallOrder<Call> {
         didEnd(number)
     }
 
-    /// What is away counts no more.
+    /// Ignores the sent calls from now on.
     mutating func waitForNone() {
         away = []
         awaitsReturn = false
@@ -65,30 +65,30 @@ struct CallOrder<Call> {
     }
 }
 
-/// What a client has of one slot that waits for its owner, and what that owner has of it.
+/// The traffic of a client to one slot: calls and streams that wait for its owner, and those sent to it.
 final class SlotTraffic {
     let slot: ClusterSlot
     var calls = CallOrder<RelayedCall>()
-    /// Those that are to be taken up: before all calls, so that they lack little of what those change.
+    /// Streams to be resumed before all calls, so that they miss few changes of those calls.
     var streams: [RelayedStream] = []
-    /// Those that are to be taken up in a moment: with the first call that comes before.
+    /// Streams to be resumed after a pause, or with the next call if that comes first.
     var paused: [RelayedStream] = []
-    /// How many reactors of this node may have calls of the client's that were before these, and do not know yet whether they run.
+    /// The number of reactors of this node that may have earlier calls of the client and do not know yet whether they run here.
     var crossings = 0
-    /// Whether the owner is being asked for.
+    /// Whether an owner lookup is in progress.
     var isAsking = false
-    /// Where the question waits.
+    /// The waiter of the lookup.
     var waiter: SlotWaiter?
-    /// Whether it is looked again in a while whether calls may go.
+    /// Whether a timer will check again whether calls may be sent.
     var isTimed = false
 
     init(_ slot: ClusterSlot) { self.slot = slot }
 
-    /// Whether there is nothing for which the owner would have to be known.
+    /// Whether nothing needs the owner.
     var hasNothing: Bool { calls.waiting.isEmpty && streams.isEmpty }
     var isEmpty: Bool { calls.isEmpty && streams.isEmpty && paused.isEmpty && !isAsking && !isTimed && crossings == 0 }
 
-    /// Nothing waits for the answer any more.
+    /// Cancels the owner lookup.
     func stopAsking() {
         waiter?.leave()
         (isAsking, waiter) = (false, nil)

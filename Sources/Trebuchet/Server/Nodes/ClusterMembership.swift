@@ -3,35 +3,37 @@ internal import Synchronization
 package import TrebuchetActors
 public import TrebuchetCluster
 
-/// What makes a server one of several nodes: actors that are exposed with `placement: .cluster` live on one of them each, and are
-/// called and observed from all.
+/// Makes a server a cluster node: actors exposed with `placement: .cluster` live on one node each, and are called and observed
+/// from all nodes.
 ///
 ///     let engine = try RedisEngine(url: "redis://127.0.0.1:6379")
 ///     let server = TrebuchetServer(
 ///         transport: .webSocket(port: 8080), cluster: try ClusterMembership(of: "east-1", at: engine))
 ///     server.expose(Match.self, as: "matches/*", placement: .cluster) { id in … }
 ///
-/// Each server has one of its own, which is used once: a server that starts again is another node.
+/// Each server needs a separate membership, which is used once: a restarted server is another node.
 public final class ClusterMembership: Sendable {
-    /// The node's name, and which life of it this is.
+    /// The node: its name and its incarnation.
     public let node: ClusterNode
-    /// What slots it owns.
+    /// The slots that it owns.
     public let member: ClusterMember
     let engine: any ClusterEngine
     let watch = SlotWatch()
     let store: EngineStore
     let address: NodeAddress?
-    /// What the server does when the engine has lost what it kept.
+    /// The reaction of the server to a data loss of the coordination store.
     public let afterDataLoss: DataLossPolicy
 
+    /// Creates a membership.
+    ///
     /// - Parameters:
-    ///   - name: unlike that of other nodes; up to 64 letters, digits, dots, hyphens and underscores of ASCII.
-    ///   - engine: the same for all nodes. The server does not close it.
-    ///   - settings: the same for all nodes.
-    ///   - address: where the other nodes reach this one directly. Without it, and where it cannot be reached, what they send goes through
-    ///     the engine.
-    ///   - afterDataLoss: what the server does when the engine has lost what it kept. By default it ends.
-    /// - Throws: `invalid` for such a name, and for settings that do not fit each other.
+    ///   - name: The name of the node, unique among the nodes; up to 64 letters, digits, dots, hyphens and underscores of ASCII.
+    ///   - engine: The coordination store, the same for all nodes. The server does not close it.
+    ///   - settings: Timing of leases and rounds, the same for all nodes.
+    ///   - address: The address for direct links from other nodes. Without it, or if it is unreachable, their messages go through
+    ///     the coordination store.
+    ///   - afterDataLoss: The reaction of the server to a data loss of the coordination store. By default it ends.
+    /// - Throws: `ClusterEngineError` of code `invalid` for an invalid name, and for inconsistent settings.
     public convenience init(
         of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings = ClusterMemberSettings(),
         address: NodeAddress? = nil, afterDataLoss: DataLossPolicy = .end
@@ -41,7 +43,7 @@ public final class ClusterMembership: Sendable {
         }
     }
 
-    /// - Parameter clock: nanoseconds, never less than before.
+    /// - Parameter clock: A monotonic clock in nanoseconds.
     package init(
         of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings, address: NodeAddress? = nil,
         afterDataLoss: DataLossPolicy = .end, clock: @escaping @Sendable () -> UInt64
@@ -56,36 +58,37 @@ public final class ClusterMembership: Sendable {
     }
 }
 
-/// What a node does when its engine has lost what it kept: it was emptied, or a fence fell. In any case the node refuses writes at once and
-/// says so in the log with the level `error`.
+/// The reaction of a node to a data loss of its coordination store: the store was emptied, or a fence decreased. In any case the
+/// node refuses writes at once and logs the loss with the level `error`.
 public enum DataLossPolicy: String, Sendable, CaseIterable {
-    /// `TrebuchetServer.run()` ends in order and throws `dataLoss`. The process that is started next begins a new generation of what is there.
+    /// `TrebuchetServer.run()` ends in order and throws `dataLoss`. The next process starts a new generation from the remaining
+    /// data.
     case end
-    /// The server goes on and begins a new generation of what is there: its connections and the actors that are its own stay. A server whose
-    /// accounts are kept at the engine ends all the same.
+    /// The server continues and starts a new generation from the remaining data: its connections and its node-local actors stay. A
+    /// server whose accounts are in the coordination store ends nevertheless.
     case `continue`
 }
 
-/// An engine that keeps what it has in a file of this machine.
+/// A coordination store whose data is in a file of this machine.
 package protocol PlacedEngine: ClusterEngine {
-    /// Throws when the file cannot be read, or is not where it was: for readiness.
+    /// Throws if the file is unreadable or no longer at its path; for readiness.
     func checkPlace() async throws(StateStoreError)
 }
 
-/// Where the actors of a name live.
+/// The placement of the actors of a pattern.
 public enum ActorPlacement: Sendable {
-    /// On each server its own.
+    /// Each server has a separate actor per name.
     case node
-    /// On one node of the cluster, which owns the slot of the name; at a server that is none, the same as `node`.
+    /// The cluster node that owns the slot of the name has the actor; without a cluster, the same as `node`.
     case cluster
 }
 
-/// Hears which slots a node owns, and hands on what is to be let go.
+/// Receives the slot changes of a node and passes them to the server.
 final class SlotWatch: SlotRebalanceListener {
-    /// Lets go of what lives in a slot, in order or at once; returns when nothing of it does anything any more.
+    /// Deactivates the actors of a slot, in order or at once; returns when none of them does any more work.
     typealias Release = @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void
 
-    /// A struct, as a function that a mutex holds directly is wrapped once more with each access.
+    /// A struct: a closure that a mutex holds directly is wrapped once more with each access.
     private struct Handlers {
         var release: Release?
         var acquired: (@Sendable (ClusterSlot) -> Void)?
@@ -95,19 +98,19 @@ final class SlotWatch: SlotRebalanceListener {
     private let handlers = Mutex(Handlers())
     private let told = Mutex<(events: ServerEvents?, taken: UInt64, lost: UInt64)>((nil, 0, 0))
 
-    /// Set by the server, which is made after the member.
+    /// Sets the closure that deactivates the actors of a slot; called by the server, which is created after the member.
     func release(by body: @escaping Release) { handlers.withLock { $0.release = body } }
 
-    /// Calls `body` with each slot that the node comes to own, before anything here can know it.
+    /// Calls `body` with each slot that the node acquires, before other code here knows of it.
     func beforeAssigned(_ body: @escaping @Sendable (ClusterSlot) -> Void) { handlers.withLock { $0.acquired = body } }
 
-    /// Calls `body` with each slot that the node comes to own.
+    /// Calls `body` with each slot that the node acquires.
     func whenAssigned(_ body: @escaping @Sendable (ClusterSlot) -> Void) { handlers.withLock { $0.assigned = body } }
 
-    /// Tells `events` of slots that come and go.
+    /// Sends slot changes to `events`.
     func tell(_ events: ServerEvents) { told.withLock { $0.events = events } }
 
-    /// How many it has taken and lost so far.
+    /// The numbers of slots acquired and lost so far.
     var counts: (taken: UInt64, lost: UInt64) { told.withLock { ($0.taken, $0.lost) } }
 
     func slotWillBeAssigned(_ lease: SlotLease) { handlers.withLock { $0.acquired }?(lease.slot) }

@@ -1,8 +1,9 @@
 internal import Networking
 internal import TrebuchetCluster
 
-/// What `NodeExchange` has under its lock: what it knows of each node, and the ends of lines here.
+/// The state under the lock of `NodeExchange`: the peers, and the local ends of channels.
 struct ExchangeState {
+    /// The identity of a node channel.
     struct Line: Hashable {
         let node: ClusterNode
         let number: UInt64
@@ -10,25 +11,26 @@ struct ExchangeState {
         let isOwn: Bool
     }
 
+    /// An end that was shed, with the number of messages that its peer received.
     typealias Overflown = (end: any RelayEnd, received: UInt64)
 
-    /// Of the newest epoch: none comes twice, also where a peer was forgotten.
+    /// The number of the newest epoch: epochs are unique, even after a peer was removed.
     private var epochs: UInt64 = 0
     var peers: [ClusterNode: NodePeer] = [:]
     var ends: [Line: any RelayEnd] = [:]
-    /// Messages that were taken of lines of this node's own.
+    /// The numbers of messages accepted for channels that this node has opened, by channel.
     var handed: [UInt64: UInt64] = [:]
     var lines: UInt64 = 0
     var inbox: (any ClusterSubscription)?
-    /// Links to nodes that can be reached without the engine.
+    /// Direct links to nodes, which bypass the engine.
     var direct: DirectLinks?
     var isClosed = false
-    /// How often it was looked who lives.
+    /// The number of liveness rounds so far.
     var rounds = 0
     /// Whether this node is being stopped.
     var isLeaving = false
 
-    /// Ends those lines to a node for which the most waits, until no more waits than that.
+    /// Ends the channels to a node with the most waiting bytes, until at most `limit` bytes wait.
     mutating func shed(_ node: ClusterNode, to limit: Int) -> [Overflown] {
         guard let peer = peers[node] else { return [] }
         func line(_ frame: RelayFrame) -> Line { Line(node: node, number: frame.line, isOwn: !frame.kind.isBack) }
@@ -55,13 +57,13 @@ struct ExchangeState {
         return overflown
     }
 
-    /// Even for the first between two nodes, odd behind a loss.
+    /// Returns an even number for the first epoch between two nodes, an odd one after a loss.
     mutating func nextEpoch(isFirst: Bool) -> UInt64 {
         epochs += 1
         return epochs * 2 + (isFirst ? 0 : 1)
     }
 
-    /// What is known of a node; a new one when it is the first time.
+    /// Creates the peer state of a node if it does not exist.
     mutating func know(_ node: ClusterNode) {
         if peers[node] == nil { peers[node] = NodePeer(epoch: nextEpoch(isFirst: true)) }
     }

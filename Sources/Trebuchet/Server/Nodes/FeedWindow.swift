@@ -1,9 +1,9 @@
 internal import Synchronization
 internal import TrebuchetCluster
 
-/// The way of shared streams over one line to another node, for all reactors of this one: how many bytes are on it.
+/// The flow-control window of one shared-stream channel, for all reactors of this node: counts the bytes in transit.
 final class FeedWindow: Sendable {
-    /// Beyond which streams skip versions, or wait.
+    /// The number of bytes in transit above which streams skip versions or wait.
     static let most = 1 << 20
 
     private let line: RelayLine
@@ -11,19 +11,20 @@ final class FeedWindow: Sendable {
 
     init(_ line: RelayLine) { self.line = line }
 
-    /// Bytes that the other node has not taken, as far as it has told.
+    /// The bytes in transit: not yet acknowledged by the other node.
     var untaken: Int { bytes.load(ordering: .relaxed) }
     var isOpen: Bool { untaken <= Self.most }
 
-    /// Whatever is sent goes this way, and counts: the other node counts all that it takes.
+    /// Sends a message and counts it. All messages of the channel must use this, since the other node counts all that it
+    /// receives.
     func send(_ message: [UInt8]) {
         bytes.add(message.count, ordering: .relaxed)
         line.send(message, part: .toClientPart, last: .toClient)
     }
 
-    /// The other node has taken so many.
+    /// Handles an acknowledgement of `count` bytes.
     ///
-    /// - Returns: whether there is room again that there was not.
+    /// - Returns: whether the window has opened.
     func take(_ count: Int) -> Bool {
         var old = untaken
         while true {
@@ -35,19 +36,20 @@ final class FeedWindow: Sendable {
     }
 }
 
-/// What one node was not sent yet of what actors of this one have changed, as too much was on its way there. All that its clients are sent
-/// over lines of their own waits behind it, so that no answer comes before what its call has changed.
+/// Stream changes of this node's actors that were not yet sent to another node because its window is full. Other messages to
+/// that node's clients wait behind them, so that no response arrives before the changes of its call.
 ///
-/// What is owed has numbers, in the order in which that began; each is one reactor's.
+/// The deliveries are numbered in the order in which they began; each belongs to one reactor.
 final class FeedArrears: Sendable {
+    /// The pending deliveries and the waiting closures.
     private struct State {
         var last: UInt64 = 0
         var owed: [UInt64] = []
-        /// What waits for all numbers up to one, which only grows.
+        /// Closures that wait for all deliveries up to a number; the numbers only increase.
         var waiting: [(last: UInt64, body: @Sendable () -> Void)] = []
     }
 
-    /// Bytes that may wait for a node. Who would have more of them wait loses its line.
+    /// The maximum number of bytes that may wait for a node. A connection that would exceed it loses its channel.
     private let mostHeld: Int
     private let state = Mutex(State())
     private let count = Atomic<Int>(0)
@@ -55,10 +57,11 @@ final class FeedArrears: Sendable {
 
     init(mostHeld: Int = 64 << 20) { self.mostHeld = mostHeld }
 
-    /// Whether nothing is owed. Asked for each message: what a reactor owes is known to those that hear of its calls.
+    /// Whether no delivery is pending. Checked for each message, so it needs no lock; the pending deliveries of a
+    /// reactor are visible to the reactors that receive results of its calls.
     var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
 
-    /// Something is owed from now on.
+    /// Starts a pending delivery and returns its number.
     func begin() -> UInt64 {
         state.withLock { state in
             state.last += 1
@@ -68,7 +71,7 @@ final class FeedArrears: Sendable {
         }
     }
 
-    /// It has been sent, or nobody is to get it any more.
+    /// Ends a delivery that was sent or is no longer needed.
     func end(_ number: UInt64) {
         let ready = state.withLock { state in
             state.owed.removeAll { $0 == number }
@@ -81,9 +84,9 @@ final class FeedArrears: Sendable {
         for waiting in ready { waiting.body() }
     }
 
-    /// Calls `body` once all has been sent that is owed now, from any reactor.
+    /// Calls `body` once all deliveries that are pending now have been sent, from any reactor.
     ///
-    /// - Returns: false when nothing is owed; then it is not called.
+    /// - Returns: false if none is pending; `body` is not called then.
     func whenSent(_ body: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
             guard !state.owed.isEmpty else { return false }
@@ -92,15 +95,18 @@ final class FeedArrears: Sendable {
         }
     }
 
-    // MARK: What waits
+    // MARK: Waiting messages
 
-    /// - Returns: false when it is too much.
+    /// Reserves bytes for waiting messages.
+    ///
+    /// - Returns: false if they exceed the limit.
     func hold(_ bytes: Int) -> Bool { held.add(bytes, ordering: .relaxed).newValue <= mostHeld }
 
     func release(_ bytes: Int) { held.subtract(bytes, ordering: .relaxed) }
 
-    /// Those of all nodes to which there are lines.
+    /// The pending deliveries of all nodes with channels.
     final class Book: Sendable {
+        /// A weak reference to the deliveries of a node.
         private struct Page { weak var arrears: FeedArrears? }
 
         private let pages = Mutex<[ClusterNode: Page]>([:])
@@ -108,7 +114,7 @@ final class FeedArrears: Sendable {
         subscript(node: ClusterNode) -> FeedArrears {
             pages.withLock { pages in
                 if let found = pages[node]?.arrears { return found }
-                // Nodes come and go.
+                // Remove entries of nodes that have left.
                 pages = pages.filter { $0.value.arrears != nil }
                 let made = FeedArrears()
                 pages[node] = Page(arrears: made)

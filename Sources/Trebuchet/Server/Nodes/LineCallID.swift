@@ -1,22 +1,22 @@
 internal import TrebuchetActors
 
-/// What a call, or what begins a stream, is called on the line between two nodes: by the client's node, so that no two are confused,
-/// whatever the client calls them. It is a callID as any other.
+/// The callID of a call or stream request on the channel between two nodes. The client's node assigns it, so that callIDs are
+/// unique whatever the client uses. On the wire it is an ordinary callID.
 struct LineCallID: Equatable {
     private static let mark = UInt8(ascii: "~")
     private static let own = "+"
     private static let sharing = "?"
-    /// What a stream is called of which it is only said that it may begin; no owner calls one so.
+    /// The callID of a permission: the owner only says that the client may observe. No owner uses it for a stream.
     static let permission = Array(sharing.utf8)
 
-    /// Which of the line's messages it is.
+    /// The index of the message on the channel.
     let place: UInt64
-    /// Whether the node itself takes up a stream with it that its client has begun long ago.
+    /// Whether the node itself resumes a stream that its client began earlier.
     var isOfNode = false
-    /// Whether the client's node would take the stream itself, for all of its clients: then it is to be said only whether this one may
-    /// observe.
+    /// Whether the client's node can subscribe to the stream for all of its clients. Then the owner only decides whether this
+    /// client may observe.
     var mayShare = false
-    /// For a call whose answer is kept: the client's own number, by which it is known wherever it comes again.
+    /// The client's number of a call with a recorded response, which identifies it when it is repeated.
     var number: UInt64?
 
     init(place: UInt64, number: UInt64? = nil, isOfNode: Bool = false, mayShare: Bool = false) {
@@ -28,7 +28,7 @@ struct LineCallID: Equatable {
         return Array("\(before)\(mayShare ? Self.sharing : "")~\(place)".utf8)
     }
 
-    /// Nil for what no node sends.
+    /// Parses a callID; nil if it is invalid.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard let mark = bytes.lastIndex(of: Self.mark),
             let place = UInt64(String(decoding: bytes[(mark + 1)...], as: UTF8.self))
@@ -47,7 +47,7 @@ struct LineCallID: Equatable {
 }
 
 extension Message {
-    /// The same message under another callID. It has one.
+    /// Returns the message with another callID. Requires that it has one.
     func renamed(_ callID: [UInt8]) -> [UInt8] {
         let range = envelope.pointee.callID
         let (start, end) = (Int(range.offset), Int(range.offset + range.count))

@@ -4,17 +4,18 @@ internal import Relays
 internal import Synchronization
 internal import TrebuchetCluster
 
-/// One end of a line between two nodes. What comes for it is handled on its reactor, in order.
+/// One end of a channel between two nodes. Its frames are handled on its reactor, in order.
 protocol RelayEnd: AnyObject, Sendable {
     var reactor: Reactor { get }
-    /// Whether what comes is handled at once where messages between nodes come in, one after the other, and not on the reactor.
+    /// Whether frames are handled where node messages arrive, one after the other, and not on the reactor.
     var isToldInPlace: Bool { get }
     func receive(_ frame: RelayFrame)
-    /// Something was lost on the way, or the other node is gone: nothing comes any more.
+    /// Called when messages were lost or the other node is gone: no further frames arrive.
     ///
-    /// - Parameter received: the messages behind so many of the first that were sent over it have surely not arrived.
+    /// - Parameter received: the number of sent messages that may have arrived; later ones certainly have not.
     func lineDidBreak(received: UInt64)
-    /// Too much waited for the other node, and the most of it here: nothing goes on, and what has not arrived is not to be sent again.
+    /// Called when too much data, most of it on this channel, waited for the other node. The channel has ended, and undelivered
+    /// messages must not be sent again.
     func lineDidOverflow(received: UInt64)
 }
 
@@ -22,17 +23,18 @@ extension RelayEnd {
     var isToldInPlace: Bool { false }
 }
 
-/// What this node sends to others and gets from them.
+/// The message transport between this node and other nodes.
 ///
-/// What waits for one node goes in one message when the one before has gone, so order is kept and many share the way. An
-/// engine delivers at most once: a message that is missing breaks all lines to its sender, whose ends know what to do. The other node is
-/// told, and does the same (`RelayMessage.Epochs`).
+/// Frames for a node are batched in one message while the previous message is sent, which keeps their order. An engine delivers
+/// at most once: a missing message breaks all channels to its sender, and their ends handle that. The other node is notified and
+/// does the same (`RelayMessage.Epochs`).
 final class NodeExchange: Sendable {
-    /// Bytes that may wait for one node. Beyond it those lines end for which the most waits, until a quarter of it is free.
+    /// The maximum number of bytes that may wait for one node. Beyond it the channels with the most waiting bytes end, until a
+    /// quarter is free.
     static let mostWaiting = 256 << 20
-    /// Of one message's frames; an engine takes at least so much.
+    /// The maximum size of the frames of one message; every engine accepts that size.
     static let messageBytes = 512 << 10
-    /// Of a frame's payload: what is larger goes in parts.
+    /// The maximum size of a frame's payload; larger messages are split.
     static let partBytes = 256 << 10
 
     private static let mostAbsences = 3
@@ -44,12 +46,12 @@ final class NodeExchange: Sendable {
     private let engine: any ClusterEngine
     private let mostWaiting: Int
     let node: ClusterNode
-    /// True from when an operator has asked for its end.
+    /// True after an operator has requested the stop of this node.
     let stopRequests = StateRelay(false)
     private let state = Mutex(ExchangeState())
-    /// Makes the end of a line that another node opens; nil when it cannot.
+    /// Creates the local end of a channel that another node opens; nil if it is refused.
     private let open: @Sendable (RelayLine, RelayFrame) -> (any RelayEnd)?
-    /// Told of nodes to which something was lost.
+    /// Called with each node to which messages were lost.
     private let didLose: @Sendable (ClusterNode) -> Void
 
     init(
@@ -64,13 +66,13 @@ final class NodeExchange: Sendable {
         self.didLose = didLose
     }
 
-    /// Listens from now on.
+    /// Starts receiving.
     func start() async throws(ClusterEngineError) {
         let inbox = try await engine.listen(as: node) { [weak self] in self?.receive($0) }
         state.withLock { $0.inbox = inbox }
     }
 
-    /// Returns when what waits has been sent, after a second at the latest.
+    /// Returns when the waiting frames have been sent, or after one second.
     func flush() async {
         let deadline = MonotonicClock.now &+ 1_000_000_000
         while state.withLock({ $0.peers.values.contains { $0.isSending } }), MonotonicClock.now < deadline {
@@ -78,7 +80,7 @@ final class NodeExchange: Sendable {
         }
     }
 
-    /// Nothing is sent or received any more, and nobody is told.
+    /// Stops sending and receiving without notifying the local channel ends.
     func mute() {
         let inbox = state.withLock { state in
             state.isClosed = true
@@ -89,7 +91,7 @@ final class NodeExchange: Sendable {
         inbox?.cancel()
     }
 
-    /// Nothing is sent or received any more; all lines break.
+    /// Stops sending and receiving; all channels break.
     func close() {
         mute()
         let ends = state.withLock { state in
@@ -99,7 +101,7 @@ final class NodeExchange: Sendable {
         Self.break(ends)
     }
 
-    /// Tells the others that this node is being stopped: it counts as living no more, and is there all the same.
+    /// Notifies other nodes that this node is being stopped: it no longer counts as live, but still responds.
     func leave() {
         let peers = state.withLock { state in
             state.isLeaving = true
@@ -108,9 +110,9 @@ final class NodeExchange: Sendable {
         for node in peers { send([RelayFrame(.leaving, line: 0)], to: node) }
     }
 
-    // MARK: Lines
+    // MARK: Channels
 
-    /// A line of this node's to another one.
+    /// Creates a channel from this node to another one.
     func newLine(to node: ClusterNode, _ end: any RelayEnd) -> RelayLine {
         state.withLock { state in
             state.lines += 1
@@ -120,7 +122,7 @@ final class NodeExchange: Sendable {
         }
     }
 
-    /// Nothing comes for it any more.
+    /// Removes a channel; no further frames are delivered to its end.
     func forget(_ line: RelayLine) {
         _ = state.withLock { state in
             if line.isOwn { state.handed[line.number] = nil }
@@ -128,20 +130,22 @@ final class NodeExchange: Sendable {
         }
     }
 
-    /// Those that something goes to, or comes from.
+    /// The nodes with which messages are exchanged.
     var nodes: [ClusterNode] { state.withLock { Array($0.peers.keys) } }
 
-    /// For tests.
+    /// The number of channels, for tests.
     var lineCount: Int { state.withLock { $0.ends.count } }
     var waitingBytes: Int { state.withLock { $0.peers.values.reduce(0) { $0 + $1.waitingBytes } } }
 
-    // MARK: Out
+    // MARK: Sending
 
-    /// - Parameter departure: held as long as these are in this node's memory.
+    /// Queues frames for a node.
+    ///
+    /// - Parameter departure: retained while the frames are in this node's memory.
     func send(_ frames: [RelayFrame], to node: ClusterNode, _ departure: Departure? = nil) {
         let (begins, overflown): (Bool, [Overflown]) = state.withLock { state in
             guard !state.isClosed else { return (false, []) }
-            // What is sent over a line that has broken would never be begun.
+            // A message on a broken channel would never be executed.
             let frames = frames.filter { frame in
                 guard frame.kind == .toOwner || frame.kind == .toOwnerPart else { return true }
                 guard state.ends[Line(node: node, number: frame.line, isOwn: true)] != nil else { return false }
@@ -181,7 +185,7 @@ final class NodeExchange: Sendable {
         }
     }
 
-    /// Directly, or through the engine.
+    /// Delivers over a direct link, or else through the engine.
     private func deliver(_ message: RelayMessage, to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         let bytes = message.bytes
         if let direct = state.withLock({ $0.direct }), await direct.send(bytes, number: message.number, to: node) {
@@ -198,7 +202,7 @@ final class NodeExchange: Sendable {
         }
     }
 
-    // MARK: In
+    // MARK: Receiving
 
     private func receive(_ event: InboxEvent) {
         switch event {
@@ -210,21 +214,22 @@ final class NodeExchange: Sendable {
         }
     }
 
-    /// A message that has come over a direct link; false when it is none of that node's.
+    /// Handles a message from a direct link; returns false if it is invalid or from another node.
     func receive(_ bytes: [UInt8], from node: ClusterNode) -> Bool {
         guard let message = RelayMessage(bytes), message.sender == node.description else { return false }
         receive(message, from: node)
         return true
     }
 
-    /// The number of the last message of a node's whose frames were handed on.
+    /// Returns the number of the last message from a node whose frames were passed on.
     func handled(from node: ClusterNode) -> UInt64 { state.withLock { $0.peers[node]?.handled ?? 0 } }
 
-    /// Sends over these links from now on, where there is one.
+    /// Uses direct links for sending from now on, where they exist.
     func use(_ links: DirectLinks) { state.withLock { $0.direct = links } }
 
     private func receive(_ message: RelayMessage, from sender: ClusterNode) {
-        // What comes next may come on another way, once this counts as handled: its frames are before those of that in each queue then.
+        // Count the message as handled only at the end. The next message may arrive on another path as soon as this one counts,
+        // and must be queued behind these frames.
         defer {
             state.withLock {
                 if $0.peers[sender]?.theirs == message.epochs.sender { $0.peers[sender]?.handled = message.number }
@@ -252,7 +257,7 @@ final class NodeExchange: Sendable {
             default: break
             }
             guard let end = end(for: frame, from: sender) else { continue }
-            // Before all others of the message: nobody minds to hear of it earlier.
+            // Ahead of the other frames of the message, which is harmless.
             guard !end.isToldInPlace else {
                 end.receive(frame)
                 continue
@@ -273,7 +278,7 @@ final class NodeExchange: Sendable {
         if let end = state.withLock({ $0.ends[key] }) { return end }
         let line = RelayLine(exchange: self, node: sender, number: frame.line, isOwn: false)
         guard frame.kind == .open else {
-            // It had a line here that was lost, and does not know it.
+            // The peer uses a channel that was lost here, and does not know it.
             if !frame.kind.isBack, frame.kind != .gone { line.send(.ended) }
             return nil
         }
@@ -291,28 +296,29 @@ final class NodeExchange: Sendable {
 
     // MARK: Losses
 
-    /// A node is gone, or something between the two was lost: no line to it goes on.
+    /// Ends all channels to a node that is gone or with which messages were lost.
     func lose(_ node: ClusterNode) {
         end(node, because: .lost)
         tell(node)
     }
 
-    /// Tells a node of this one's epoch, if it does not know it; again in the next round when that fails.
+    /// Sends this node's epoch to a node that does not know it; retried in the next round if it fails.
     private func tell(_ node: ClusterNode) {
         let begins = state.withLock { $0.isClosed ? false : $0.peers[node]?.beginTelling() ?? false }
         if begins { Task { await self.sendAll(to: node) } }
     }
 
+    /// The origin of a loss.
     private enum Reason {
-        /// This node has lost something.
+        /// This node has lost messages.
         case lost
-        /// The other one says that it has.
+        /// The other node reports a loss.
         case itLost
     }
 
-    /// No line between the two goes on. What could not be sent is told of in the next round, or with what is sent then.
+    /// Ends all channels to a node. The loss is reported in the next round, or with the next message.
     ///
-    /// - Parameter undelivered: what has surely not arrived, beside what waits.
+    /// - Parameter undelivered: frames that certainly have not arrived, in addition to the waiting ones.
     private func end(_ node: ClusterNode, because reason: Reason, _ undelivered: [RelayFrame] = []) {
         let (ends, waiting, handed) = state.withLock { state in
             let lines = state.ends.keys.filter { $0.node == node }
@@ -340,7 +346,8 @@ final class NodeExchange: Sendable {
         }
     }
 
-    /// Now and then something goes to each node to which there are lines: that the last message before is missing shows with the next alone.
+    /// Periodically sends a message to each node with channels, since a missing last message is noticed only when the next one
+    /// arrives.
     private func check(_ living: Set<ClusterNode>) {
         let silent: [ClusterNode] = state.withLock { state in
             state.rounds += 1
@@ -351,9 +358,9 @@ final class NodeExchange: Sendable {
         for node in silent { Task { await self.sendAll(to: node) } }
     }
 
-    /// Nodes that live no more are gone as soon as they do not listen either: others take their slots at once. One that listens and is
-    /// just being stopped may still carry on what it has begun; another one has to be missing some times in a row, as one that has just
-    /// come is called before this node has seen it living.
+    /// Removes nodes that are not live. A node that does not receive either is gone at once, since other nodes take over its
+    /// slots immediately. A node that receives and is being stopped may complete its work. Any other node must be absent
+    /// several times in a row, since a new node may send before this node has seen it as live.
     func lose(allBut living: [ClusterNode]) async {
         let living = Set(living)
         let gone = state.withLock { state in
@@ -375,7 +382,7 @@ final class NodeExchange: Sendable {
             end(node, because: .lost)
             state.withLock { if $0.peers[node]?.isSending == false { $0.peers[node] = nil } }
         }
-        // What was to tell others of a loss may have been lost itself.
+        // The message that reports a loss may itself have been lost.
         for node in living { tell(node) }
         check(living)
     }

@@ -1,9 +1,10 @@
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// What a node says of its cluster, in lines for the log: who lives, how many slots it owns when that has come to rest, and whether the
-/// engine is there. What comes and goes within a moment is left out.
+/// Produces the log lines of a node about its cluster: live nodes, its number of slots once that is stable, and the state of
+/// the engine. Short-lived changes are omitted.
 struct NodeLog {
+    /// A log line with its level.
     struct Line: Equatable {
         let level: ServerEvent.Level
         let text: String
@@ -12,13 +13,13 @@ struct NodeLog {
     }
 
     private static let second: UInt64 = 1_000_000_000
-    /// How long a number of slots has to stay before a line is written of it.
+    /// The time for which a slot count must be stable before it is logged.
     private static let rest = 2 * second
-    /// How long an engine has to be in trouble; it counts as silent after 2 s.
+    /// The time for which an engine must fail before it is logged; an engine counts as silent after 2 s.
     private static let patience = second
-    /// How long after a look the next one may come, which is due 4 times a second.
+    /// The maximum time between two rounds, which are due 4 times a second.
     private static let mostBetween = 2 * second
-    /// A node that has just died lives by the engine for so long, and its next life beside it.
+    /// The time for which the engine may list a crashed node as live beside its next incarnation.
     private static let doubtful = 15 * second
 
     private let node: ClusterNode
@@ -28,17 +29,19 @@ struct NodeLog {
     private var namesakeSince: UInt64?
     private var hasNamedNamesake = false
     private var looked: UInt64?
-    /// Nil until it was ready for the first time.
+    /// Nil until the node was ready for the first time.
     private var isReady: Bool?
 
     init(_ node: ClusterNode) { self.node = node }
 
+    /// Returns the lines that are due.
+    ///
     /// - Parameters:
-    ///   - living: those that lived when the node looked last.
-    ///   - slots: how many it owns.
-    ///   - trouble: what the engine failed with last; nil when it answers.
-    ///   - problem: why the node cannot serve; nil when it can.
-    ///   - now: nanoseconds, in which the sleep of a machine counts.
+    ///   - living: the nodes that were live in the last round.
+    ///   - slots: the number of slots that the node owns.
+    ///   - trouble: the last error of the engine; nil while it responds.
+    ///   - problem: the reason why the node cannot serve; nil when it can.
+    ///   - now: nanoseconds, including time in which the machine slept.
     mutating func lines(
         living: [ClusterNode], slots count: Int, trouble error: ClusterEngineError?, problem: String? = nil,
         at now: UInt64
@@ -48,31 +51,31 @@ struct NodeLog {
             lines.append(
                 Line(
                     .warning,
-                    "this process stood still for \((now - looked) / Self.second) s: it was stopped, or the machine slept or had "
-                        + "no time for it"))
+                    "this process was suspended for \((now - looked) / Self.second) s: it was stopped, or the machine slept or was "
+                        + "overloaded"))
         }
         looked = now
         if Set(living) != Set(self.living) {
             let (gone, new) = (self.living.filter { !living.contains($0) }, living.filter { !self.living.contains($0) })
             self.living = living
             let changes = gone.map { "\($0.name) is gone" } + new.map { "\($0.name) is there" }
-            lines.append(Line(.notice, "\(changes.joined(separator: ", ")); \(living.count) nodes live"))
+            lines.append(Line(.notice, "\(changes.joined(separator: ", ")); \(living.count) live nodes"))
         }
         if count != slots.count { slots = (count, now, false) }
         if !slots.isSaid, now >= slots.since &+ Self.rest {
             slots.isSaid = true
             lines.append(Line(.notice, "node \(node.name) owns \(count) of \(ClusterSlot.count) slots"))
         }
-        // That of an engine which has lost what it kept is told as the node's problem.
+        // A data loss is reported as the node's problem.
         if let error, error.code != .dataLoss {
             let since = trouble?.since ?? now
             if trouble == nil { trouble = (now, false) }
             if trouble?.isSaid == false, now >= since &+ Self.patience {
                 trouble?.isSaid = true
-                lines.append(Line(.error, "the engine does not answer as it should: \(error.message)"))
+                lines.append(Line(.error, "the coordination store is failing: \(error.message)"))
             }
         } else {
-            if trouble?.isSaid == true { lines.append(Line(.notice, "the engine answers again")) }
+            if trouble?.isSaid == true { lines.append(Line(.notice, "the coordination store responds again")) }
             trouble = nil
         }
         if let problem {
@@ -88,7 +91,7 @@ struct NodeLog {
         namesakeSince = hasNamesake ? namesakeSince ?? now : nil
         if let since = namesakeSince, now >= since &+ Self.doubtful, !hasNamedNamesake {
             hasNamedNamesake = true
-            lines.append(Line(.warning, "another node is called \(node.name) too: give each a name of its own"))
+            lines.append(Line(.warning, "another node is also named \(node.name): give each node a unique name"))
         }
         return lines
     }

@@ -1,54 +1,57 @@
 internal import TrebuchetCluster
 
-/// What a node knows of another one with which it exchanges messages: what waits for that one, and what is known of lost messages.
+/// The state of the message exchange with one other node: waiting frames, epochs, and message numbers for loss detection.
 struct NodePeer {
+    /// A frame that waits to be sent.
     struct Waiting {
         let frame: RelayFrame
-        /// Set for a frame whose leaving is waited for.
+        /// Set for a frame whose sending is observed.
         let departure: Departure?
     }
 
-    /// What is to be done with a message that has come.
+    /// The handling of a received message.
     struct Arrival: Equatable {
-        /// Whether lines that there are end: the other node has lost something.
+        /// Whether existing channels end, since the other node has lost messages.
         var endsLines = false
-        /// Whether something that the other has sent is missing.
+        /// Whether messages of the other node are missing.
         var hasGap = false
-        /// Whether its frames are for lines that have ended.
+        /// Whether its frames belong to channels that have ended.
         var isLate = false
     }
 
-    /// From `first` on: what is before has gone.
+    /// The queue from index `first`; earlier elements were sent.
     private var queue: [Waiting?] = []
     private var first = 0
     private(set) var waitingBytes = 0
     var isSending = false
-    /// This node's epoch with that one, and the other's; 0 as long as nothing has come from there.
+    /// This node's epoch with the peer, and the peer's epoch; 0 until a message of the peer arrives.
     private(set) var own: UInt64
     private(set) var theirs: UInt64 = 0
-    /// Whether the other one does not know of this node's epoch yet, and whether it is to be told also when nothing else goes there.
+    /// Whether the peer does not know this node's epoch yet, and whether it must be sent even without frames.
     private var isToBeTold = false
     private var isToldAlone = false
     private var sent: UInt64 = 0
     /// The number of the last message before this node's epoch began.
     private var last: UInt64 = 0
     private var received: UInt64 = 0
-    /// The number of the last message whose frames were handed on.
+    /// The number of the last message whose frames were passed on.
     var handled: UInt64 = 0
     var isLeaving = false
-    /// How often in a row it was not among those that live.
+    /// The number of consecutive rounds in which it was not live.
     var absences = 0
-    /// Whether the node is known to be gone while something is on the way to it, of which it is not known yet whether it arrives.
+    /// Whether the node is gone while the delivery of a message to it is undecided.
     var isGone = false
 
-    /// - Parameter epoch: greater than all before; even, as the first between two nodes is.
+    /// - Parameter epoch: greater than all before; even, as the first epoch between two nodes.
     init(epoch: UInt64) { own = epoch }
 
     var waiting: some Sequence<Waiting> { queue[first...].lazy.compactMap { $0 } }
 
-    // MARK: Out
+    // MARK: Sending
 
-    /// - Returns: whether sending begins with these.
+    /// Queues frames.
+    ///
+    /// - Returns: whether the caller must start sending.
     mutating func add(_ frames: [RelayFrame], _ departure: Departure?) -> Bool {
         for frame in frames {
             queue.append(Waiting(frame: frame, departure: departure))
@@ -58,23 +61,23 @@ struct NodePeer {
         return !isSending
     }
 
-    /// Lets go of what waits, and gives it.
+    /// Removes and returns all waiting frames.
     @discardableResult
     mutating func clear() -> [Waiting] {
         defer { (queue, first, waitingBytes, isToldAlone) = ([], 0, 0, false) }
         return Array(waiting)
     }
 
-    /// Lets go of some of what waits.
+    /// Removes some waiting frames.
     mutating func remove(where isGone: (Waiting) -> Bool) {
         let kept = waiting.filter { !isGone($0) }
         waitingBytes = kept.reduce(0) { $0 + $1.frame.byteCount }
         (queue, first) = (kept, 0)
     }
 
-    /// The next message; nil when nothing waits, and then sending is over.
+    /// Returns the next message; nil if nothing waits, and sending ends.
     ///
-    /// - Parameter most: bytes of its frames, unless it has one alone.
+    /// - Parameter most: the maximum size of its frames in bytes, unless it has a single frame.
     mutating func next(_ most: Int) -> (number: UInt64, epochs: RelayMessage.Epochs, waiting: [Waiting])? {
         guard first < queue.count || isToldAlone else {
             isSending = false
@@ -92,7 +95,7 @@ struct NodePeer {
             first += 1
         }
         waitingBytes -= bytes
-        // Half of it at a time, so that each is moved once on average.
+        // Remove half of the array at a time, so that each element is moved once on average.
         if first * 2 > queue.count {
             queue.removeFirst(first)
             first = 0
@@ -103,7 +106,7 @@ struct NodePeer {
 
     // MARK: Losses
 
-    /// Something was lost: what the other sends without knowing it is late.
+    /// Starts a new epoch after a loss: messages that the peer sends without knowing it are late.
     ///
     /// - Parameter epoch: greater than all before; odd.
     mutating func begin(_ epoch: UInt64) {
@@ -111,16 +114,17 @@ struct NodePeer {
         isToBeTold = true
     }
 
-    /// The other one was sent these.
+    /// Records that these epochs were delivered to the peer.
     mutating func didTell(_ epochs: RelayMessage.Epochs) { if epochs.sender == own { isToBeTold = false } }
 
-    /// Whether sending begins, to tell the other one of this node's epoch and nothing else.
+    /// Returns whether the caller must start sending, to deliver this node's epoch only.
     mutating func beginTelling() -> Bool {
         guard isToBeTold else { return false }
         return beginTellingAlone()
     }
 
-    /// Whether sending begins though nothing waits, so that the other one sees whether the last message is missing.
+    /// Returns whether the caller must start sending without waiting frames, so that the peer can detect a missing last
+    /// message.
     mutating func beginCheck() -> Bool { isSending ? false : beginTellingAlone() }
 
     private mutating func beginTellingAlone() -> Bool {
@@ -129,20 +133,20 @@ struct NodePeer {
         return !isSending
     }
 
-    // MARK: In
+    // MARK: Receiving
 
     mutating func take(_ number: UInt64, _ epochs: RelayMessage.Epochs) -> Arrival {
-        // On the way since before the other has lost something, of which it has told already.
+        // Sent before the peer's loss, which the peer has already reported.
         guard epochs.sender >= theirs else { return Arrival(isLate: true) }
         var arrival = Arrival()
         if epochs.sender > theirs {
             arrival.endsLines = theirs > 0 || epochs.sender % 2 == 1
             (theirs, received) = (epochs.sender, epochs.last)
         }
-        // The first of an epoch too may be missing: lines that it opened are none here.
+        // The first message of an epoch may be missing too: the channels that it opened do not exist here.
         arrival.hasGap = number != received &+ 1
         received = number
-        // Who has heard nothing from here yet cannot know of a loss either.
+        // A peer that has received nothing from this node cannot know of a loss.
         let knows = epochs.receiver == own || epochs.receiver == 0 && own % 2 == 0
         if !knows { (arrival.isLate, isToBeTold) = (true, true) }
         if arrival.hasGap { arrival.isLate = true }

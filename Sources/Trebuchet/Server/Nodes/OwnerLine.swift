@@ -4,42 +4,42 @@ internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
 
-/// Whose lines to owners they are: a client's connection.
+/// The client connection that uses owner channels.
 protocol OwnerLineUser: AnyObject {
-    /// Whether the client takes more.
+    /// Whether the client can receive more.
     var isWritable: Bool { get }
-    /// An owner sends the client something.
+    /// Handles a message of an owner for the client.
     func receive(_ bytes: UnsafeRawBufferPointer, over line: OwnerLine)
-    /// An owner does not own what was asked of it.
+    /// Handles a request that an owner refused because it does not own the actor.
     func refused(_ asked: OwnerLine.Asked, over line: OwnerLine)
-    /// An owner has lost a call that it may have begun. The call continues as a repeat.
+    /// Handles a call that an owner has lost and may have started. The call continues as a repeat.
     func refusedAfterBeginning(_ call: RelayedCall, over line: OwnerLine)
-    /// A stream's actor has another owner from now on.
+    /// Called when a stream's actor has another owner.
     func moved(_ streamID: [UInt8], over line: OwnerLine)
-    /// What comes of a stream from now on is new.
+    /// Called when the catch-up of a stream is complete.
     func shown(_ streamID: [UInt8], over line: OwnerLine)
-    /// Nobody waits for a call any more.
+    /// Handles the cancellation of a call.
     func cancelled(_ call: RelayedCall)
-    /// Nothing more comes over a line.
+    /// Called when a channel has ended.
     ///
-    /// - Parameter received: how many messages its owner has got over it; nil when that is not known.
+    /// - Parameter received: the number of messages that the owner received over it; nil if unknown.
     func ended(_ line: OwnerLine, received: UInt64?)
-    /// The same, since too much waited for its node.
+    /// Called when a channel has ended because too much data waited for its node.
     func overflowed(_ line: OwnerLine, received: UInt64)
 }
 
-/// A client's line to one node that owns actors which it uses.
+/// The channel of a client to one node that owns actors which the client uses.
 ///
-/// `@unchecked Sendable`: on the connection's reactor alone, but for its constants.
+/// `@unchecked Sendable`: used on the connection's reactor only, except for constants.
 final class OwnerLine: RelayEnd, @unchecked Sendable {
-    /// What was taken is told when it is so much; an owner sends `RelayedLink.window` beyond it.
+    /// The number of received bytes after which they are acknowledged; an owner may send `RelayedLink.window` bytes ahead.
     static let tellingBytes = 16 << 10
 
-    /// What has been asked of an owner and has no answer.
+    /// A request to the owner without a response.
     enum Asked {
-        /// Also what begins a stream, or takes one up, for a client that waits for that.
+        /// A call, or a request of the client to begin or resume a stream.
         case call(RelayedCall)
-        /// A stream that goes on without its client's doing.
+        /// A stream that the node resumes for the client.
         case stream(RelayedStream)
     }
 
@@ -47,14 +47,14 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
     let node: ClusterNode
     private weak var user: (any OwnerLineUser)?
     private var line: RelayLine!
-    /// What has come of a message.
+    /// The received parts of an incomplete message.
     private var parts: [UInt8] = []
     private var taken = 0
-    /// Messages that were sent.
+    /// The number of sent messages.
     private var sent: UInt64 = 0
-    /// By which message it was.
+    /// The pending requests by the index of their message.
     private var asked: [UInt64: Asked] = [:]
-    /// Of these, what a client takes up under its own name for it, which has no callID: by that name.
+    /// Pending resumptions without a callID, by the client's stream name.
     private var named: [[UInt8]: RelayedCall] = [:]
 
     init(_ user: any OwnerLineUser, to node: ClusterNode, at exchange: NodeExchange, reactor: Reactor) {
@@ -67,7 +67,7 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
     func open(_ client: RelayedClient) { line.send(.open, client.payload) }
     func send(_ kind: RelayFrame.Kind, _ payload: [UInt8]) { line.send(kind, payload) }
 
-    /// Gives the number of the message among all of the line.
+    /// Sends a message and returns its index on the channel.
     @discardableResult
     func send(_ message: UnsafeRawBufferPointer, _ departure: Departure? = nil) -> UInt64 {
         line.send(message, part: .toOwnerPart, last: .toOwner, departure)
@@ -75,7 +75,7 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
         return sent
     }
 
-    // MARK: What is asked
+    // MARK: Requests
 
     func ask(_ call: RelayedCall) {
         call.line = self
@@ -101,28 +101,28 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
         stream.resumption(as: callID.bytes).withUnsafeBytes { _ = send($0) }
     }
 
-    /// What comes of a stream over this line is not wanted: it is asked for elsewhere.
+    /// Discards the response to a stream request, which is repeated elsewhere.
     func forget(_ stream: RelayedStream) {
         let place = asked.first { if case .stream(let other) = $0.value { other === stream } else { false } }?.key
         if let place { asked[place] = nil }
     }
 
-    /// What an answer is to; nil where nobody waits for it any more.
+    /// Removes and returns the request of a response; nil if it was cancelled.
     func take(_ callID: UnsafeRawBufferPointer) -> Asked? {
         LineCallID(callID).flatMap { asked.removeValue(forKey: $0.place) }
     }
 
-    /// The same for what has no callID.
+    /// Removes and returns the resumption of a stream without a callID.
     func take(named streamID: [UInt8]) -> RelayedCall? { named.removeValue(forKey: streamID) }
 
-    /// All that has no answer, in the order in which it was sent.
+    /// Removes and returns all pending requests, in the order in which they were sent.
     func takeAll() -> [Asked] {
         defer { (asked, named) = ([:], [:]) }
         let all = asked.map { ($0, $1) } + named.values.map { ($0.place, .call($0)) }
         return all.sorted { $0.0 < $1.0 }.map(\.1)
     }
 
-    /// Nobody waits for its answer.
+    /// Cancels a call at the owner.
     func cancel(_ call: RelayedCall) {
         let isNamed = asked.removeValue(forKey: call.place) == nil
         if isNamed { named[call.callID] = nil }
@@ -137,7 +137,7 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
         send(buffer.bytes)
     }
 
-    /// Nobody wants a stream.
+    /// Unsubscribes a stream at the owner.
     func unsubscribe(_ streamID: [UInt8]) {
         var buffer = ByteBuffer()
         EnvelopeWriter.streamEnd(streamID: streamID, reason: .clientUnsubscribed, into: &buffer)
@@ -149,13 +149,13 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
         line.forget()
     }
 
-    /// The same, and nobody waits for what was asked over it.
+    /// Closes the channel and discards its pending requests.
     func end() {
         close()
         _ = takeAll()
     }
 
-    /// As soon as the client takes more.
+    /// Acknowledges received bytes if the client can receive more.
     func tellWhatWasTaken() {
         guard taken >= Self.tellingBytes, user?.isWritable == true else { return }
         line.send(.taken, number: UInt64(taken))
@@ -194,7 +194,7 @@ final class OwnerLine: RelayEnd, @unchecked Sendable {
     }
 
     func lineDidBreak(received: UInt64) {
-        // The other end may be there yet.
+        // The other end may still exist.
         close()
         user?.ended(self, received: received)
     }

@@ -1,45 +1,46 @@
-/// What one node tells another about a client's connection that it carries on to it. Both ends number these lines, the one that
-/// opens one gives its number.
+/// A frame on a channel between two nodes, which forwards a client's connection. The node that opens a channel assigns its number.
 struct RelayFrame: Equatable, Sendable {
+    /// The kinds of frames. Their raw values are part of the node protocol.
     enum Kind: UInt8, CaseIterable {
-        // From the client's node to the one that owns the actors.
-        /// A client's connection is carried on from now on: `RelayedClient` in JSON.
+        // From the client's node to the owner node.
+        /// Opens a forwarded connection: `RelayedClient` in JSON.
         case open = 1
-        /// A message of the client's; one too large for a message between nodes comes in parts, this being the last.
+        /// A message of the client, or the last part of a large one.
         case toOwner
         case toOwnerPart
-        /// So many bytes of what was sent have been taken: a number of eight bytes.
+        /// Acknowledges received bytes: a number of eight bytes.
         case taken
-        /// The client has gone, or the node does without this line.
+        /// The client has disconnected, or its node does not need the channel any more.
         case gone
-        /// Another one is signed in: `RelayedClient` in JSON.
+        /// Another principal has signed in: `RelayedClient` in JSON.
         case client
-        /// Of no line: the node is being stopped, and is there until its clients have gone, though it does not count as living.
+        /// Without a channel: the node is being stopped. It responds until its clients have gone, although it does not count as
+        /// live.
         case leaving
-        /// Of no line, and from an operator: the node is to stop in order.
+        /// Without a channel, from an operator: requests an orderly stop of the node.
         case stop
 
-        // And back.
-        /// A message for the client.
+        // From the owner node to the client's node.
+        /// A message for the client, or the last part of a large one.
         case toClient
         case toClientPart
-        /// The call or stream of that callID was not begun: its actor is another node's.
+        /// The call or stream of that callID was not started: its actor belongs to another node.
         case refused
-        /// The stream of that name is another node's from now on.
+        /// The stream of that name belongs to another node from now on.
         case moved
-        /// The line has ended; in order when it says how many messages have come over it: a number of eight bytes.
+        /// The channel has ended; in an orderly end with the number of received messages in eight bytes.
         case ended
-        /// All has gone that there was of the stream of that name when it was taken up.
+        /// The catch-up of the resumed stream of that name is complete.
         case shown
-        /// The call of that callID is to be repeated at its actor's next owner, which knows whether it was done.
+        /// The call of that callID must be repeated at the next owner, which knows whether it was executed.
         case repeatElsewhere
 
-        /// Whether it goes to the node that has opened the line.
+        /// Whether it is sent to the node that has opened the channel.
         var isBack: Bool { rawValue >= Kind.toClient.rawValue }
     }
 
     let kind: Kind
-    /// Of the line.
+    /// The number of the channel.
     let line: UInt64
     let payload: [UInt8]
 
@@ -52,35 +53,36 @@ struct RelayFrame: Equatable, Sendable {
     static let headBytes = 13
     var byteCount: Int { Self.headBytes + payload.count }
 
-    /// A number in eight bytes; nil where the payload has none.
+    /// The payload as a number of eight bytes; nil if it is shorter.
     var number: UInt64? {
         var rest = payload[...]
         return ByteParts.number(UInt64.self, &rest)
     }
 }
 
-/// A message between two nodes: who has sent it, which it is of those between the two, and its frames.
+/// A message between two nodes: sender, number, epochs and frames.
 ///
-/// One byte of version, one with the length of the sender's name, the name, the four numbers in eight bytes each, then for each frame its
-/// kind in one byte, its line in eight, the length of its payload in four, and the payload. Numbers begin with their lowest byte.
+/// Encoding: one byte with the version, one with the length of the sender's name, the name, the four numbers in eight bytes
+/// each. Then for each frame: its kind in one byte, its channel in eight, the length of its payload in four, and the payload.
+/// Numbers are little-endian.
 struct RelayMessage: Equatable, Sendable {
-    /// Of what is sent; another one is not understood.
+    /// The protocol version; messages of other versions are ignored.
     static let version: UInt8 = 3
 
     let sender: String
-    /// One more with each: where one is missing, something was lost.
+    /// Consecutive numbers: a gap means that messages were lost.
     let number: UInt64
-    /// The sender's count of what it has lost with this node, and this node's as the sender knows it; 0 where it knows none.
+    /// The sender's epoch with this node, and this node's epoch as known to the sender; 0 if unknown.
     let epochs: Epochs
     var frames: [RelayFrame]
 
-    /// When a node loses something that is for another one, or comes from it, all lines between the two are over, and an epoch begins, of
-    /// which it tells the other. What was sent without knowing of it belongs to those lines.
+    /// The loss epochs of two nodes. When a node loses messages to or from a peer, all channels between them end and the node
+    /// starts an epoch, which it sends to the peer. Messages sent without knowledge of the epoch belong to the ended channels.
     struct Epochs: Equatable, Sendable {
         let sender: UInt64
         let receiver: UInt64
-        /// The number of the sender's last message before its epoch: the first one of it that comes may be a later one, and then something
-        /// was lost that the sender counts on.
+        /// The number of the sender's last message before its epoch. If the first received message of the epoch is not its
+        /// successor, messages were lost.
         let last: UInt64
 
         init(sender: UInt64, receiver: UInt64, last: UInt64 = 0) {
@@ -113,7 +115,7 @@ struct RelayMessage: Equatable, Sendable {
         return bytes
     }
 
-    /// Nil for what no node sends.
+    /// Parses a message; nil if it is invalid.
     init?(_ bytes: [UInt8]) {
         var rest = bytes[...]
         guard rest.popFirst() == Self.version, let length = rest.popFirst(), rest.count >= Int(length) else {

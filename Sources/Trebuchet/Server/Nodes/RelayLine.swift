@@ -2,7 +2,7 @@ internal import Bytes
 internal import Synchronization
 internal import TrebuchetCluster
 
-/// A line to another node.
+/// A node channel: an ordered message path to another node.
 struct RelayLine: Sendable {
     let exchange: NodeExchange
     let node: ClusterNode
@@ -14,7 +14,7 @@ struct RelayLine: Sendable {
         exchange.send([RelayFrame(kind, line: number, payload)], to: node)
     }
 
-    /// A message of any length.
+    /// Sends a message of any length, in parts if necessary.
     func send(
         _ message: UnsafeRawBufferPointer, part: RelayFrame.Kind, last: RelayFrame.Kind, _ departure: Departure? = nil
     ) {
@@ -28,7 +28,7 @@ struct RelayLine: Sendable {
         exchange.send(frames, to: node, departure)
     }
 
-    /// The same, without a copy of one that goes in one part.
+    /// Sends a message of any length, without a copy if it fits into one part.
     func send(_ message: [UInt8], part: RelayFrame.Kind, last: RelayFrame.Kind) {
         guard message.count > NodeExchange.partBytes else { return send(last, message) }
         message.withUnsafeBytes { send($0, part: part, last: last) }
@@ -40,17 +40,16 @@ struct RelayLine: Sendable {
         send(kind, payload)
     }
 
-    /// Nothing comes for it any more.
+    /// Removes the channel; no further frames are delivered to its end.
     func forget() { exchange.forget(self) }
 }
 
-/// A message that is on its way to another node and still in this one's memory: whoever sends it has this until it has gone, and nobody
-/// else keeps it.
+/// A token that exists while a message to another node is in this node's memory; only the send queue retains it.
 final class Departure: Sendable {
     private let didGo = Mutex<(@Sendable () -> Void)?>(nil)
 
     deinit { didGo.withLock { $0 }?() }
 
-    /// Calls `body` when it has gone.
+    /// Calls `body` when the message has been sent or dropped.
     func onEnd(_ body: @escaping @Sendable () -> Void) { didGo.withLock { $0 = body } }
 }

@@ -3,30 +3,30 @@ internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
 
-/// A call that was sent to another node, or is to be.
+/// A call that is forwarded to another node.
 final class RelayedCall {
     let actor: String
     let slot: ClusterSlot
-    /// The client's own.
+    /// The client's callID.
     let callID: [UInt8]
-    /// Which of its connection's it is.
+    /// The index of the call on its connection.
     let order: UInt64
-    /// What the client numbers it, where its answer is kept.
+    /// The client's number of a call with a recorded response.
     let number: UInt64?
     private let message: KeptMessage
     let isRepeatable: Bool
     private var isRepeat = false
     private weak var user: (any OwnerLineUser)?
-    /// The one that it was sent over; nil while it waits to be sent.
+    /// The channel that it was sent over; nil while it waits to be sent.
     var line: OwnerLine?
-    /// Set as long as its message has not left this node's memory.
+    /// Set while its message is in this node's memory.
     private(set) weak var departure: Departure?
-    /// Which of the messages it was there.
+    /// The index of its message on the channel.
     var place: UInt64 = 0
-    /// Set for the beginning of a stream.
+    /// Set for a request that begins a stream.
     let stream: RelayedStream?
 
-    /// - Parameter isRepeatable: whether its owner recognises it when it comes again.
+    /// - Parameter isRepeatable: whether its owner recognizes it when it is repeated.
     init(
         _ message: borrowing Message, callID: [UInt8], order: UInt64, isRepeatable: Bool, stream: RelayedStream?,
         of user: any OwnerLineUser
@@ -42,21 +42,21 @@ final class RelayedCall {
         slot = ClusterSlot(of: actor)
     }
 
-    /// Whether its client goes on with a stream that it has.
+    /// Whether the client resumes an existing stream.
     var isResumption: Bool { message.withMessage { $0.kind == .streamResume } }
 
-    /// Whether it was sent before, by this node or by its client, so that nobody can say that it has not run.
+    /// Whether this node or its client sent it before, so that it may have run.
     var mayHaveRun: Bool { isRepeat || message.withMessage { $0.kind == .repeat } }
 
-    /// Whether it may be sent once more after it was sent: the beginning of a stream changes nothing, and what its owner recognises
-    /// goes as a repeat.
+    /// Returns whether it may be sent again after it was sent. The beginning of a stream changes nothing, and a call that its
+    /// owner recognizes is sent as a repeat.
     func goesAgain() -> Bool {
         guard stream == nil else { return true }
         isRepeat = true
         return isRepeatable
     }
 
-    /// Its message goes from now on.
+    /// Creates the token of its message, which is about to be sent.
     func depart() -> Departure {
         let made = Departure()
         departure = made
@@ -70,12 +70,12 @@ final class RelayedCall {
         }
     }
 
-    /// The client does not want its answer any more.
+    /// Cancels the call for the client.
     func cancel() { user?.cancelled(self) }
 }
 
 extension Message {
-    /// Gives `body` the same call as one that was sent before.
+    /// Calls `body` with the same call as a repeat.
     func withRepeat(_ body: (borrowing Message) -> Void) {
         var envelope = ScannedEnvelope()
         asRepeat.withUnsafeBytes { bytes in
@@ -97,16 +97,16 @@ extension Message {
     }
 }
 
-/// What is wrong when an actor has gone to another node while something waited for it here: nothing was begun.
+/// The error of a request that waited here when its actor moved to another node: nothing was started.
 enum ActorMoved {
     /// Returns true for an error of an activation that was given up before the change of a call was acknowledged.
     static func mayHaveBegun(_ error: any Error) -> Bool { (error as? TrebuchetError)?.isOfLostActivation == true }
 
-    static var error: TrebuchetError { .moved("the actor has just moved to another node; try again") }
+    static var error: TrebuchetError { .moved("the actor has just moved to another node; retry") }
 
     static func isIt(_ error: any Error) -> Bool { (error as? TrebuchetError)?.isOfMovedActor == true }
 }
 
-/// What becomes of a call that comes as if for the first time, and that an owner before has begun all the same: the log is asked what it
-/// was answered. A type of its own, as no error that a method throws, or that comes from a peer, may be taken for it.
+/// The outcome of a call that arrives as if for the first time although an earlier owner has started it: its response is in the
+/// log. A separate type, so that no error of a method or a peer can be mistaken for it.
 struct BegunEarlier: Error {}

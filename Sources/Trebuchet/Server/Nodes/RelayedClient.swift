@@ -4,30 +4,31 @@ internal import TrebuchetWire
 internal import WebSockets
 internal import Transports
 
-/// What a node tells another of a client whose connection it carries on.
+/// The description of a client whose connection a node forwards to another node.
 struct RelayedClient: Codable {
-    /// What the connection is called, at its own node.
+    /// The session of the connection at its node.
     var session: String
-    /// What its streams' names begin with, so that they are no others of the client's.
+    /// The prefix of its stream names, which makes them unique among the client's streams.
     var streams: String
-    /// Whether its node asks who calls.
+    /// Whether its node identifies callers.
     var isCaller: Bool
-    /// Whether the node itself calls, for its actors; nil from nodes that have no such.
+    /// Whether the node itself calls, for its actors; nil from nodes without this member.
     var isServer: Bool?
     var principal: RelayedPrincipal?
     var host: String?
     var port: Int?
     var largestMessage: Int
-    /// Whether dates are written for clients of versions 1 and 2.
+    /// Whether dates are encoded for clients of versions 1 and 2.
     var wholeSeconds: Bool
 
+    /// The authenticated principal of the client.
     struct RelayedPrincipal: Codable {
         var id: String
         var roles: [String]
         var claims: [String: String]
     }
 
-    /// Nil for what no node sends.
+    /// Decodes a payload; nil if it is invalid.
     init?(_ payload: [UInt8]) {
         guard let client = try? payload.withUnsafeBytes({ try ValueCoder().decode(Self.self, from: $0) }) else {
             return nil
@@ -56,22 +57,22 @@ struct RelayedClient: Codable {
         do {
             try ValueCoder().encode(self, into: &buffer)
         } catch {
-            // Texts and numbers always have a form.
+            // Strings and integers can always be encoded.
             preconditionFailure("a client cannot be told of: \(error)")
         }
         return Array(buffer.bytes)
     }
 
-    /// What is wrong when it is more than one message between nodes has room for.
+    /// The error if the description does not fit into one node message; else nil.
     var excess: TrebuchetError? {
         guard payload.count > NodeExchange.partBytes else { return nil }
         return TrebuchetError(
             .internal,
-            "who is signed in has roles and claims of more than \(NodeExchange.partBytes) bytes, which nodes do not tell each "
-                + "other: actors that live on other nodes cannot be reached")
+            "the principal's roles and claims exceed \(NodeExchange.partBytes) bytes and are not sent to other "
+                + "nodes: actors on other nodes cannot be reached")
     }
 
-    /// Who calls, at a node that asks.
+    /// The caller, at a node that identifies callers.
     var caller: Caller? {
         if isServer == true { return Caller(connection: CallerConnection(ofServer: (), isShared: true)) }
         guard isCaller else { return nil }

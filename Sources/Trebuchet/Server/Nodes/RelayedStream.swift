@@ -3,12 +3,12 @@ internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
 
-/// A place in the shares of a connection, as long as somebody has this.
+/// A reservation in the quotas of a connection, held as long as it is referenced.
 protocol HeldPlace: AnyObject {}
 
-/// A stream of an actor of another node's, and how far its client is.
+/// A stream of an actor on another node, with the position that its client has received.
 final class RelayedStream {
-    /// Under which the client has begun it.
+    /// The callID with which the client began it.
     let callID: [UInt8]
     let slot: ClusterSlot
     let actor: String
@@ -17,21 +17,21 @@ final class RelayedStream {
     private(set) var streamID: [UInt8] = []
     private(set) var epoch: String
     var sequence: UInt64
-    /// Nil while it is not known who owns its actor.
+    /// Nil while the owner of its actor is unknown.
     var line: OwnerLine?
-    /// Whether the client's node may take it for others of its clients too.
+    /// Whether the client's node may share it among its clients.
     let mayShare: Bool
-    /// Whether its client has not ended it.
+    /// Whether the client has not ended it.
     var isWanted = true {
         didSet { if !isWanted { stake = nil } }
     }
-    /// It counts for its client's connection as long as it has this, whoever owns its actor.
+    /// Its reservation for the client's connection, independent of the actor's owner.
     var stake: (any HeldPlace)?
 
     /// - Parameters:
-    ///   - epoch: the life in which the client has seen something of it; empty when it has seen nothing.
-    ///   - sequence: what it has seen last.
-    ///   - mayShare: what comes through a filter is its client's alone all the same.
+    ///   - epoch: the last epoch of which the client has received anything; empty if none.
+    ///   - sequence: the last received sequence number.
+    ///   - mayShare: whether it may be shared; a stream with a filter is never shared.
     init(
         callID: [UInt8], actor: String, target: String, filter: StreamFilter?, epoch: String = "", sequence: UInt64 = 0,
         mayShare: Bool = false, stake: (any HeldPlace)? = nil
@@ -46,7 +46,7 @@ final class RelayedStream {
         slot = ClusterSlot(of: actor)
     }
 
-    /// One that began at this node.
+    /// Creates the forwarded form of a stream that began at this node.
     convenience init(
         _ placed: PlacedStream, streamID: [UInt8], epoch: String, sequence: UInt64, mayShare: Bool,
         _ stake: any HeldPlace
@@ -57,15 +57,15 @@ final class RelayedStream {
         self.streamID = streamID
     }
 
-    /// - Parameter position: what the owner says that the client has: in a life that it knows that is where the stream is by now, and
-    ///   what the client lacks comes yet.
+    /// - Parameter position: the position of the client according to the owner. In a known epoch it is the current position of
+    ///   the stream, and the missing versions still follow.
     func begin(as streamID: [UInt8], epoch: String, position: UInt64?) {
         self.streamID = streamID
         if !epoch.utf8.elementsEqual(self.epoch.utf8) { sequence = position ?? 0 }
         self.epoch = epoch
     }
 
-    /// The message that takes it up.
+    /// Returns the message that resumes it.
     func resumption(as callID: [UInt8]) -> [UInt8] {
         var buffer = ByteBuffer()
         EnvelopeWriter.streamResume(
@@ -75,13 +75,13 @@ final class RelayedStream {
     }
 }
 
-/// A stream of an actor of this node's that may move to another one: what it takes to go on there.
+/// A stream of an actor of this node that may move to another one: the data needed to resume it there.
 struct PlacedStream {
     let callID: [UInt8]
     let actor: String
     let target: String
     let filter: StreamFilter?
-    /// Looked at for each slot that goes to another node.
+    /// The slot of the actor, stored because it is checked for each slot that moves to another node.
     let slot: ClusterSlot
 
     init(callID: [UInt8], actor: String, target: String, filter: StreamFilter?) {

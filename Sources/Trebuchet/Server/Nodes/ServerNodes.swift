@@ -5,31 +5,31 @@ internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// A server's part in a cluster: which slots it owns, who owns the others, and the lines to those.
+/// The cluster part of a server: its slots, the owners of other slots, and the channels to them.
 final class ServerNodes: Sendable {
     let node: ClusterNode
     let member: ClusterMember
     let directory: SlotDirectory
     let exchange: NodeExchange
-    /// What actors of the cluster persist.
+    /// The persisted state of cluster actors.
     let store: EngineStore
     let shared: SharedStreams
-    /// What others were not sent yet of shared streams of this node's actors.
+    /// Pending deliveries of shared streams of this node's actors, by node.
     let arrears = FeedArrears.Book()
     let watch: SlotWatch
-    /// Whether it owns nothing any more, for good.
+    /// Indicates whether it has permanently lost all slots.
     let hasFailed = StateRelay(false)
     private let lastFailure = Mutex<ClusterEngineError?>(nil)
     private let engine: any ClusterEngine
     private let afterDataLoss: DataLossPolicy
     private let log: @Sendable (ServerEvent.Level, String) -> Void
     private let running = Mutex<[Task<Void, Never>]>([])
-    /// Where others reach it directly, and the links to those.
+    /// The address for direct links, and the links to other nodes.
     private let address: NodeAddress?
     private let key = DirectSecrets.randomBytes(NodeAnnouncement.keyBytes)
     private let direct = Mutex<(entrance: DirectEntrance, links: DirectLinks)?>(nil)
 
-    /// - Parameter open: makes the end of a line that another node opens.
+    /// - Parameter open: Creates the local end of a channel that another node opens.
     init(
         _ membership: ClusterMembership, events: ServerEvents,
         log: @escaping @Sendable (ServerEvent.Level, String) -> Void,
@@ -48,10 +48,10 @@ final class ServerNodes: Sendable {
         shared = SharedStreams(exchange)
     }
 
-    /// What an owner before has sent of a slot ends before anything goes to the next one, so that no answer of that comes ahead of what its
-    /// streams show. Before this node takes part.
+    /// Ends the shared streams of a slot's previous owner before any message goes to the next owner. No response of the next owner
+    /// can then arrive ahead of the updates that its call causes. Called before this node joins.
     ///
-    /// - Parameter tell: has all reactors hear of an owner.
+    /// - Parameter tell: Announces an owner to all reactors.
     func whenOwnerIsKnown(_ tell: @escaping @Sendable (ClusterSlot, ClusterNode, _ isHere: Bool) -> Void) {
         let (shared, node) = (shared, node)
         let tell: @Sendable (ClusterSlot, ClusterNode) -> Void = { slot, owner in
@@ -60,25 +60,25 @@ final class ServerNodes: Sendable {
         }
         directory.beforeAnswers(tell)
         watch.beforeAssigned { [directory] slot in
-            // What is asked now waits until it is known here.
+            // Later queries wait until the owner is known here.
             directory.forget(slot)
             tell(slot, node)
         }
     }
 
-    /// Whether actors of that name may live here.
+    /// Returns whether actors of that name may live here.
     func owns(_ name: String) -> Bool { member.keeps(ClusterSlot(of: name)) }
 
-    /// Takes part from now on.
+    /// Joins the cluster.
     ///
     /// - Parameters:
-    ///   - mayContinue: whether `DataLossPolicy.continue` can be followed.
-    ///   - release: lets go of what lives in a slot, in order or at once; returns when nothing of it does anything any more.
+    ///   - mayContinue: True if `DataLossPolicy.continue` can be followed.
+    ///   - release: Deactivates the actors of a slot, in order or at once; returns when all of their work has ended.
     func start(
         on reactors: ReactorGroup, mayContinue: Bool,
         release: @escaping @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void
     ) async throws {
-        // A server that could not listen may be started again.
+        // A server that failed to listen may be started again.
         guard running.withLock({ $0.isEmpty }) else { return }
         watch.release(by: release)
         if let address {
@@ -92,7 +92,7 @@ final class ServerNodes: Sendable {
         do {
             try await exchange.start()
         } catch {
-            // Its port is free before it is started again.
+            // Free the port before the server is started again.
             if let entrance = closeLinks() { await entrance.close() }
             throw error
         }
@@ -103,10 +103,10 @@ final class ServerNodes: Sendable {
         }
     }
 
-    /// After each new connection to the engine, finds out what it has lost.
+    /// Compares the ends of the logs after each new connection to the coordination store, which may have lost entries.
     private func watchConnections() async {
         var checked = engine.connectionCount
-        /// When slots that had no owner meanwhile have one.
+        /// The time when slots that lost their owners meanwhile have new ones.
         var settled: UInt64?
         while !Task.isCancelled {
             try? await Task.sleep(for: member.settings.roundInterval)
@@ -123,30 +123,32 @@ final class ServerNodes: Sendable {
         }
     }
 
-    /// - Parameter mayContinue: whether `DataLossPolicy.continue` can be followed.
+    /// - Parameter mayContinue: True if `DataLossPolicy.continue` can be followed.
     private func run(_ mayContinue: Bool) async {
         while true {
             do throws(ClusterEngineError) {
                 return try await member.run()
             } catch {
-                log(.error, "cluster: node \(node.name) owns nothing any more: \(error.message)")
+                log(.error, "cluster: node \(node.name) has lost all its slots: \(error.message)")
                 guard mayContinue, afterDataLoss == .continue, error.code == .dataLoss, !Task.isCancelled else {
                     lastFailure.withLock { $0 = error }
                     hasFailed.update(true)
                     return
                 }
             }
-            log(.error, "cluster: node \(node.name) begins a new generation of what the engine has now")
+            log(
+                .error,
+                "cluster: node \(node.name) starts a new generation with the current data of the coordination store")
             store.forgetAll()
             member.beginAgain()
             try? await Task.sleep(for: member.settings.roundInterval)
         }
     }
 
-    /// Why it owns nothing any more; nil as long as it can.
+    /// The reason why it has permanently lost all slots; nil otherwise.
     var failure: ClusterEngineError? { lastFailure.withLock { $0 } }
 
-    /// Why it cannot serve now; nil when it can.
+    /// Returns the reason why it cannot serve now; nil when it can.
     func problem() async -> String? {
         if let failure { return failure.message }
         if let problem = member.problem { return problem }
@@ -154,11 +156,11 @@ final class ServerNodes: Sendable {
             try await (engine as? any PlacedEngine)?.checkPlace()
             return nil
         } catch {
-            return "the engine: \(error)"
+            return "the coordination store: \(error)"
         }
     }
 
-    /// Lines to nodes that have gone break.
+    /// Logs cluster changes and breaks the channels to nodes that are gone, in each round.
     private func lookWhoLives() async {
         var nodeLog = NodeLog(node)
         while !Task.isCancelled {
@@ -168,21 +170,22 @@ final class ServerNodes: Sendable {
                 living: living, slots: member.slotCount, trouble: member.trouble, problem: member.problem,
                 at: MonotonicClock.nowWithSleep)
             { log(line.level, line.text) }
-            // A node that cannot see who lives does not see itself either.
+            // A node that cannot read the list of live nodes does not find itself in it either.
             guard living.contains(node) else { continue }
             await exchange.lose(allBut: living)
-            // One that is being stopped lives no more, and is there as long as it has something to say.
+            // A node that is being stopped is not live, and keeps its link while messages are exchanged with it.
             direct.withLock { $0?.links }?.keep(living + exchange.nodes)
         }
     }
 
-    /// Gives its slots away; goes on carrying what its clients call elsewhere.
+    /// Releases its slots, and continues to forward its clients' calls.
     ///
-    /// - Parameter limit: what it still owns then, as the engine is away for one, others own when its leases are over.
+    /// - Parameter limit: The maximum time. Slots that are still owned then, for example during an outage of the coordination store,
+    ///   get other owners when their leases expire.
     func drain(within limit: Duration) async {
         exchange.leave()
         let member = member
-        let isDone = await TrebuchetServer.answer(within: limit) { answer in
+        let isDone = await FirstReply.wait(within: limit) { answer in
             Task {
                 await member.drain()
                 answer(true)
@@ -196,23 +199,23 @@ final class ServerNodes: Sendable {
                 + "; other nodes take over when its leases end")
     }
 
-    /// Others hear nothing of it any more, nor it of them.
+    /// Stops the exchange of messages with other nodes.
     func mute() { exchange.mute() }
 
-    /// As if it had died: gives nothing back, and is not heard of any more.
+    /// Ends like a crashed node: releases no slots, and stops all communication.
     func end() {
         for task in running.withLock({ $0 }) { task.cancel() }
         exchange.close()
         if let entrance = closeLinks() { Task { await entrance.close() } }
     }
 
-    /// For tests.
+    /// The number of open direct links, for tests.
     var openLinkCount: Int { direct.withLock { $0?.links }?.openCount ?? 0 }
 
-    /// For tests: as if the network had cut them.
+    /// Cuts all direct links, for tests of network failures.
     func cutLinks() { direct.withLock { $0?.links }?.cut() }
 
-    /// - Returns: what still is to be closed.
+    /// - Returns: The listener, which the caller must close.
     private func closeLinks() -> DirectEntrance? {
         let direct = direct.withLock { direct in
             defer { direct = nil }

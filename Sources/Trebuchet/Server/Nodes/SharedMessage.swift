@@ -2,30 +2,31 @@ internal import Bytes
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// What goes over a line of a node itself, which carries streams that it takes once for all of its clients. It lies in frames as a
-/// client's messages do: one byte that says what it is, the number of the stream in eight, and what belongs to it.
+/// A message on a shared-stream channel, over which a node receives streams once for all of its clients. It is transported in
+/// frames like a client's message: one byte with its kind, the stream number in eight bytes, and the payload.
 struct SharedMessage {
+    /// The kinds of messages. Their raw values are part of the node protocol.
     enum Kind: UInt8 {
         // To the owner.
-        /// A stream is to begin: `SharedBeginning` in JSON.
+        /// Begins a stream: `SharedBeginning` in JSON.
         case begin = 1
-        /// Nobody wants it any more; one byte more when somebody may come back.
+        /// Ends a stream without subscribers; one more byte if a subscriber may return.
         case end
 
-        // And back.
-        /// It has begun: `SharedStart` in JSON.
+        // From the owner.
+        /// The stream has begun: `SharedStart` in JSON.
         case started
-        /// A version or an event: its number in eight bytes, and what follows the stream's name in a message with it.
+        /// A version or an event: its number in eight bytes, and the part of a client message after the stream's name.
         case version
-        /// The same with the whole value of a version that was sent before.
+        /// A snapshot of a version that was sent before, in the form of `version`.
         case whole
-        /// All has been sent that there was when it began.
+        /// The catch-up is complete.
         case shown
-        /// It goes on elsewhere, or not in this way: who wants it asks again.
+        /// The stream is available elsewhere, or not in shared form: its subscribers must request it again.
         case moved
-        /// Its actor is gone.
+        /// The stream's actor was deactivated.
         case gone
-        /// It cannot go on: `SharedFailure` in JSON.
+        /// The stream has failed: `SharedFailure` in JSON.
         case failed
     }
 
@@ -33,10 +34,10 @@ struct SharedMessage {
     let number: UInt64
     let payload: ArraySlice<UInt8>
 
-    /// What a node opens such a line with, in place of who its client is.
+    /// The payload that opens a shared-stream channel, in place of a description of a client.
     static let opening = Array(#"{"sharedStreams":1}"#.utf8)
 
-    /// Nil for what no node sends.
+    /// Parses a message; nil if it is invalid.
     init?(_ bytes: [UInt8]) {
         var rest = bytes[...]
         guard let first = rest.popFirst(), let kind = Kind(rawValue: first),
@@ -59,8 +60,8 @@ struct SharedMessage {
         do {
             try ValueCoder().encode(value, into: &buffer)
         } catch {
-            // Texts and numbers always have a form.
-            preconditionFailure("what nodes tell each other cannot be encoded: \(error)")
+            // Strings and integers can always be encoded.
+            preconditionFailure("a message between nodes cannot be encoded: \(error)")
         }
         return bytes(kind, number, buffer.bytes)
     }
@@ -79,7 +80,7 @@ struct SharedMessage {
         payload.withUnsafeBytes { try? ValueCoder().decode(type, from: $0) }
     }
 
-    /// Gives the number of a version, and what follows the stream's name in a message with it.
+    /// Calls `body` with the number of a version and the part of a client message after the stream's name.
     func version<Result>(_ body: (UInt64, UnsafeRawBufferPointer) -> Result) -> Result? {
         var rest = payload
         guard let version = ByteParts.number(UInt64.self, &rest) else { return nil }
@@ -87,36 +88,39 @@ struct SharedMessage {
     }
 }
 
-/// From where on a node wants a stream.
+/// The position from which a node requests a stream.
 struct SharedBeginning: Codable {
     var actor: String
     var target: String
-    /// The life in which it, or the first of its clients, has seen something of it; empty when nobody has.
+    /// The epoch of which the node or its first client has received anything; empty if none.
     var epoch: String
-    /// What has been seen last.
+    /// The last received sequence number.
     var sequence: UInt64
-    /// Whether the node has nothing of it itself.
+    /// Whether the node itself has no versions of it.
     var isFresh: Bool
 }
 
+/// The start of a shared stream.
 struct SharedStart: Codable {
+    /// An earlier incarnation of the stream with its last sequence number.
     struct Life: Codable {
         var epoch: String
         var last: UInt64
     }
 
     var epoch: String
-    /// Those before, as far as this one goes on from them.
+    /// Earlier incarnations that this one continues.
     var lives: [Life]
     var isEvents: Bool
-    /// How many are kept where none may be left out.
+    /// The number of buffered events if none may be dropped.
     var buffer: Int?
-    /// Of the last version, or event, that is not sent.
+    /// The number of the last version or event that is not sent.
     var position: UInt64
-    /// Whether it goes on from what the node has.
+    /// Whether it continues the versions that the node has.
     var continues: Bool
 }
 
+/// The error of a failed shared stream.
 struct SharedFailure: Codable {
     var code: String
     var message: String

@@ -4,43 +4,46 @@ internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// A stream of an actor of another node's, which this node takes from its owner once for all of its clients.
+/// A stream of an actor on another node, which this node receives once from its owner for all of its clients.
 ///
-/// Each life of it here is a mirror, which clients' connections observe as they observe a stream of this node. When the owner goes, the
-/// mirror ends and its clients ask the next owner, each for itself whether it may; the first that may has the stream taken up there
-/// behind what the mirror has.
+/// Each incarnation is a local replica, which client connections observe like a stream of this node. When the owner changes,
+/// the replica ends, and each client requests the stream from the next owner, which authorizes it. The first authorized request
+/// resumes the shared stream there at the position of the replica.
 final class SharedStream: Sendable {
-    /// After the last one has gone it goes on for so long.
+    /// The time for which it continues after the last subscriber has left.
     private static let linger = Duration.seconds(1)
-    /// So long what it has is kept for those who ask the next owner.
+    /// The time for which its versions are retained for clients that move to the next owner.
     private static let longestMove = Duration.seconds(60)
 
+    /// The outcome of a request.
     enum Answer: Sendable {
         case stream(MirroredSource)
-        /// It goes on elsewhere, or anew: to be asked for again.
+        /// The stream is available elsewhere or in a new incarnation: request it again.
         case elsewhere
         case failed(TrebuchetError)
     }
 
+    /// The subscription at the owner.
     private struct Feed {
         let line: SharedLine
         let number: UInt64
-        /// Whether it was asked for behind something that was seen.
+        /// Whether it was requested from a known position.
         let isBehind: Bool
     }
 
+    /// The subscription, the replica and the waiting requests.
     private struct State {
-        /// Where it comes from; nil while it does not.
+        /// The subscription at the owner; nil without one.
         var feed: Feed?
-        /// Whether all has come that there was when it began.
+        /// Whether the catch-up is complete.
         var isShown = false
-        /// What is here, or was here last.
+        /// The current or last replica.
         var mirror: MirroredSource?
         var waiting: [@Sendable (Answer) -> Void] = []
-        /// Those that were given the mirror and have not begun to observe it.
+        /// The number of subscribers that received the replica and do not observe it yet.
         var admitted = 0
         var isGone = false
-        /// Changes whenever it is to be looked again later whether anybody wants it.
+        /// Incremented to invalidate scheduled checks for subscribers.
         var looks = 0
     }
 
@@ -53,14 +56,14 @@ final class SharedStream: Sendable {
         self.streams = streams
     }
 
-    // MARK: Who wants it
+    // MARK: Subscribers
 
-    /// Gives the stream when it is here; soon when it has to come.
+    /// Answers with the stream, immediately if it is available, else after its start.
     ///
     /// - Parameters:
-    ///   - node: that has said that it owns the actor, and that whoever asks may observe.
-    ///   - seen: what whoever asks has of it.
-    /// - Returns: false when it has just gone: another one is to be made.
+    ///   - node: the owner of the actor, which has authorized the client.
+    ///   - seen: the position that the client has received.
+    /// - Returns: false if this object has just ended: the caller must create another one.
     func join(
         at node: ClusterNode, behind seen: (epoch: String, sequence: UInt64),
         _ answer: @escaping @Sendable (Answer) -> Void
@@ -85,7 +88,7 @@ final class SharedStream: Sendable {
         return isThere
     }
 
-    /// What is not to be gone on with: it comes from another node, or is broken.
+    /// Returns the number of a subscription that must not continue, since it is from another node or its replica has ended.
     private func feed(notOf node: ClusterNode) -> UInt64? {
         state.withLock { state in
             let isBroken = state.isShown && state.mirror?.hasEnded == true
@@ -97,10 +100,10 @@ final class SharedStream: Sendable {
         }
     }
 
-    /// Takes nothing more from a feed. Who observes hears that before anything is left out: an answer may come right behind it.
+    /// Ends a subscription. Notifies subscribers before any version is omitted, since a response may follow immediately.
     ///
-    /// - Parameter isTold: whether its owner is told, before anything is asked for again.
-    /// - Returns: who waits for it; nil when that was done already.
+    /// - Parameter isTold: whether the owner is notified before the stream is requested again.
+    /// - Returns: the waiting requests; nil if it has ended already.
     private func leave(_ number: UInt64, isTold: Bool) -> [@Sendable (Answer) -> Void]? {
         let (mirror, isBroken) = state.withLock { state in
             state.feed?.number == number
@@ -127,7 +130,7 @@ final class SharedStream: Sendable {
         line.begin(self, feed.number, beginning)
     }
 
-    /// One that was given the stream observes it, or does not want it any more.
+    /// Handles that a subscriber observes the replica, or no longer needs it.
     func didJoin() {
         let isUnused = state.withLock { state in
             state.admitted -= 1
@@ -136,7 +139,7 @@ final class SharedStream: Sendable {
         if isUnused { lookLater() }
     }
 
-    /// - Returns: those that wait, and what those have who do not.
+    /// - Returns: the waiting requests, and the replica of existing subscribers.
     private static func stop(_ state: inout State) -> ([@Sendable (Answer) -> Void], MirroredSource?) {
         defer { (state.feed, state.isShown, state.waiting) = (nil, false, []) }
         return (state.waiting, state.mirror)
@@ -198,7 +201,7 @@ final class SharedStream: Sendable {
                 lives: start.lives.map { StreamLife(epoch: $0.epoch, last: $0.last) }, position: start.position,
                 after: start.continues ? state.mirror : nil, memory: streams?.memory
             ) { [weak self] in
-                // Not in the isolation in which it is told.
+                // In a task, outside of the isolation of the notification.
                 Task { self?.lookLater() }
             }
         }
@@ -216,7 +219,7 @@ final class SharedStream: Sendable {
         for answer in waiting { answer(.stream(mirror)) }
     }
 
-    /// Nothing more comes: who observes, or waits, asks again.
+    /// Ends a subscription whose channel is lost: subscribers and waiting requests must ask again.
     func lose(_ number: UInt64) {
         lose(number, isTold: false)
     }
@@ -230,14 +233,15 @@ final class SharedStream: Sendable {
         lookLater()
     }
 
-    /// Its actor is that node's from now on. What comes from another one may be late, or the last of a node that does not know it yet.
+    /// Ends the subscription if another node owns the actor now. Messages of the previous owner may be late, or sent before it
+    /// knows the change.
     func leave(for node: ClusterNode) {
         let feed = state.withLock { $0.feed }
         guard let feed, feed.line.node != node else { return }
         lose(feed.number, isTold: true)
     }
 
-    /// What has come fits what is here no more: all begins anew.
+    /// Ends a subscription whose messages do not fit the replica: the stream begins again.
     private func breakOff(_ number: UInt64) {
         let mirror: MirroredSource? = state.withLock { state in
             guard let feed = state.feed, feed.number == number else { return nil }
@@ -265,8 +269,9 @@ final class SharedStream: Sendable {
 
     private func fail(_ message: SharedMessage) {
         let error =
-            message.decoded(SharedFailure.self)?.error ?? TrebuchetError(.internal, "the stream's owner has ended it")
-        // What is missing between what was seen and what the owner has is for those who have seen it, each by itself.
+            message.decoded(SharedFailure.self)?.error ?? TrebuchetError(.internal, "the stream was ended by its owner")
+        // If the owner no longer has the versions after the requested position, begin without one: each client with that
+        // position gets the error itself.
         let beginsAnew = state.withLock { state in
             guard let feed = state.feed, feed.number == message.number, !state.isShown, feed.isBehind,
                 error.code == .overflow

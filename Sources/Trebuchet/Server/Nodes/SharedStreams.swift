@@ -4,13 +4,15 @@ internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// What a node observes of actors of other nodes for its clients, each stream once, and its lines to their owners.
+/// The shared streams of a node, each received once for all of its clients, and the channels to their owners.
 final class SharedStreams: Sendable {
+    /// The actor and the property of a stream.
     struct Key: Hashable, Sendable {
         let actor: String
         let target: String
     }
 
+    /// The streams and channels.
     private struct State {
         var streams: [ClusterSlot: [Key: SharedStream]] = [:]
         var lines: [ClusterNode: SharedLine] = [:]
@@ -25,24 +27,24 @@ final class SharedStreams: Sendable {
 
     init(_ exchange: NodeExchange) { self.exchange = exchange }
 
-    /// Before it is used.
+    /// Configures the streams before their first use.
     ///
     /// - Parameters:
-    ///   - reactor: hears of lines that break.
-    ///   - memory: where large updates are counted.
-    ///   - didMove: told of a slot that a node does not own any more, before who has observed there asks again.
+    ///   - reactor: receives notifications of broken channels.
+    ///   - memory: the budget in which large updates count.
+    ///   - didMove: called with a slot that a node does not own any more, before its subscribers request their streams again.
     func set(
         reactor: Reactor?, memory: MemoryBudget, didMove: @escaping @Sendable (ClusterSlot, ClusterNode) -> Void
     ) {
         state.withLock { state in (state.reactor, state.memory, state.didMove) = (reactor, memory, didMove) }
     }
 
-    /// Gives a stream to who may observe it: at once when it is here.
+    /// Returns a stream to an authorized client through `answer`, at once if it is available.
     ///
     /// - Parameters:
-    ///   - node: that has said so, and owns the actor.
-    ///   - seen: what whoever asks has of it.
-    ///   - answer: called once, from anywhere; with a stream, `didJoin` is to be called of what this gives.
+    ///   - node: the owner of the actor, which has authorized the client.
+    ///   - seen: the position that the client has received.
+    ///   - answer: called once, on any thread; for a stream, its receiver must call `didJoin`.
     func join(
         _ key: Key, at node: ClusterNode, behind seen: (epoch: String, sequence: UInt64),
         _ answer: @escaping @Sendable (SharedStream, SharedStream.Answer) -> Void
@@ -60,7 +62,7 @@ final class SharedStreams: Sendable {
     }
 
     var memory: MemoryBudget? { state.withLock { $0.memory } }
-    /// How many there are.
+    /// The number of streams.
     var count: Int { state.withLock { $0.streams.values.reduce(0) { $0 + $1.count } } }
 
     func nextNumber() -> UInt64 { numbers.wrappingAdd(1, ordering: .relaxed).newValue }
@@ -74,19 +76,19 @@ final class SharedStreams: Sendable {
         }
     }
 
-    /// A node owns a slot from now on: what other nodes sent of it ends, and who has observed that asks there.
+    /// Handles the new owner of a slot: streams from other nodes end, and their subscribers request them from the new owner.
     func leave(_ slot: ClusterSlot, to node: ClusterNode) {
         for stream in state.withLock({ $0.streams[slot]?.values.map { $0 } ?? [] }) { stream.leave(for: node) }
     }
 
     func didMove(_ slot: ClusterSlot, from node: ClusterNode) { state.withLock { $0.didMove }?(slot, node) }
 
-    // MARK: Lines
+    // MARK: Channels
 
     func line(to node: ClusterNode) -> SharedLine {
         state.withLock { state in
             if let line = state.lines[node] { return line }
-            guard let reactor = state.reactor else { preconditionFailure("a node without reactors has clients") }
+            guard let reactor = state.reactor else { preconditionFailure("a node with clients has no reactors") }
             let line = SharedLine(to: node, at: exchange, reactor: reactor, of: self)
             state.lines[node] = line
             return line
@@ -98,14 +100,15 @@ final class SharedStreams: Sendable {
     }
 }
 
-/// A line of this node itself to one that owns actors which its clients observe.
+/// A shared-stream channel of this node to the owner of actors that its clients observe.
 ///
-/// What comes over it is handled where messages between nodes come in, before anything behind it gets to a reactor: so who calls
-/// and observes through this node has each change before the answer of his call.
+/// Its messages are handled where node messages arrive, before any later message reaches a reactor. A client that calls and
+/// observes through this node therefore receives each change before the response of its call.
 final class SharedLine: RelayEnd {
+    /// The streams and the state of the channel.
     private struct State {
         var streams: [UInt64: SharedStream] = [:]
-        /// What has come of a message.
+        /// The received parts of an incomplete message.
         var parts: [UInt8] = []
         var taken = 0
         var isBroken = false
@@ -136,18 +139,18 @@ final class SharedLine: RelayEnd {
             if !state.isBroken { state.streams[number] = stream }
             return state.isBroken
         }
-        // It has broken since it was found. Not here: the stream is just beginning.
+        // The channel broke after the lookup. Run it later, since the stream is just beginning.
         if isBroken { return reactor.execute { stream.lose(number) } }
         send(SharedMessage.bytes(.begin, number, beginning))
     }
 
-    /// - Parameter mayReturn: whether somebody may want it again soon.
+    /// - Parameter mayReturn: whether a subscriber may return soon.
     func end(_ number: UInt64, mayReturn: Bool) {
         forget(number)
         send(SharedMessage.bytes(.end, number, mayReturn ? [1] : []))
     }
 
-    /// It has ended at its owner.
+    /// Removes a stream that has ended at its owner.
     func forget(_ number: UInt64) { state.withLock { $0.streams[number] = nil } }
 
     // MARK: RelayEnd

@@ -3,13 +3,14 @@ internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
-/// Who waits on one reactor to hear which node owns a slot, in the order in which they came.
+/// Queues requests on one reactor until the owner of their slot is known, in the order of their arrival.
 ///
-/// `@unchecked Sendable`: on its reactor alone.
+/// `@unchecked Sendable`: used on its reactor only.
 final class SlotQueues: @unchecked Sendable {
+    /// Receives the owner or an error.
     typealias Answer = (Result<ClusterNode, TrebuchetError>) -> Void
 
-    /// Before a node is asked again that just said that it does not own what it was asked for, or that is gone.
+    /// The pause before another query to a node that is gone or does not own the slot.
     private static let pause = Duration.milliseconds(20)
 
     private let directory: SlotDirectory
@@ -21,9 +22,10 @@ final class SlotQueues: @unchecked Sendable {
         self.reactor = reactor
     }
 
-    /// At once where that is known and nobody waits; `unavailable` when nobody has owned it for so long.
+    /// Answers with the owner of a slot, immediately if it is known and no request waits; with `unavailable` if the slot has
+    /// had no owner for `timeout`.
     ///
-    /// - Returns: the place in which it waits; nil when it was answered.
+    /// - Returns: the queued request; nil if it was answered.
     func withOwner(of slot: ClusterSlot, waitingUpTo timeout: Duration, _ answer: @escaping Answer) -> SlotWaiter? {
         if let queue = waiting[slot] { return queue.add(answer) }
         if let node = directory.knownOwner(of: slot) {
@@ -36,10 +38,10 @@ final class SlotQueues: @unchecked Sendable {
         return queue.add(answer)
     }
 
-    /// Those that wait, and what those have left behind that do not any more.
+    /// The number of queued requests, including cancelled ones that are not removed yet.
     var count: Int { waiting.values.reduce(0) { $0 + $1.waiters.count } }
 
-    /// Who owns it is asked for anew, after a pause; all who want to know wait for that, so that they keep their order.
+    /// Queries the owner again after a pause. All requests wait for the result, which keeps their order.
     func askAgain(_ slot: ClusterSlot, waitingUpTo timeout: Duration) {
         guard waiting[slot] == nil else { return }
         waiting[slot] = SlotQueue()
@@ -48,7 +50,7 @@ final class SlotQueues: @unchecked Sendable {
 
     private func ask(_ slot: ClusterSlot, waitingUpTo timeout: Duration) {
         let (directory, reactor) = (directory, reactor)
-        // Held until then: who waits is told.
+        // Retained until the query ends, so that the requests are answered.
         let queues = self
         Task {
             let owner: Result<ClusterNode, TrebuchetError>
@@ -66,7 +68,7 @@ final class SlotQueues: @unchecked Sendable {
     }
 }
 
-/// Those that wait for one slot. On its reactor.
+/// The requests that wait for one slot. On its reactor.
 private final class SlotQueue {
     fileprivate var waiters: [SlotWaiter] = []
     private var left = 0
@@ -79,14 +81,14 @@ private final class SlotQueue {
 
     fileprivate func didLeave() {
         left += 1
-        // Half of them at a time, so that each is moved once on average.
+        // Remove half of the array at a time, so that each element is moved once on average.
         guard left * 2 > waiters.count else { return }
         waiters.removeAll { $0.hasLeft }
         left = 0
     }
 }
 
-/// One of them.
+/// A queued request.
 final class SlotWaiter {
     private weak var queue: SlotQueue?
     private var answer: SlotQueues.Answer?
@@ -103,7 +105,7 @@ final class SlotWaiter {
         return answer
     }
 
-    /// It waits no more, and what it held is freed.
+    /// Cancels the request and releases its closure.
     func leave() {
         guard answer != nil else { return }
         answer = nil

@@ -1,4 +1,4 @@
-/// What one connection may have at once.
+/// The limits of one connection.
 struct ConnectionLimits: Sendable {
     let calls: Int
     let callBytes: Int
@@ -9,17 +9,17 @@ struct ConnectionLimits: Sendable {
 }
 
 extension ServerLimits {
-    /// Calls that the actors of one reactor may have under way at once to actors that are reached by name.
+    /// The maximum number of in-flight calls from actors of one reactor to other actors of the server.
     private static let callsOfServer = 100_000
 
-    /// Of a client.
+    /// The limits for a client's connection.
     var ofClient: ConnectionLimits {
         ConnectionLimits(
             calls: callsPerConnection, callBytes: callBytesPerConnection, streams: streamsPerConnection,
             filters: filtersPerConnection, answers: answersPerConnection, answerBytes: answerBytesPerConnection)
     }
 
-    /// Of a server, whose actors share one: what counts for all counts for it.
+    /// The limits for the server's internal connection, which all its actors share: server-wide limits apply.
     var ofServer: ConnectionLimits {
         ConnectionLimits(
             calls: max(callsPerConnection, Self.callsOfServer), callBytes: max(callBytesPerConnection, heldBytes / 4),

@@ -2,10 +2,10 @@ internal import Platform
 internal import Bytes
 internal import Synchronization
 
-/// What one connection has of its principal's shares.
+/// The reservations of one connection in the quotas of its principal.
 final class PrincipalSeat: Sendable {
     let memory: PrincipalMemory.Part
-    /// Among the connections of the principal.
+    /// The reservation in the number of the principal's connections.
     let stake: Stake?
 
     init(_ memory: PrincipalMemory.Part, _ stake: Stake?) {
@@ -14,9 +14,9 @@ final class PrincipalSeat: Sendable {
     }
 }
 
-/// What is held for the connections of each principal that has some.
+/// The buffered memory of each principal with connections.
 final class PrincipalMemory: Sendable {
-    /// The part of one connection in it: the principal is known as long as one is there.
+    /// The use of one connection. The budget of a principal exists while at least one part does.
     final class Part: Sendable {
         let budget: MemoryBudget
         let id: String

@@ -1,7 +1,7 @@
 internal import TrebuchetWire
 
 extension ServerLimits {
-    /// What clients are told of.
+    /// Returns the limits that the server announces to clients.
     func terms(for connection: ConnectionLimits) -> ServerTerms {
         ServerTerms(
             callsPerConnection: connection.calls, callBytesPerConnection: connection.callBytes,
@@ -9,7 +9,7 @@ extension ServerLimits {
             clientActorsPerClient: clientActorsPerClient, clientAnswerSize: clientAnswerSize)
     }
 
-    /// How much of a resource a party may use, and the setting that says so.
+    /// Returns how much of a resource a party may use, and the name of that setting.
     func share(of resource: SharedResource, _ party: Party) -> (limit: Int, setting: String) {
         switch (resource, party) {
         case (.connections, .server): (connections, "connections")

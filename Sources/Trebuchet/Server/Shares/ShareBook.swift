@@ -2,37 +2,37 @@ internal import Platform
 internal import Synchronization
 internal import WebSockets
 
-/// What a server has for all its clients together, and each party has a share of.
+/// A resource with a limit for the server and a quota for each party.
 enum SharedResource: Int, CaseIterable, Sendable {
     case connections, streams, filters, actorsOnDemand, clientActors
 
-    /// For errors.
+    /// The name in error messages.
     var name: String {
         switch self {
         case .connections: "connections"
         case .streams: "streams"
         case .filters: "streams with a filter"
-        case .actorsOnDemand: "actors made on demand"
-        case .clientActors: "references to actors that live in clients"
+        case .actorsOnDemand: "activated actors"
+        case .clientActors: "references to client actors"
         }
     }
 }
 
-/// Who is behind a connection, as far as shares go: the connection, its principal when it has one, and its host unless that is
-/// this machine, where a proxy may stand for many.
+/// The parties of a connection that have quotas: the connection, its principal if it has one, and its host. Loopback is no
+/// host, since a proxy may represent many clients.
 struct Parties: Sendable {
-    /// Nil for the server itself.
+    /// The number of the connection; nil for the server itself.
     let connection: UInt64?
     let principal: String?
     let host: AddressKey?
 
-    /// The server's actors, whose use counts for all alone.
+    /// The server's actors, whose use counts for the server only.
     static let server = Parties(connection: nil, principal: nil, host: nil)
 
-    /// The narrowest first.
+    /// All parties, the narrowest first.
     var all: [Party] { (connection.map { [.connection($0)] } ?? []) + wider }
 
-    /// All but the connection, and the server with them.
+    /// All parties except the connection, including the server.
     var beyondConnection: [Party] { wider + [.server] }
 
     private var wider: [Party] {
@@ -43,8 +43,9 @@ struct Parties: Sendable {
     }
 }
 
-/// Counts who uses what. Not for what happens with each call.
+/// Counts the use of resources by party. Too slow for every call.
 final class ShareBook: Sendable {
+    /// A resource and the party that uses it.
     private struct Entry: Hashable {
         let resource: SharedResource
         let party: Party
@@ -59,8 +60,8 @@ final class ShareBook: Sendable {
         self.events = events
     }
 
-    /// Counts one more use, until the stake is given back or freed. Throws `rateLimited`, naming the limit, when that is one too
-    /// many for somebody.
+    /// Counts one more use until the stake is released or freed. Throws `rateLimited` with the name of the limit if a party has
+    /// reached it.
     func take(_ resource: SharedResource, for parties: Parties) throws(TrebuchetError) -> Stake {
         try take(resource, for: parties.all + [.server])
     }
@@ -95,7 +96,7 @@ final class ShareBook: Sendable {
         }
     }
 
-    /// Counts uses for others than before. Nobody is refused: what is there is there.
+    /// Moves existing uses to other parties. It checks no limit, since the uses exist already.
     func move(_ resource: SharedResource, _ count: Int, from old: [Party], to new: [Party]) {
         guard count > 0 else { return }
         counts.withLock { counts in
@@ -114,19 +115,20 @@ final class ShareBook: Sendable {
         events.tell(.limitReached(setting: setting, nil))
         return TrebuchetError(
             .rateLimited,
-            "\(party.name) \(limit) \(resource.name) already (ServerLimits.\(setting)); try again when some have gone")
+            "quota exceeded: \(party.name) \(limit) \(resource.name) (ServerLimits.\(setting)); retry when some have ended"
+        )
     }
 
-    /// Whether nobody uses anything.
+    /// Whether no resource is in use.
     var isEmpty: Bool { counts.withLock { $0.isEmpty } }
 
-    /// How many uses there are now, by all.
+    /// Returns the number of uses by all parties.
     func count(_ resource: SharedResource) -> Int {
         counts.withLock { $0[Entry(resource: resource, party: .server), default: 0] }
     }
 }
 
-/// One use of a shared resource; it counts until it is given back, or freed.
+/// One use of a shared resource; it counts until it is released or freed.
 final class Stake: Sendable {
     private let resource: SharedResource
     private let holders: [Party]

@@ -1,41 +1,41 @@
 internal import Relays
 internal import TrebuchetWire
 
-/// How a stream is read.
+/// The way in which a stream is read.
 package enum StreamReading {
     /// The newest value.
     case latest
-    /// Each value, from the newest on; so many may be unread.
+    /// Each value from the newest on, with at most `buffer` unread ones.
     case every(buffer: Int)
-    /// Each event, behind a place or from now on; so many may be unread.
+    /// Each event after a bookmark or from now on, with at most `buffer` unread ones.
     case events(buffer: Int, since: EventBookmark? = nil, onUndecodable: UndecodableEvents = .skip)
 }
 
-/// How a stream of states ended.
+/// The outcome of a state stream.
 public enum StreamOutcome: Sendable, Equatable {
-    /// In order: the server or this side ended it.
+    /// The server or this side ended the stream regularly.
     case completed
-    /// Otherwise: the connection was closed, the actor went, or the server reported an error.
+    /// The connection was closed, the actor was deactivated, or the server reported an error.
     case failed(TrebuchetError)
 }
 
-/// A state that is observed by its values in JSON: at a server, or in this process through a filter. When the last reader
-/// lets go of it, whoever sends the values is told.
+/// A state or event stream that is observed through its JSON values: at a server, or in this process through a filter. The
+/// sender of the values is notified when the last reader releases the stream.
 package final class EncodedStream: Sendable {
-    /// What the stream has come to.
+    /// The state of the stream.
     package struct State: Sendable {
-        /// The newest value in JSON; nil as well while `kept` has what it is made of.
+        /// The newest value as JSON; nil also while `kept` contains it.
         package var update: [UInt8]?
-        /// Grows with every value, whatever epoch it is of.
+        /// The number of values received, across epochs.
         package var count: UInt64 = 0
         package var outcome: StreamOutcome?
     }
 
-    /// One value, in JSON.
+    /// One value as JSON.
     package struct Taken: Sendable {
         package let text: [UInt8]
         package let count: UInt64
-        /// Behind an event; nil of a state.
+        /// The position after an event; nil for a state.
         let bookmark: EventBookmark?
 
         package init(text: [UInt8], count: UInt64, bookmark: EventBookmark? = nil) {
@@ -46,27 +46,29 @@ package final class EncodedStream: Sendable {
     }
 
     package let relay: StateRelay<State>
-    /// Set when each value counts; of events nothing else is kept.
+    /// Set for streams in which each value counts. Values of events are stored only here.
     package let each: EventRelay<Taken>?
-    /// The reader of events, there before the first of them.
+    /// The reader of events, created before the first event.
     package let events: EventSubscription<Taken>?
-    /// Of events: how far their readers have come.
+    /// The position of the readers of events.
     package let place: EventPlace?
     private let reading: StreamReading
-    /// Of a state that knows its changes: the value, to which they are applied.
+    /// The value of a state that records its changes. Received changes are applied to it.
     package let kept: (any KeptState)?
-    /// What could not be decoded of it.
+    /// The values that could not be decoded.
     let undecodable: UndecodableValues
     private let filter: StreamFilter?
     private let userInfo: [CodingUserInfoKey: any Sendable]
     private let restart: @Sendable () -> Void
     private let release: @Sendable () -> Void
 
+    /// Creates a stream.
+    ///
     /// - Parameters:
-    ///   - target: what it is a stream of.
-    ///   - report: receives what readers could not decode.
-    ///   - restart: asks for a whole value, because changes do not fit the one that is kept.
-    ///   - release: called when nobody reads any more.
+    ///   - target: the identity of the stream.
+    ///   - report: receives values that readers could not decode.
+    ///   - restart: requests a whole value, because changes do not fit the current one.
+    ///   - release: called when the last reader has released the stream.
     package init(
         of target: StreamTarget, relay: StateRelay<State> = StateRelay(State()), reading: StreamReading = .latest,
         kept: (any KeptState)? = nil, userInfo: [CodingUserInfoKey: any Sendable],
@@ -94,21 +96,21 @@ package final class EncodedStream: Sendable {
 
     deinit { release() }
 
-    /// The newest value, and all that come after it; nil when the newest alone counts.
+    /// Returns the newest value and a subscription to all later ones; nil if only the newest value counts.
     package func subscribeToEach(
         onOverflow policy: EventOverflowPolicy = .fail
     ) -> (first: Taken?, rest: EventSubscription<Taken>)? {
         guard case .every(let buffer) = reading, let each else { return nil }
-        // In this order: what comes in between is in both, and counted.
+        // In this order, a value that arrives in between is in both, and readers skip it by its count.
         let rest = each.subscribe(bufferLimit: buffer, onOverflow: policy)
         let state = relay.currentValue
         return (state.update.map { Taken(text: $0, count: state.count) }, rest)
     }
 
-    /// The value that `state` tells of, or a newer one, with its count; nil when it is not to be had.
+    /// Returns the value for `state`, or a newer one, with its count; nil if it is not available.
     ///
-    /// A value that does not decode is reported. Where changes do not fit the value that is kept, or nothing can be applied to it as it does
-    /// not decode, the server is asked for a whole one.
+    /// A value that does not decode is reported. A whole value is requested from the server if changes do not fit the current
+    /// value, or if that value does not decode.
     func value<Value: Decodable>(
         _ type: Value.Type, of state: State, kept: (any KeptState<Value>)?
     ) -> (value: Result<Value, TrebuchetError>, count: UInt64)? {
@@ -121,7 +123,7 @@ package final class EncodedStream: Sendable {
         }
     }
 
-    /// The newest value, if it is one after the first `seen`; nil as well when it is not to be had. Changes nothing.
+    /// Returns the newest value if it comes after the first `seen` values; nil also if it is not available. Changes nothing.
     func newest<Value: Decodable>(
         _ type: Value.Type, after seen: UInt64, kept: (any KeptState<Value>)?
     ) -> (value: Value, count: UInt64)? {
@@ -132,7 +134,7 @@ package final class EncodedStream: Sendable {
         return found.flatMap { $0.count > seen ? $0 : nil }
     }
 
-    /// A version of a state; nil for a part that does not exist.
+    /// Returns a version of a state; nil for a part that does not exist.
     func version<Value: Decodable>(
         _ type: Value.Type, _ text: [UInt8], count: UInt64
     ) -> Result<Value, TrebuchetError>? {
@@ -145,10 +147,10 @@ package final class EncodedStream: Sendable {
         }
     }
 
-    /// Whether the first event that does not decode is the last.
+    /// Whether the stream ends with the first event that does not decode.
     var endsAtUndecodable: Bool { if case .events(_, _, .end) = reading { true } else { false } }
 
-    /// An event. The place of its readers moves behind it, unless it does not decode and ends the stream.
+    /// Returns an event. The readers' position moves past it, unless it does not decode and ends the stream.
     func event<Value: Decodable>(_ type: Value.Type, _ taken: Taken) -> Result<Value, TrebuchetError> {
         do {
             let value = try taken.text.withUnsafeBytes { try ValueCoder(userInfo: userInfo).decode(type, from: $0) }
@@ -162,7 +164,7 @@ package final class EncodedStream: Sendable {
     }
 
     private func decoded<Value: Decodable>(_ type: Value.Type, _ text: [UInt8]) throws -> Value? {
-        // So the server says that a part does not exist, and this reader has no word for that.
+        // The server sends null for a part that does not exist, and this type has no value for it.
         if filter?.path != nil, !(type is any ExpressibleByNilLiteral.Type), text.elementsEqual("null".utf8) {
             return nil
         }
@@ -171,7 +173,7 @@ package final class EncodedStream: Sendable {
 }
 
 extension StateRelay<EncodedStream.State> {
-    /// Takes a value; nil for one that is kept elsewhere.
+    /// Stores a value; nil if it is stored elsewhere.
     package func take(_ value: [UInt8]?) {
         update { state in
             state.update = value

@@ -1,33 +1,35 @@
 internal import Synchronization
 
-/// A place in the events of a property, behind one of them: what a program keeps to go on from there when it is started again.
+/// A position in the events of a property, after one of them. A program stores it to resume from there after a restart.
 ///
-/// `EventStream.bookmark` gives it, and `observeMoves(since:)` takes it. Numbers can be compared within one epoch.
+/// `EventStream.bookmark` returns it, and `observeMoves(since:)` accepts it. Numbers are comparable within one epoch.
 public struct EventBookmark: Codable, Hashable, Sendable {
-    /// The life of the stream: another one when its events are counted anew.
+    /// The stream incarnation; it changes when the numbering of the events restarts.
     public let epoch: String
-    /// Of the last event before the place; 0 before the first.
+    /// The number of the last event before the position; 0 before the first.
     public let number: UInt64
 
-    /// A place that was kept in a form of your own.
+    /// Creates a bookmark from its stored parts.
     public init(epoch: String, number: UInt64) {
         self.epoch = epoch
         self.number = number
     }
 }
 
-/// How far the readers of a stream of events have come. From anywhere.
+/// The position of the readers of an event stream. Accessed on any thread.
 package final class EventPlace: Sendable {
     private let place: Mutex<EventBookmark?>
 
-    /// - Parameter since: where they begin; nil when that is not known yet.
+    /// Creates a position.
+    ///
+    /// - Parameter since: the initial position; nil if it is not known yet.
     init(_ since: EventBookmark?) { place = Mutex(since) }
 
     var bookmark: EventBookmark? { place.withLock { $0 } }
 
-    /// The stream has begun, or goes on.
+    /// Sets the initial position when the stream starts or resumes.
     package func begin(at bookmark: EventBookmark) { place.withLock { $0 = $0 ?? bookmark } }
 
-    /// A reader has got an event.
+    /// Moves the position past an event that a reader has received.
     func didRead(_ bookmark: EventBookmark?) { if let bookmark { place.withLock { $0 = bookmark } } }
 }

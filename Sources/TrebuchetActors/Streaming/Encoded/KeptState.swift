@@ -2,51 +2,56 @@ internal import Deltas
 internal import Synchronization
 internal import TrebuchetWire
 
-/// The newest value of a stream whose type knows its changes: they are applied to it, and it is never decoded anew.
+/// The newest value of a stream whose type records its changes. Received changes are applied to it, without decoding the whole
+/// value again.
 ///
-/// What comes is taken on the client's reactor as it is; the reader who asks first decodes and applies it for all.
+/// The client's reactor stores received bytes as they are. The first reader that needs the value decodes and applies them for
+/// all readers.
 package protocol KeptState<Value>: AnyObject, Sendable {
     associatedtype Value
 
-    /// Takes a value in JSON.
+    /// Stores a whole value as JSON.
     func take(_ whole: [UInt8])
-    /// Takes the changes from the value that was taken last; false when there is none, or too much waits to be applied.
+    /// Stores the changes from the last stored value. Returns false if there is no value, or if too many changes are pending.
     func take(changes: [UInt8]) -> Bool
-    /// The newest value, with how many were taken until then; nil before the first one.
+    /// Returns the newest value and the number of values stored until then; nil before the first one.
     ///
-    /// Throws `ChangesMisfit` when changes do not fit, and what decoding throws.
+    /// Throws `ChangesMisfit` if changes do not fit, and decoding errors.
     func newest(userInfo: [CodingUserInfoKey: any Sendable]) throws -> (value: Value, count: UInt64)?
 }
 
-/// Changes that came from the server do not fit the value that is here.
+/// The error for changes from the server that do not fit the local value.
 struct ChangesMisfit: Error {}
 
+/// Creates the storage for values of types that record their changes.
 enum KeptStates {
-    /// For a stream of values of a type; nil unless the type knows its changes, which is seen here and nowhere else.
+    /// Returns the storage for a stream of values of a type; nil unless the type records its changes. Only this function checks
+    /// that.
     static func make<Value>(for type: Value.Type) -> (any KeptState<Value>)? {
         func make<State: DeltaState>(_ type: State.Type) -> any KeptState { AppliedState<State>() }
         return (type as? any DeltaState.Type).map { make($0) } as? any KeptState<Value>
     }
 }
 
-/// Keeps a value and the changes that nobody has asked for yet.
+/// Stores a value and the changes that are not applied yet.
 final class AppliedState<State: DeltaState>: KeptState {
-    /// Changes that wait for a reader, at most. Beyond that, or when they are longer than the value was, a whole value costs
-    /// less.
+    /// The maximum number of pending changes. Beyond it, or if they are longer than the value was, a whole value is cheaper.
     private static var mostChanges: Int { 1024 }
     private static var leastChangeBytes: Int { 64 << 10 }
 
+    /// The value to which the pending changes apply.
     private enum Base {
         case none
         case whole([UInt8])
         case value(State)
     }
 
+    /// The base value with the pending changes.
     private struct Content {
         var base = Base.none
-        /// Which value the base is.
+        /// The count of the base value.
         var baseCount: UInt64 = 0
-        /// What leads from the base to the newest value.
+        /// The changes from the base to the newest value.
         var changes: [[UInt8]] = []
         var changeBytes = 0
         var wholeBytes = 0
@@ -84,7 +89,7 @@ final class AppliedState<State: DeltaState>: KeptState {
     }
 
     func newest(userInfo: [CodingUserInfoKey: any Sendable]) throws -> (value: State, count: UInt64)? {
-        // Decoded out of the lock, which the reactor takes too.
+        // Decoded outside the lock, which the reactor also acquires.
         let found = content.withLock { $0 }
         let coder = ValueCoder(userInfo: userInfo)
         var value: State
@@ -101,7 +106,7 @@ final class AppliedState<State: DeltaState>: KeptState {
             throw ChangesMisfit()
         }
         content.withLock { content in
-            // Another reader may have come further, or a whole value come in between.
+            // Another reader may have stored a newer value, or a whole value may have arrived.
             if content.baseCount <= found.count { content.begin(with: .value(value), count: found.count) }
         }
         return (value, found.count)

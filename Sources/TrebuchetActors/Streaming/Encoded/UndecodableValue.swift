@@ -1,10 +1,11 @@
 internal import Platform
 internal import Synchronization
 
-/// An event, or a version of a state, that a reader could not decode as its type. A newer program at the other end may know more.
+/// An event, or a version of a state, that a reader could not decode as its type. A newer program at the other end may use
+/// forms that this one does not support.
 ///
-/// An undecodable event is left out, unless its reader asks for the end of the stream (``UndecodableEvents``). A reader of a state keeps the
-/// value before the undecodable version, and gets the next version that decodes.
+/// An undecodable event is skipped, unless its reader requests the end of the stream (``UndecodableEvents``). A reader of a
+/// state keeps the value before the undecodable version, and receives the next version that decodes.
 public struct UndecodableValue: Sendable, CustomStringConvertible {
     /// The kind of a value.
     public enum Kind: String, Sendable {
@@ -16,15 +17,15 @@ public struct UndecodableValue: Sendable, CustomStringConvertible {
 
     /// The kind of the value.
     public let kind: Kind
-    /// The name of the actor; of an actor in this process its id.
+    /// The name of the actor; for an actor in this process its id.
     public let actor: String
-    /// The name of the stream, as `observeMoves`.
+    /// The name of the stream, such as `observeMoves`.
     public let stream: String
-    /// The place behind the event; nil of a state.
+    /// The position after the event; nil for a state.
     public let bookmark: EventBookmark?
     /// The reason: the type, the beginning of the value in JSON, the problem, and the coding path.
     public let error: TrebuchetError
-    /// How many values of this stream could not be decoded up to now, with this one.
+    /// The number of values of this stream that could not be decoded, including this one.
     public let count: Int
 
     package init(
@@ -34,13 +35,13 @@ public struct UndecodableValue: Sendable, CustomStringConvertible {
         (self.bookmark, self.error, self.count) = (bookmark, error, count)
     }
 
-    /// One line, with all of it.
+    /// A line with all details.
     public var description: String {
-        "\(error.message); \(kind == .event ? "left out" : "the value before stays"), \(count) of this stream so far"
+        "\(error.message); \(kind == .event ? "skipped" : "the previous value stays"), \(count) of this stream so far"
     }
 
-    /// Writes a line to standard error for the 1st, 2nd, 4th, 8th … undecodable value of each stream: what is
-    /// done without `TrebuchetClient.Options.onUndecodable`. A line that standard error does not take at once is lost.
+    /// Writes a line to standard error for the 1st, 2nd, 4th, 8th … undecodable value of each stream. The default without
+    /// `TrebuchetClient.Options.onUndecodable`. A line that standard error does not accept immediately is lost.
     public static let warn: @Sendable (UndecodableValue) -> Void = { value in
         if value.isLogged { WarningLine.write("\(value)") }
     }
@@ -51,24 +52,25 @@ public struct UndecodableValue: Sendable, CustomStringConvertible {
 
 /// The treatment of an event that does not decode.
 public enum UndecodableEvents: Sendable {
-    /// The event is left out and reported, and the bookmark moves behind it.
+    /// The event is skipped and reported, and the bookmark moves past it.
     case skip
     /// The stream ends with the error, and the bookmark stays before the event: a newer program can read it from there.
     case end
 }
 
-/// The undecodable values of one stream. From anywhere.
+/// The undecodable values of one stream. Accessed on any thread.
 final class UndecodableValues: Sendable {
+    /// The counts, and the current decoding error of a state.
     private struct State {
         var count = 0
-        /// Which version of a state was counted last.
+        /// The version of a state that was counted last.
         var version: UInt64 = 0
-        /// Why the newest version of a state that a reader has asked for does not decode; nil when it does.
+        /// The decoding error of the newest version that a reader has requested; nil if it decodes.
         var error: TrebuchetError?
     }
 
     private let state = Mutex(State())
-    /// Whether `error` is set. A stream of which everything decodes reads nothing else.
+    /// Set together with `error`. Streams without errors read only this.
     private let hasError = Atomic<Bool>(false)
     private let target: StreamTarget
     private let report: @Sendable (UndecodableValue) -> Void
@@ -79,9 +81,11 @@ final class UndecodableValues: Sendable {
 
     var error: TrebuchetError? { state.withLock { $0.error } }
 
-    /// - Parameter version: of the state, once for all readers.
+    /// Records a version of a state that does not decode.
+    ///
+    /// - Parameter version: the version of the state, which is counted once for all readers.
     func note(_ error: any Error, as type: Any.Type, version: UInt64) -> TrebuchetError {
-        let part = target.filter?.path.map { "the part '\($0)' of " } ?? ""
+        let part = target.filter?.path.map { "value '\($0)' of " } ?? ""
         let failure = failure("\(part)state '\(target.name)'", type, error)
         let count: Int? = state.withLock { state in
             guard version > state.version else { return nil }
@@ -105,7 +109,7 @@ final class UndecodableValues: Sendable {
         return failure
     }
 
-    /// A version of a state decodes.
+    /// Clears the error when a version of a state decodes.
     func didDecode(version: UInt64) {
         guard hasError.load(ordering: .relaxed) else { return }
         state.withLock { state in
@@ -116,7 +120,8 @@ final class UndecodableValues: Sendable {
     }
 
     private func failure(_ what: String, _ type: Any.Type, _ error: any Error) -> TrebuchetError {
-        TrebuchetError(.internal, "\(what) of actor '\(target.actorID)' does not decode as \(type): \(describe(error))")
+        TrebuchetError(
+            .internal, "\(what) of actor '\(target.actorID)' cannot be decoded as \(type): \(describe(error))")
     }
 
     private func tell(_ kind: UndecodableValue.Kind, _ bookmark: EventBookmark?, _ error: TrebuchetError, _ count: Int)

@@ -2,27 +2,28 @@ internal import Bytes
 internal import Platform
 internal import TrebuchetWire
 
-/// Numbers the events of one `@StreamedEvents` property, encodes each once and hands it to one broadcaster per reactor. They
-/// leave as they are sent, or when a store has them.
+/// Numbers the events of one `@StreamedEvents` property, encodes each once and passes it to one broadcaster per reactor. Events
+/// are sent immediately, or after a store has written them.
 ///
-/// `@unchecked Sendable`: what it has of its own is touched in the isolation of the events' actor alone.
+/// `@unchecked Sendable`: its own properties are accessed only in the isolation of the events' actor.
 final class EventSource: StreamHub, @unchecked Sendable {
-    /// Who keeps persisted events, at a server that has a store.
+    /// The persister of the events, at a server with a store.
     private(set) var keeper: (any StateKeeper)?
-    /// Of the last event that the store was given; nil as long as it has no log that the next one follows.
+    /// The number of the last event that was passed to the store; nil as long as the store has no log that the next event
+    /// continues.
     var captured: UInt64?
-    /// Of the last event that the store has, of those that are persisted: nobody may know of later ones.
+    /// The number of the last event that the store has written. Later events must not be visible to subscribers.
     var written: UInt64 = 0
-    /// Bytes that one event may have, and all that are kept.
+    /// The maximum size of one event, and of all retained events, in bytes.
     private var byteLimit = VersionLog.mostBytes
-    /// Whether somebody else may give numbers of the same epoch from now on.
+    /// Set if another instance may assign numbers in the same epoch.
     private var isOut = false
 
     init(buffer: Int, home: SystemShard?, entry: @escaping Entry) {
         super.init(.events, home: home, buffer: buffer, position: 0, entry: entry)
     }
 
-    /// In the actor's isolation.
+    /// Sends an event. In the actor's isolation.
     func send<Event: Encodable>(_ event: Event) {
         if isOut { beginAnew() }
         let broadcasters = current
@@ -39,7 +40,7 @@ final class EventSource: StreamHub, @unchecked Sendable {
             if let keeper { return keeper.didChange() }
             for broadcaster in broadcasters { broadcaster.send(.update(update)) }
         } catch {
-            // Nobody can be told of this event, so nobody may go on as if there were none.
+            // Subscribers cannot receive this event, so their streams must not continue without it.
             if let keeper {
                 keeper.didRefuse(error)
             } else {
@@ -62,7 +63,8 @@ final class EventSource: StreamHub, @unchecked Sendable {
         if keeper != nil, data.count > byteLimit {
             throw TrebuchetError(
                 .internal,
-                "an event of type \(Event.self) has \(data.count) bytes, and no more than \(byteLimit) are persisted")
+                "an event of type \(Event.self) has \(data.count) bytes; the limit for persisted events is \(byteLimit)"
+            )
         }
         return Self.update(suffix(data, sequence: sequence), sequence)
     }
@@ -81,9 +83,9 @@ final class EventSource: StreamHub, @unchecked Sendable {
         tell(update, by: causes, at: home)
     }
 
-    // MARK: Events that are kept in a store
+    // MARK: Persistence
 
-    /// What is known of them is what the store has.
+    /// Subscribers see only the events that are written.
     override var shownPosition: UInt64 { keeper == nil ? recent.position : written }
 
     override func first(for broadcaster: Broadcaster) {
@@ -92,15 +94,15 @@ final class EventSource: StreamHub, @unchecked Sendable {
 
     override func attach(_ broadcaster: Broadcaster) {
         super.attach(broadcaster)
-        // The epoch that who observes was told is to be the store's too.
+        // The store must also write the epoch that the subscriber has received.
         if captured == nil { keeper?.didChange() }
     }
 
-    /// Goes on where the log of an earlier process ends, or with what is here, which the store gets with the next write.
+    /// Starts persistence: continues the log of an earlier process, or writes the events in memory with the next write.
     ///
     /// - Parameters:
-    ///   - keeping: how many are kept.
-    ///   - byteLimit: bytes of them that are, and that one may have.
+    ///   - keeping: the number of events that are retained.
+    ///   - byteLimit: the maximum size of all retained events, and of one event.
     func persist(by keeper: any StateKeeper, keeping: Int, byteLimit: Int) {
         if isOut { beginAnew() }
         self.keeper = keeper
@@ -110,45 +112,46 @@ final class EventSource: StreamHub, @unchecked Sendable {
             keepingEach: room(keeping: keeping), position: earlier.position, byteLimit: byteLimit)
         for update in earlier.kept { recent.append(update) }
         captured = nil
-        // Those who observe already have these.
+        // Current subscribers have these events already.
         written = recent.position
     }
 
-    /// How many are in memory, where so many are kept.
+    /// Returns the number of events in memory when `keeping` events are persisted.
     func room(keeping: Int) -> Int { max(buffer ?? 1, keeping) }
 
-    /// Continues with the events that a store has. Before anybody observes.
+    /// Continues with the stored events. Called before the first subscription.
     func take(_ stored: VersionLog) { recent = stored }
 
-    /// The store has all that was sent so far.
+    /// Records that the store has written all events up to `number`.
     func isKept(through number: UInt64) {
         captured = number
         written = number
     }
 
-    /// Nobody keeps them any more. Another actor of the name may go on in the same epoch, so what is sent now is of another.
+    /// Ends persistence. Another instance under the name may continue in the same epoch, so later events of this one get a new
+    /// epoch.
     func stopKeeping() {
         keeper = nil
         isOut = true
     }
 
-    /// Whether it is in that life, and its last event has that number.
+    /// Returns whether the stream is in this incarnation and its last event has this number.
     func isAt(_ number: UInt64, in epoch: String) -> Bool {
         recent.position == number && self.epoch.utf8.elementsEqual(epoch.utf8)
     }
 
-    /// Nobody has taken the place of its actor.
+    /// Continues in the same epoch, because no other instance has replaced the actor.
     func goOnKeeping() { isOut = false }
 
     private func beginAnew() {
         isOut = false
-        let text = "the actor was taken out of reach: what it sends from now on is not kept with what it has sent"
+        let text = "the actor was withdrawn: events that it sends from now on are not persisted"
         tell(last: .failed(TrebuchetError(.overflow, text)))
         resume(epoch: StreamEpoch.make())
         recent.forget()
     }
 
-    /// Sends what the store has taken.
+    /// Sends events that the store has written.
     func show(_ updates: [StateUpdate], through number: UInt64) {
         written = number
         for broadcaster in current {

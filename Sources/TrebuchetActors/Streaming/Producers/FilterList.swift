@@ -2,45 +2,48 @@ internal import Bytes
 internal import Synchronization
 internal import TrebuchetWire
 
-/// The filters that look at a state now.
+/// The active filters of a state.
 package final class FilterList: Sendable {
+    /// The filters and the versions that they share.
     private struct State {
         var filters: [FilteredSource] = []
-        /// How many of them each party has brought.
+        /// The number of filters that each quota scope has created.
         var brought: [Party: Int] = [:]
-        /// All parts that they look at, once somebody has asked.
+        /// All parts that the filters refer to; nil until computed.
         var pointers: PointerSet?
-        /// The newest version, by the way its dates are written.
+        /// The newest version, by the form of its dates.
         var versions: [DateForm: FilterableVersion] = [:]
         var byteLimit = FilterTerms.usualBytes
     }
 
     private let state = Mutex(State())
-    /// How many there are. Written under the lock, read without.
+    /// The number of filters. Written under the lock, read without it.
     private let count = Atomic<Int>(0)
 
-    /// Whether there is any: what each change of a state asks.
+    /// Whether there are no filters; checked for each change of the state.
     var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
 
     package var current: [FilteredSource] { state.withLock { $0.filters } }
 
-    /// Why one more filter may not be added; nil when it may.
+    /// Returns the error if one more filter may not be added, else nil.
     func refusal(on terms: FilterTerms) -> TrebuchetError? {
         state.withLock { state in
             guard state.filters.count(where: { !$0.isWhole }) < terms.most else {
-                let text = "\(terms.most) different filters look at this state already"
+                let text = "limit reached: at most \(terms.most) different filters per state"
                 return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
             }
             for party in terms.bringers where state.brought[party, default: 0] >= terms.share(of: party) {
                 let text =
-                    "\(party.name) \(terms.share(of: party)) of the \(terms.most) different filters of this state already"
+                    "quota exceeded: \(party.name) \(terms.share(of: party)) of the \(terms.most) filters of this state"
                 return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
             }
             return nil
         }
     }
 
-    /// - Parameter byteLimit: bytes that all of them may hold beyond the newest version; unchanged when nil.
+    /// Adds a filter.
+    ///
+    /// - Parameter byteLimit: the number of bytes that all filters may hold beyond the newest version; unchanged if nil.
     func add(_ filter: FilteredSource, byteLimit: Int? = nil) {
         state.withLock { state in
             if let byteLimit { state.byteLimit = byteLimit }
@@ -66,7 +69,7 @@ package final class FilterList: Sendable {
         }
     }
 
-    /// Empties the list, for the end.
+    /// Empties the list when the stream ends.
     func removeAll() -> [FilteredSource] {
         state.withLock { state in
             defer { state = State() }
@@ -77,7 +80,7 @@ package final class FilterList: Sendable {
 
     // MARK: Versions
 
-    /// The newest version, if it is this one.
+    /// Returns the newest version, if it has this number.
     func version(_ sequence: UInt64, _ dates: DateForm) -> FilterableVersion? {
         state.withLock { $0.versions[dates].flatMap { $0.sequence == sequence ? $0 : nil } }
     }
@@ -87,7 +90,7 @@ package final class FilterList: Sendable {
         state.withLock { if !$0.filters.isEmpty { $0.versions[dates] = version } }
     }
 
-    /// Hands a version to filters. In the actor's isolation.
+    /// Passes a version to filters. In the actor's isolation.
     func feed(_ version: FilterableVersion, to fed: [FilteredSource]) {
         let pointers = state.withLock { state in
             let pointers =
@@ -100,7 +103,7 @@ package final class FilterList: Sendable {
         for filter in fed { filter.take(version, room: &room) }
     }
 
-    /// The same for one filter whose observer has just come: what it needs costs as much as that alone.
+    /// Passes a version to one filter with a new subscriber. The cost is that of the needed part.
     func show(_ version: FilterableVersion, to filter: FilteredSource, at pointer: String) -> Bool {
         let needed = version.cost(at: pointer)
         var room = needed <= Self.smallPart ? needed : room(besides: version)
@@ -112,17 +115,17 @@ package final class FilterList: Sendable {
         return true
     }
 
-    /// Bytes of a part that are not worth a look at all filters.
+    /// The size up to which a part is passed on without a check of all filters.
     private static let smallPart = 4 << 10
 
-    /// How many bytes more the filters may hold, after those that hold too much have ended.
+    /// Returns the number of bytes that filters may still hold, after the filters above the limit have ended.
     private func room(besides newest: FilterableVersion) -> Int {
         let (filters, limit) = state.withLock { ($0.filters, $0.byteLimit) }
         return limit - newest.ownBytes - makeRoom(within: limit - newest.ownBytes, besides: newest, filters)
     }
 
-    /// Ends filters whose readers have not taken older versions, until what is held of these is within the limit. Returns
-    /// how many bytes that is.
+    /// Ends filters whose readers have not received older versions, until the bytes held for them are within the limit. Returns
+    /// the remaining number of bytes.
     private func makeRoom(within limit: Int, besides newest: FilterableVersion, _ filters: [FilteredSource]) -> Int {
         var users: [ObjectIdentifier: Int] = [:]
         var held: [(filter: FilteredSource, text: SharedBytes, sequence: UInt64)] = []
@@ -142,10 +145,10 @@ package final class FilterList: Sendable {
         return bytes
     }
 
-    /// Ends a filter that holds too much, or would.
+    /// Ends a filter that exceeds the limit or would exceed it.
     func endForRoom(_ filter: FilteredSource) {
         let limit = state.withLock { $0.byteLimit }
-        let text = "the filters of this state may hold \(limit) bytes, and this one needs more"
+        let text = "limit reached: the filters of this state buffer at most \(limit) bytes"
         filter.fail(TrebuchetError(.rateLimited, text + " (ServerLimits.filterBytesPerState)"))
     }
 }

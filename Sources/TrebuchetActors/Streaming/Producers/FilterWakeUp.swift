@@ -1,8 +1,8 @@
 internal import Transports
 
-/// The one timer of a filter whose update waits for the end of an interval. A filter that ends takes it along.
+/// The timer of a filter whose update waits for the end of an interval. It ends with the filter.
 ///
-/// `@unchecked Sendable`: `timer` and `isCancelled` are touched on the clock's reactor alone.
+/// `@unchecked Sendable`: `timer` and `isCancelled` are accessed only on the clock's reactor.
 final class FilterWakeUp: @unchecked Sendable {
     private let clock: any EventLoop
     private var timer: LoopTimer?

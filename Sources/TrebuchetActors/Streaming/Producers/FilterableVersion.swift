@@ -1,18 +1,18 @@
 internal import Bytes
 internal import TrebuchetWire
 
-/// One version of a state in JSON, encoded once for all filters that look at it.
+/// One version of a state as JSON, encoded once for all filters of the state.
 ///
-/// `@unchecked Sendable`: what is found in the text is put aside in the isolation of the state's actor alone.
+/// `@unchecked Sendable`: parts of the text are cached only in the isolation of the state's actor.
 package final class FilterableVersion: @unchecked Sendable {
     let sequence: UInt64
-    /// What follows the streamID in a message with the whole value.
+    /// The part after the streamID of a message with the whole value.
     let text: SharedBytes
     private let memory: MemoryBudget?
     private var parts = FilterParts()
-    /// Bytes of the updates that are there beside the text.
+    /// The size of the updates in addition to the text, in bytes.
     private(set) var ownBytes = 0
-    /// By the pointers of their parts.
+    /// The updates by the pointers of their parts.
     private var updates: [String: StateUpdate] = [:]
 
     init(_ text: SharedBytes, sequence: UInt64, memory: MemoryBudget?) {
@@ -23,18 +23,18 @@ package final class FilterableVersion: @unchecked Sendable {
 
     private var data: UnsafeRawBufferPointer { StreamDataParts.data(inSuffix: text.bytes, sequence: sequence) }
 
-    /// Looks for many parts at once.
+    /// Locates several parts in one pass.
     func find(_ pointers: PointerSet) { parts.find(pointers, in: data) }
 
     func take(_ evaluation: inout FilterEvaluation) -> FilterEvaluation.Outcome { evaluation.take(data, &parts) }
 
-    /// Bytes of memory that `update(at:)` would take.
+    /// Returns the number of bytes that `update(at:)` would allocate.
     func cost(at pointer: String) -> Int {
         if updates[pointer] != nil || pointer.isEmpty { return 0 }
         return parts.range(of: pointer, in: data)?.count ?? 0
     }
 
-    /// A part as observers get it: null where there is none. The same for all who ask.
+    /// Returns a part as subscribers receive it: null if it does not exist. All subscribers share it.
     func update(at pointer: String) -> StateUpdate {
         if let update = updates[pointer] { return update }
         var suffix = text

@@ -3,44 +3,47 @@ internal import Transports
 internal import Synchronization
 internal import TrebuchetWire
 
-/// What one filter makes of a state, for all who observe through it: evaluated once per version, numbered as the state is.
+/// A state seen through one filter, for all its subscribers: evaluated once per version, with the numbers of the state.
 ///
-/// It is fed in the isolation of the state's actor; an update that has to wait for its interval leaves on the reactor that
-/// keeps the time, so everything has a lock. It keeps no text but that of an update that waits: who is new gets what holds
-/// now, and is asked for anew. Two threads may bring two versions in the other order: a broadcaster takes none that is older than
-/// its last.
+/// It receives versions in the isolation of the state's actor. An update that waits for its interval is sent on the reactor
+/// with the timer, so all state is guarded by a lock. It keeps only the text of a waiting update: a new subscriber gets the
+/// current value, which is requested again. Two threads may deliver two versions in the wrong order; a broadcaster ignores a
+/// version that is older than its last.
 ///
-/// `@unchecked Sendable`: its own is constant or has a lock; what is the hub's is said there.
+/// `@unchecked Sendable`: its own properties are constant or guarded by a lock; those of the superclass are documented there.
 package final class FilteredSource: StreamHub, @unchecked Sendable {
+    /// The evaluation of the filter, and the updates sent and waiting.
     private struct State {
         var evaluation: FilterEvaluation
-        /// The last version that was looked at, and whether it may be shown.
+        /// The last evaluated version, and whether the filter accepts it.
         var seen: UInt64 = 0
         var holds = false
-        /// How it stood when something was sent last, and what that was: there as long as somebody has not taken it.
+        /// The evaluation of the version that was sent last, and its text, which exists until all subscribers have received it.
         var sent: FilterEvaluation?
         var sentSequence: UInt64 = 0
         weak var sentText: SharedBytes?
-        /// What is to be sent when the interval is over.
+        /// The update to send at the end of the interval.
         var waiting: StateUpdate?
         var nextAt: UInt64 = 0
-        /// There while its timer is.
+        /// Set while its timer runs.
         var wakeUp: FilterWakeUp?
     }
 
     let filter: StreamFilter
-    /// How dates are written in what it gives.
+    /// The form of dates in its values.
     let dates: DateForm
-    /// Whether it lets everything through: then it is there for the dates alone, and is no filter to those who count them.
+    /// Set if the filter accepts everything: it then exists only for the form of dates and does not count as a filter.
     let isWhole: Bool
-    /// In whose shares it counts.
+    /// The quota scopes in which it counts.
     let bringers: [Party]
-    /// They refer to each other as long as somebody observes.
+    /// The state and its filter refer to each other while there are subscribers.
     private let base: StateSource
     private let clock: any EventLoop
     private let state: Mutex<State>
 
-    /// - Parameter clock: keeps the time of intervals.
+    /// Creates a filtered source.
+    ///
+    /// - Parameter clock: the loop with the timers for intervals.
     init(
         _ filter: StreamFilter, _ dates: DateForm, of base: StateSource, clock: any EventLoop, bringers: [Party]
     ) {
@@ -51,7 +54,7 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
         self.base = base
         self.clock = clock
         state = Mutex(State(evaluation: FilterEvaluation(filter)))
-        // Of a state that leaves nothing out too, a filter gives the newest.
+        // A filter conflates even a state without conflation.
         super.init(
             .filter, home: base.home, buffer: isWhole ? base.buffer : nil, position: 0, entry: base.entry, origin: base)
     }
@@ -59,7 +62,7 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
     override package func publish() -> Int { base.publish() }
 
     override func first(for broadcaster: Broadcaster) {
-        // Before it begins: whoever looks meanwhile sees that it is used.
+        // Added first, so that a concurrent check sees that it is in use.
         base.filters.add(self)
         showNow { broadcaster.send($0.map { .update($0) } ?? .nothing) }
     }
@@ -68,7 +71,7 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
         showNow { broadcaster.send($0.map { .whole($0) } ?? .nothing) }
     }
 
-    /// Gives what may be shown of the version of now, which may be nothing. In the actor's isolation.
+    /// Passes the current version to `body`, or nil if the filter rejects it. In the actor's isolation.
     private func showNow(_ body: @escaping (StateUpdate?) -> Void) {
         base.show(dates) { [self] outcome in
             switch outcome {
@@ -83,9 +86,9 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
         }
     }
 
-    /// What its readers have not taken, or are to get, with the versions' numbers.
+    /// The texts that readers have not received or that are waiting, with the versions' numbers.
     var held: [(SharedBytes, UInt64)] {
-        // What is held of a whole state is counted where the state is.
+        // The memory of a whole state is counted at the state.
         if isWhole { return [] }
         return state.withLock { state in
             var held: [(SharedBytes, UInt64)] = []
@@ -95,13 +98,13 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
         }
     }
 
-    // MARK: Who observes
+    // MARK: Subscriptions
 
-    /// Asks for no more versions when nobody wants them.
+    /// Stops the evaluation of versions when there are no subscribers.
     override package func endIfUnused() {
         whileAlone {
             state.withLock { state in
-                // Under both locks: who comes meanwhile adds it again after this.
+                // Under both locks, so that a concurrent subscription adds the filter again afterwards.
                 base.filters.remove(self)
                 state.wakeUp?.cancel()
                 state = State(evaluation: FilterEvaluation(filter))
@@ -111,9 +114,9 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
 
     // MARK: Versions
 
-    /// Takes a version of the state. In the actor's isolation.
+    /// Receives a version of the state. In the actor's isolation.
     ///
-    /// - Parameter room: bytes that the state's filters may still hold; one that would need more of them ends.
+    /// - Parameter room: the number of bytes that the state's filters may still hold; a filter that needs more ends.
     func take(_ version: FilterableVersion, room: inout Int) {
         let now = filter.minimumIntervalMilliseconds == nil ? 0 : clock.now
         let pointer = filter.path ?? ""
@@ -125,7 +128,7 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
             state.holds = outcome != .refused
             guard outcome == .counts else { return nil }
             if let sent = state.sent, state.evaluation.isSame(as: sent) {
-                // It is what was sent before the one that waits.
+                // The value equals the one that was sent before the waiting one.
                 state.waiting = nil
                 return nil
             }
@@ -164,7 +167,7 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
             guard let waiting = state.waiting else { return nil }
             let now = clock.now
             guard now >= state.nextAt else {
-                // The timer was that of an update which was taken back.
+                // The timer belonged to an update that was withdrawn.
                 state.wakeUp = wake(after: state.nextAt - now)
                 return nil
             }
@@ -177,7 +180,7 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
 
     override func end() { finish(.ended) }
 
-    /// It cannot go on: the state cannot be encoded, for one.
+    /// Ends the filter after an error, such as a state that cannot be encoded.
     func fail(_ error: TrebuchetError) {
         finish(.failed(error))
         endIfUnused()

@@ -1,35 +1,38 @@
 internal import Relays
 
-/// Those who read a state in this process, whatever its type. In the actor's isolation.
+/// The readers of a state in this process, with its type erased. In the actor's isolation.
 protocol LocalReaders: AnyObject, Sendable {
     func didChange(version: UInt64)
-    /// The actor is gone. From anywhere.
+    /// Finishes the readers after the actor is gone. Called on any thread.
     func finish()
 }
 
-/// What readers in this process follow of a state: they are told of versions and fetch the newest value, but are handed
-/// each where none may be left out.
+/// The source for readers in this process. Readers receive version numbers and fetch the newest value. In streams without
+/// conflation they receive each value.
 ///
-/// `@unchecked Sendable`: `read` is called in the actor's isolation alone.
+/// `@unchecked Sendable`: `read` is called only in the actor's isolation.
 final class LocalStates<Value: Codable & Sendable>: LocalReaders, @unchecked Sendable {
+    /// A value with its version number.
     struct Version: Sendable {
         let value: Value
         let version: UInt64
     }
 
     let versions: StateRelay<UInt64>
-    /// Nil when the newest value alone counts.
+    /// Nil if only the newest value counts.
     let each: (relay: EventRelay<Version>, buffer: Int)?
     private let read: () -> Value?
 
-    /// - Parameter buffer: versions that a reader may leave unread, where it gets each.
+    /// Creates the source.
+    ///
+    /// - Parameter buffer: the number of versions that a reader may leave unread in a stream without conflation.
     init(version: UInt64, buffer: Int?, read: @escaping () -> Value?) {
         versions = StateRelay(version)
         each = buffer.map { (EventRelay(), $0) }
         self.read = read
     }
 
-    /// The value with its version; nil when the actor is gone. In the actor's isolation.
+    /// The value with its version; nil after the actor is gone. In the actor's isolation.
     var newest: Version? { read().map { Version(value: $0, version: versions.currentValue) } }
 
     func didChange(version: UInt64) {

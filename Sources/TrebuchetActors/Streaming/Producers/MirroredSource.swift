@@ -3,44 +3,48 @@ internal import Synchronization
 internal import TrebuchetWire
 internal import Transports
 
-/// A stream of another node's, for those who observe it from this one: it is fed what one subscription there is sent, and hands that on
-/// as it is. It keeps what a source keeps for who is behind; the whole value is made of the last one that came and the differences since
-/// when somebody needs it, and at the latest when those have become as large.
+/// The local replica of a stream of another node, for subscribers on this node. It receives the messages of one subscription to
+/// the owner and forwards them unchanged. It retains versions like a source. The whole value is computed from the last whole
+/// value and the deltas since then: when it is needed, or when the deltas have become as large as the value.
 ///
-/// It is one life of the stream at its owner: the next one is another mirror, which may follow this one.
+/// It represents one incarnation of the stream at its owner. The next incarnation has another replica, which may continue from
+/// this one.
 ///
-/// `@unchecked Sendable`: its isolation is a lock, which all that it has of its own is touched under.
+/// `@unchecked Sendable`: its isolation is a lock, under which all its own properties are accessed.
 package final class MirroredSource: StreamHub, @unchecked Sendable {
-    /// How it ends.
+    /// The reason for the end of a replica.
     package enum End: Sendable {
-        /// It may go on elsewhere: each subscriber is to ask there.
+        /// The stream may continue on another node; each subscriber has to request it there.
         case moved
-        /// Its actor is gone.
+        /// The actor no longer exists.
         case gone
         case failed(TrebuchetError)
     }
 
-    /// Differences that are kept beside the last whole value: as many, and as many bytes if that is smaller.
+    /// The maximum number of deltas kept beside the last whole value, and their minimum size in bytes before they are folded
+    /// into a whole value.
     private static let mostPatches = 1_024
     private static let leastPatchBytes = 16 << 10
 
     private let lock: MirrorLock
     private let didFallSilent: @Sendable () -> Void
-    /// The last version of which the whole value is here.
+    /// The last version with a whole value.
     private var base: StateUpdate?
-    /// What has come since.
+    /// The deltas since then.
     private var patches: [StateUpdate.Patch] = []
     private var patchBytes = 0
     private var ending: End?
 
+    /// Creates a replica.
+    ///
     /// - Parameters:
-    ///   - buffer: how many versions, or events, are kept where none may be left out; nil where the newest counts.
-    ///   - epoch: of this life.
-    ///   - lives: those before, as far as this one goes on from them.
-    ///   - position: the number of the last version, or event, before those that come.
-    ///   - last: the mirror of the life before, where this one goes on from all that that one has.
-    ///   - memory: where large updates are counted.
-    ///   - didFallSilent: told when nobody on this node observes it any more, in any isolation. It must take no lock.
+    ///   - buffer: the number of versions or events that are retained in a stream without conflation; nil if the newest counts.
+    ///   - epoch: the epoch of this incarnation.
+    ///   - lives: the incarnations that this one continues.
+    ///   - position: the number of the last version or event before the first that arrives.
+    ///   - last: the replica of the previous incarnation, if this one continues all of it.
+    ///   - memory: the budget in which large updates are counted.
+    ///   - didFallSilent: called after the last subscription on this node ends, in any isolation. It must not acquire a lock.
     package init(
         isEvents: Bool, buffer: Int?, epoch: String, lives: [StreamLife], position: UInt64, after last: MirroredSource?,
         memory: MemoryBudget?, didFallSilent: @escaping @Sendable () -> Void
@@ -60,9 +64,9 @@ package final class MirroredSource: StreamHub, @unchecked Sendable {
 
     // MARK: From the owner
 
-    /// Takes what follows the stream's name in a message with a version or an event.
+    /// Receives the part after the stream's name of a message with a version or an event.
     ///
-    /// - Returns: false when it does not follow what is here: then nothing of this is good any more.
+    /// - Returns: false if it does not continue the local state, which is then invalid.
     package func take(_ sequence: UInt64, _ suffix: UnsafeRawBufferPointer) -> Bool {
         var isGood = true
         lock.run {
@@ -74,7 +78,7 @@ package final class MirroredSource: StreamHub, @unchecked Sendable {
         return isGood
     }
 
-    /// Takes the whole value of the newest version, which came as a difference.
+    /// Receives the whole value of the newest version, which came as a delta.
     package func takeWhole(_ sequence: UInt64, _ suffix: UnsafeRawBufferPointer) {
         lock.run {
             guard sequence == recent.position else { return }
@@ -106,7 +110,7 @@ package final class MirroredSource: StreamHub, @unchecked Sendable {
         return update
     }
 
-    /// Says the last thing that there is to say, to those who observe and who come later.
+    /// Sends the last event to current and later subscribers.
     package func finish(_ end: End) {
         lock.run {
             guard ending == nil else { return }
@@ -119,7 +123,7 @@ package final class MirroredSource: StreamHub, @unchecked Sendable {
         if case .failed(let error) = end { .failed(error) } else { .ended }
     }
 
-    // MARK: What is asked of it
+    // MARK: Queries
 
     override package var goesOnElsewhere: Bool? {
         var goesOn = false
@@ -133,21 +137,21 @@ package final class MirroredSource: StreamHub, @unchecked Sendable {
         return hasEnded
     }
 
-    /// Whether it could go on with differences alone.
+    /// Whether the replica can continue from deltas alone.
     package var isWhole: Bool {
         var isWhole = kind == .events
         lock.run { if base != nil { isWhole = true } }
         return isWhole
     }
 
-    /// The number of the last version, or event, that has come.
+    /// The number of the last version or event received.
     package var position: UInt64 {
         var position: UInt64 = 0
         lock.run { position = recent.position }
         return position
     }
 
-    /// Whether who has seen that, and nothing later, can be given all that he may not miss.
+    /// Returns whether a subscriber at this sequence number can receive everything that it must not miss.
     package func serves(behind sequence: UInt64) -> Bool {
         guard buffer != nil, kind == .events || sequence > 0 else { return true }
         var isThere = false
@@ -155,7 +159,7 @@ package final class MirroredSource: StreamHub, @unchecked Sendable {
         return isThere
     }
 
-    /// Sends a broadcaster of this node what it begins with, and all that comes.
+    /// Sends a broadcaster of this node its first event and all later ones.
     package func begin(_ broadcaster: Broadcaster) { enter { self.attach(broadcaster) } }
 
     override package func attach(_ broadcaster: Broadcaster) {
@@ -169,7 +173,7 @@ package final class MirroredSource: StreamHub, @unchecked Sendable {
         }
         guard let newest = recent.newest else { return }
         if newest.current != nil { return broadcaster.send(.whole(newest)) }
-        // The differences do not fit: who observes begins anew.
+        // The deltas do not fit, so subscribers have to start again.
         ending = .moved
         tell(last: .ended)
     }
@@ -187,10 +191,10 @@ package final class MirroredSource: StreamHub, @unchecked Sendable {
         (base, patches, patchBytes) = (update, [], 0)
     }
 
-    /// The last whole value with all differences since; nil when they do not fit.
+    /// Returns the last whole value with all deltas since then; nil if they do not fit.
     private func folded(_ sequence: UInt64) -> SharedBytes? {
         guard let base, let data = base.data else { return nil }
-        // One patch is the operations of another one after its own.
+        // Concatenating the operations of patches gives one patch.
         var all: [UInt8] = [UInt8(ascii: "[")]
         all.reserveCapacity(patchBytes)
         for patch in patches {
@@ -211,7 +215,7 @@ package final class MirroredSource: StreamHub, @unchecked Sendable {
     }
 }
 
-/// The isolation of what lives on no actor. Whoever is in it does not enter it again.
+/// The isolation of an object without an actor. It is not reentrant.
 private final class MirrorLock: Sendable {
     private let mutex = Mutex<Void>(())
 

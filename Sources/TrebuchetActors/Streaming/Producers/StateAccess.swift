@@ -2,33 +2,33 @@ internal import Bytes
 internal import Deltas
 internal import TrebuchetWire
 
-/// How a source gets at the property that it tells of. Everything but `enter` is used in the actor's isolation alone.
+/// The access of a source to its property. Everything except `enter` is used only in the actor's isolation.
 struct StateAccess<Value> {
-    /// The value; nil once the actor is gone, which may be while an update is under way.
+    /// Returns the value; nil after the actor is gone, which may happen during an update.
     let read: () -> Value?
-    /// Runs work in the actor's isolation, soon; never when the actor is gone.
+    /// Runs work in the actor's isolation soon, or never if the actor is gone.
     let enter: StreamHub.Entry
-    /// What changed since the last call, its values encoded by the coder; nil when that is not known. Of a state that
-    /// knows its changes.
+    /// Returns the changes since the last call, encoded by the coder; nil if they are unknown. Set for a state that records its
+    /// changes.
     var takeChanges: ((ValueCoder) -> StateChanges?)?
 }
 
-/// Writes a value as it was when it was copied, in JSON. From anywhere.
+/// Encodes a copied value as JSON. Called on any thread.
 typealias StateCopy = @Sendable (ValueCoder) throws -> [UInt8]
 
-/// A streamed property, whatever its type. In the actor's isolation.
+/// A streamed property with its type erased. In the actor's isolation.
 protocol StateProperty {
     var type: Any.Type { get }
-    /// Whether the actor is.
+    /// Whether the actor still exists.
     var isThere: Bool { get }
-    /// Writes the value; false when the actor is gone.
+    /// Encodes the value. Returns false after the actor is gone.
     func encode(with coder: ValueCoder, into data: inout ByteBuffer) throws -> Bool
-    /// A copy of the value, to be encoded elsewhere; nil when the actor is gone.
+    /// Returns a copy of the value that can be encoded elsewhere; nil after the actor is gone.
     func copy() -> StateCopy?
     func readers(version: UInt64, buffer: Int?) -> any LocalReaders
 }
 
-/// Small enough to lie in its source.
+/// A property that is read through a closure; small enough for inline storage in its source.
 struct ReadProperty<Value: Codable & Sendable>: StateProperty {
     let read: () -> Value?
 
@@ -55,19 +55,19 @@ struct ReadProperty<Value: Codable & Sendable>: StateProperty {
     }
 }
 
-/// Who keeps a state, or events, beyond their process. In the actor's isolation.
+/// The persister of a state or of events. In the actor's isolation.
 protocol StateKeeper: AnyObject {
-    /// The state has a new version, or an event was sent.
+    /// Reports a new version of the state, or a new event.
     func didChange()
-    /// An event cannot be kept, and was not sent: who called for it is told.
+    /// Reports an event that cannot be persisted and was not sent, so that the call that sent it fails.
     func didRefuse(_ error: TrebuchetError)
-    /// Whether everything that has changed is kept.
+    /// Whether all changes are persisted.
     var isAtRest: Bool { get }
-    /// Whether others may go on with the state: then all that those who observe have seen has to be kept.
+    /// Whether another node may continue the state. Everything that subscribers have seen must then be persisted.
     var hasSuccessors: Bool { get }
-    /// Runs `update`, which shows the versions up to now, when they are kept.
+    /// Runs `update`, which publishes the versions up to now, after they are persisted.
     ///
-    /// - Parameter isWanted: whether anybody would still see it; streams may come and go meanwhile. Nil for what was captured, and is
-    ///   again should it not be kept.
+    /// - Parameter isWanted: whether the update still has subscribers, which may change until then. Nil for an update of
+    ///   captured changes, which is captured again if the write fails.
     func show(while isWanted: (() -> Bool)?, _ update: @escaping () -> Void)
 }

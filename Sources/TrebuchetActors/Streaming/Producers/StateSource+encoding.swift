@@ -3,14 +3,14 @@ internal import Deltas
 internal import Platform
 internal import TrebuchetWire
 
-/// How versions of a state become updates: the value, and the difference from the version before.
+/// The encoding of versions as updates: the value, and the delta from the previous version.
 extension StateSource {
-    /// Below this many bytes of JSON a difference is not worth its search.
+    /// The size in bytes of JSON below which no delta is computed.
     private static var smallestPatched: Int { 128 }
-    /// What a message with a patch has more than one with the value.
+    /// The additional size of a message with a patch over one with the value.
     private static var patchOverhead: Int { #","base":"#.utf8.count + 20 }
 
-    /// The newest version, made ready to be sent.
+    /// Encodes the newest version.
     func encode() -> StateEvent {
         do {
             let recorded = recordedPatch()
@@ -30,7 +30,7 @@ extension StateSource {
         }
     }
 
-    /// Counts a version, and tells who listens which calls made it.
+    /// Counts a version, and reports to the event handlers the calls that changed it.
     private func didMake(_ update: StateUpdate) {
         guard let home else { return }
         home.counts.count(.versionsMade)
@@ -38,7 +38,7 @@ extension StateSource {
         tell(update, by: causes, at: home)
     }
 
-    /// The newest version with its whole value, which may have been sent without.
+    /// Returns the newest version with its whole value, which may have been omitted when it was sent.
     func whole() -> StateEvent {
         guard property.isThere else { return .ended }
         let newest = recent.newest.flatMap { $0.sequence == version ? $0 : nil }
@@ -54,7 +54,7 @@ extension StateSource {
         }
     }
 
-    /// What follows the streamID in a message with the value of now; nil when the actor is gone.
+    /// Returns the part after the streamID of a message with the current value; nil after the actor is gone.
     func suffix(_ dates: DateForm = .milliseconds) throws -> SharedBytes? {
         countEncoding()
         var data = ByteBuffer()
@@ -69,12 +69,12 @@ extension StateSource {
     }
 
     private func failure(_ error: any Error) -> StateEvent {
-        // Changes may have been taken that nobody gets: what follows is no difference from the version before.
+        // Changes may have been taken and lost, so the next version is no delta from the previous one.
         recent.forget()
         return .failed(unencodable(error))
     }
 
-    /// The new version as what the state has noted since the last one, when that is smaller than the whole value was.
+    /// Returns the recorded changes since the last version as a patch, if it is smaller than the whole value was.
     private func recordedPatch() -> StateUpdate.Patch? {
         guard let changes = takeChanges?(coder()), let last = recent.newest else { return nil }
         var patch = ByteBuffer()
@@ -83,7 +83,7 @@ extension StateSource {
         return message(patch.bytes, from: last.sequence, to: version)
     }
 
-    /// The new version as the difference from the last one, when that is smaller.
+    /// Returns the new version as a delta from the last one, if the delta is smaller.
     private func comparedPatch(to current: SharedBytes) -> StateUpdate.Patch? {
         guard takeChanges == nil, let last = recent.newest, last.sequence < version, let old = last.data,
             current.count >= Self.smallestPatched
@@ -96,7 +96,7 @@ extension StateSource {
         return patch.withUnsafeBytes { message($0, from: last.sequence, to: version) }
     }
 
-    /// What those are sent who have the version `base`.
+    /// Returns the message for subscribers with the version `base`.
     func message(_ patch: UnsafeRawBufferPointer, from base: UInt64, to version: UInt64) -> StateUpdate.Patch {
         var message = ByteBuffer(capacity: patch.count + 128)
         StreamDataParts.appendSuffix(sequence: version, patch: patch, base: base, into: &message)
@@ -105,24 +105,26 @@ extension StateSource {
     }
 }
 
-/// Of a large value that is another one each time, most versions are not compared with the one before: that takes longer than to encode it, and
-/// comes to nothing.
+/// The backoff for comparisons of large values. If deltas of a large value are useless, most versions are not compared: a
+/// comparison takes longer than encoding.
 struct Comparisons {
-    /// Bytes of JSON; smaller ones are always compared.
+    /// The minimum size of JSON in bytes for the backoff; smaller values are always compared.
     private static let smallest = 32 << 10
     private static let longestPause = 4
 
     private var failures = 0
     private var pause = 0
 
-    /// Whether a value of so many bytes is to be compared.
+    /// Returns whether a value of this size is to be compared.
     mutating func isWorth(of count: Int) -> Bool {
         guard count >= Self.smallest, pause > 0 else { return true }
         pause -= 1
         return false
     }
 
-    /// - Parameter isOfUse: whether the difference was the smaller.
+    /// Records the result of a comparison.
+    ///
+    /// - Parameter isOfUse: whether the delta was smaller.
     mutating func did(of count: Int, isOfUse: Bool) {
         guard !isOfUse, count >= Self.smallest else { return failures = 0 }
         failures = min(failures + 1, Self.longestPause)

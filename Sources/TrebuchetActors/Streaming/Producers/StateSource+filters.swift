@@ -1,16 +1,17 @@
 internal import Bytes
 internal import TrebuchetWire
 
-/// What a state shows to the filters that look at it. In the actor's isolation.
+/// The interface of a state to its filters. In the actor's isolation.
 extension StateSource {
-    /// Gives the version of now, as soon as it may be shown; nil when the actor is gone, an error when the state does not encode.
+    /// Passes the current version to `body` as soon as it may be shown; nil if the actor is gone, an error if the state does
+    /// not encode.
     func show(_ dates: DateForm, _ body: @escaping (Result<FilterableVersion?, TrebuchetError>) -> Void) {
         let current = Result { try filterable(dates) }.mapError { unencodable($0) }
         guard let persistence else { return body(current) }
         persistence.show(while: { [weak filters] in filters?.current.isEmpty == false }) { body(current) }
     }
 
-    /// Hands the version of now to filters when it is called; nil where there are none.
+    /// Returns a closure that passes the current version to filters; nil without filters.
     func feeding(_ filters: [FilteredSource]) -> (() -> Void)? {
         guard !filters.isEmpty else { return nil }
         let list = self.filters
@@ -28,7 +29,7 @@ extension StateSource {
         return { for feed in feeds { feed() } }
     }
 
-    /// The version of now, encoded once for all filters, and for other observers if they have it already.
+    /// Returns the current version, encoded once for all filters; an existing encoding for other subscribers is reused.
     private func filterable(_ dates: DateForm) throws -> FilterableVersion? {
         if let current = filters.version(version, dates) { return current }
         guard property.isThere else { return nil }

@@ -2,42 +2,42 @@ internal import Deltas
 internal import Transports
 internal import TrebuchetWire
 
-/// Encodes a state once per version and hands it to one broadcaster per reactor.
+/// Encodes a state once per version and passes it to one broadcaster per reactor.
 ///
-/// Of a state that knows its changes only these are encoded, and the whole value when somebody needs it.
+/// For a state that records its changes, only the changes are encoded, and the whole value when it is needed.
 ///
-/// `@unchecked Sendable`: `filters` may be used from anywhere; all else is touched in the isolation of the state's actor
-/// alone.
+/// `@unchecked Sendable`: `filters` may be used on any thread; all else is accessed only in the isolation of the state's actor.
 final class StateSource: StreamHub, @unchecked Sendable {
-    /// That of a state that has not changed.
+    /// The version of an unchanged state.
     static let firstVersion: UInt64 = 1
 
     let property: any StateProperty
-    /// What changed since the last call; nil where that is not known, or helps nobody.
+    /// Returns the changes since the last call; nil if they are unknown or useless.
     var takeChanges: ((ValueCoder) -> StateChanges?)?
     let filters = FilterList()
-    /// Those in this process, who fetch the value themselves; nil until there is one.
+    /// The readers in this process, which fetch the value themselves; nil until the first one.
     private var localReaders: (any LocalReaders)?
     private(set) var version: UInt64
     private var published: UInt64 = 0
-    /// Whether it was noted that there is something to be published.
+    /// Set while a publication is scheduled.
     private var isMarked = false
-    /// Whether nobody was there for the last version, and nothing is left to be done about that: then a change costs its number, until somebody is.
+    /// Set if the last version had no subscriber and needs no further work. A change then only increments the version number.
     private var isIdle = false
-    /// Who writes a persisted state, and the last version that it was given. Such a state is sent when it is written.
+    /// The persister of a persisted state. `captured` is the last version that it has received. Versions of such a state are
+    /// sent after they are written.
     var persistence: (any StateKeeper)? { didSet { isIdle = false } }
     var captured: UInt64 = 0
-    /// Whether the store has it, or was given it.
+    /// Set if the state is in the store or was passed to it.
     var isInLog = false
-    /// The last version that those who observe a persisted state were sent.
+    /// The last version that subscribers of a persisted state were sent.
     var shown: UInt64 = 0
-    /// The form in which it is persisted.
+    /// The schema version of the stored form.
     var storedVersion = 1
-    /// The calls that changed it since the last version; none while nobody listens.
+    /// The calls that changed the state since the last version; empty without event handlers.
     var causes = VersionCauses()
-    /// How long the whole value was when it was encoded last.
+    /// The size of the whole value when it was last encoded.
     var wholeByteCount = 0
-    /// When versions are compared with those before them.
+    /// The backoff for comparisons of versions.
     var comparisons = Comparisons()
 
     init(
@@ -47,7 +47,8 @@ final class StateSource: StreamHub, @unchecked Sendable {
         let buffer: Int? = if case .every(let buffer) = delivery { StreamDelivery.room(for: buffer) } else { nil }
         self.version = version
         property = ReadProperty(read: access.read)
-        // Where each change is a version it is made while the property is being changed: nothing can be taken out of it then.
+        // In streams without conflation a version is created during the change of the property, when nothing can be taken out
+        // of the property.
         takeChanges = buffer == nil ? access.takeChanges : nil
         super.init(.state, home: home, buffer: buffer, position: version, entry: access.enter)
     }
@@ -79,11 +80,11 @@ final class StateSource: StreamHub, @unchecked Sendable {
             publish()
             return
         }
-        // Behind what the actor does now: the end of a call publishes before.
+        // Runs after the current work of the actor; the end of a call publishes earlier.
         enter { [weak self] in self?.publishMarked() }
     }
 
-    /// Whether somebody is to be sent what changes now. Who comes later begins with what holds then.
+    /// Whether changes have a receiver. Later subscribers start with the value of that time.
     private var isWanted: Bool { broadcasterCount > 0 || !filters.isEmpty || isKept }
 
     func publishMarked() { if isMarked { publish() } }
@@ -95,7 +96,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
         let broadcasters = current
         let filters = self.filters.current
         guard !broadcasters.isEmpty || isKept else {
-            // A state that knows its changes notes them meanwhile; who comes back gets what it missed.
+            // A state that records its changes continues to do so; a client that resumes receives those it missed.
             if takeChanges == nil { recent.forget() } else { recent.newest = recent.newest?.withoutWhole }
             guard let feed = feeding(filters) else {
                 isIdle = filters.isEmpty
@@ -107,13 +108,13 @@ final class StateSource: StreamHub, @unchecked Sendable {
         }
         let event = update()
         for broadcaster in broadcasters { broadcaster.send(event) }
-        // After the others' update, whose text they use.
+        // After the update for other subscribers, whose text the filters reuse.
         feeding(filters)?()
         guard case .update(let update) = event else { return 0 }
         return max(update.byteCount, EagerBytes.leastPerUpdate)
     }
 
-    /// The current version for all who observe it, or are expected back.
+    /// Creates the current version for all subscribers, including those that may resume.
     func update() -> StateEvent {
         published = version
         isIdle = false
@@ -123,7 +124,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
     override var showsAtOnce: Bool { persistence?.isAtRest ?? true }
 
     override func attach(_ broadcaster: Broadcaster) {
-        // What has changed is the others' version first.
+        // Pending changes first become a version for the other subscribers.
         publish()
         super.attach(broadcaster)
     }
@@ -148,11 +149,11 @@ final class StateSource: StreamHub, @unchecked Sendable {
     override func whole(for broadcaster: Broadcaster) {
         publish()
         guard let persistence else { return broadcaster.send(whole()) }
-        // Before the value is taken: the changes up to it belong to its version.
+        // Before the value is read, because the changes up to it belong to its version.
         if recent.newest?.sequence != version { _ = update() }
         let event = whole()
-        // While versions wait for the store, this value is shown ahead of the changes that lead to it. A broadcaster that took the value alone
-        // would drop these changes, so it gets them first.
+        // While versions wait for the store, this value is shown before the changes that lead to it. A broadcaster with the
+        // value alone would drop these changes, so it receives them first.
         let changes = persistence.isAtRest ? nil : recent
         persistence.show(while: { [weak self] in self?.has(broadcaster) == true }) {
             if let changes { broadcaster.send(.attached(changes)) }
@@ -166,7 +167,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
         for filter in filters.removeAll() { filter.end() }
     }
 
-    /// What readers in this process follow; made at the first use. In the actor's isolation.
+    /// The source for readers in this process, created on first use. In the actor's isolation.
     var readers: any LocalReaders {
         if let localReaders { return localReaders }
         let made = property.readers(version: version, buffer: buffer)
@@ -185,7 +186,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
         if let found = filters.current.first(where: { $0.filter == filter && $0.dates == dates }) { return found }
         let made = FilteredSource(filter, dates, of: self, clock: clock, bringers: terms.bringers)
         if !made.isWhole, let refusal = filters.refusal(on: terms) { throw refusal }
-        // At once: others who ask before it is used are to find it.
+        // Added immediately, so that other subscribers find it before it is used.
         filters.add(made, byteLimit: terms.byteLimit)
         return made
     }

@@ -2,21 +2,22 @@ public import Distributed
 internal import Relays
 internal import TrebuchetWire
 
-/// The way to observe the events of an actor, local or remote: `await game.observeMoves()`.
+/// Observes the events of an actor, local or remote: `await game.observeMoves()`.
 public struct EventObservation<A: DistributedActor, Event: Codable & Sendable>: Sendable
 where A.ActorSystem == TrebuchetActorSystem {
     private let actor: A
-    /// `observeMoves`
+    /// The name on the wire, such as `observeMoves`.
     public let name: String
     private let buffer: Int
 
-    /// What `observeMoves` of an actor is; the macro makes it.
+    /// Creates the value of an actor's `observeMoves`; the macro generates this call.
     ///
     /// - Parameters:
-    ///   - name: `observeMoves`.
-    ///   - buffer: unread events that are kept here. Default 256, at least 1, at most 1,048,576; one more ends the stream with `overflow`.
-    ///   - persisted: whether the events are persisted, so that as many as are kept may come at once.
-    ///   - keeping: how many persisted events are kept, which there is room for beside the buffer. Default 1,000, at most
+    ///   - name: the name on the wire, such as `observeMoves`.
+    ///   - buffer: the number of unread events that are kept here. Default 256, at least 1, at most 1,048,576; one more ends
+    ///     the stream with `overflow`.
+    ///   - persisted: whether the events are persisted, so that all retained events may arrive at once.
+    ///   - keeping: the number of persisted events, for which there is space in addition to the buffer. Default 1,000, at most
     ///     1,048,576.
     public init(_ actor: A, _ name: String, buffer: Int = 256, persisted: Bool = false, keeping: Int = 1_000) {
         self.actor = actor
@@ -25,12 +26,12 @@ where A.ActorSystem == TrebuchetActorSystem {
         self.buffer = persisted ? buffer + max(buffer, StreamDelivery.room(for: keeping)) : buffer
     }
 
-    /// Begins to observe. The stream gives each event that is sent from when the server has begun it.
+    /// Starts to observe. The stream delivers each event sent after the server has started it.
     ///
-    /// It does not throw: the stream does, when the server ends it or an event is missed.
+    /// The method does not throw. The stream does, if the server ends it or an event is missed.
     ///
-    /// - Parameter onUndecodable: what becomes of an event that this program cannot decode. By default it is left out and reported. Of an
-    ///   actor in this process nothing has to be decoded.
+    /// - Parameter onUndecodable: the treatment of an event that this program cannot decode. By default it is skipped and
+    ///   reported. Events of an actor in this process are not decoded.
     public func callAsFunction(onUndecodable: UndecodableEvents = .skip) async -> EventStream<Event> {
         if let local: EventSubscription<Event> = await LocalStreams.events(of: actor, name, buffer: buffer) {
             return EventStream(.localEvents(local))
@@ -38,17 +39,17 @@ where A.ActorSystem == TrebuchetActorSystem {
         return EventStream(.remote(actor, name, reading: .events(buffer: buffer, onUndecodable: onUndecodable)))
     }
 
-    /// Begins to observe behind an event that was seen before, in another process perhaps. The stream gives each that was sent
-    /// since, and then each that is.
+    /// Starts to observe after an event that was received before, perhaps in another process. The stream delivers each event
+    /// sent since then.
     ///
-    /// When some of them are not kept any more, or the events are counted anew, it ends with `overflow`: then what they told has to be
-    /// found out otherwise, as from a state, and `nil` begins again. Events that are not persisted are kept for as long as their
-    /// server runs and somebody observes them, `buffer` at most.
+    /// If some of them are no longer retained, or the numbering has restarted, the stream ends with `overflow`. The app then
+    /// has to read the lost information elsewhere, such as from a state, and starts again with `nil`. Events that are not
+    /// persisted are retained while their server runs and they have a subscriber, `buffer` at most.
     ///
     /// - Parameters:
-    ///   - bookmark: the place, from `EventStream.bookmark`; nil to begin with the next event.
-    ///   - onUndecodable: what becomes of an event that this program cannot decode. By default it is left out and reported, and the
-    ///     bookmark moves behind it. With `.end` the bookmark stays before it.
+    ///   - bookmark: the position, from `EventStream.bookmark`; nil to start with the next event.
+    ///   - onUndecodable: the treatment of an event that this program cannot decode. By default it is skipped and reported, and
+    ///     the bookmark moves past it. With `.end` the bookmark stays before it.
     public func callAsFunction(
         since bookmark: EventBookmark?, onUndecodable: UndecodableEvents = .skip
     ) async -> EventStream<Event> {

@@ -1,11 +1,12 @@
 internal import Relays
 
-/// The events of an actor, each of them and in order.
+/// The events of an actor, all of them and in order.
 ///
-/// All iterators of one stream share its events: each event goes to one of them. For two readers, observe twice. It throws
-/// a `TrebuchetError`: `overflow` when events were missed, because this reader or its connection fell behind by more than
-/// the buffer holds, or because the server was started anew; others when the actor has gone or the stream was refused.
-/// An event that does not decode is left out and reported (``UndecodableValue``), unless the stream was begun with ``UndecodableEvents/end``.
+/// All iterators of one stream share its events: each event goes to one of them. For two readers, observe twice. The stream
+/// throws a `TrebuchetError`. The code is `overflow` if events were missed: because this reader or its connection fell behind
+/// by more than the buffer, or because the server restarted. Other codes mean that the actor is gone or that the stream was
+/// rejected. An event that does not decode is skipped and reported (``UndecodableValue``), unless the stream was started with
+/// ``UndecodableEvents/end``.
 public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {
     public typealias Element = Event
     public typealias Failure = TrebuchetError
@@ -14,10 +15,10 @@ public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {
 
     init(_ origin: StreamOrigin<Event>) { self.origin = origin }
 
-    /// The place behind the event that an iterator has given or left out last, or where the stream began, to go on from with
-    /// `observeMoves(since:)`, in another process too.
+    /// The position after the event that an iterator has returned or skipped last, or where the stream started. Use it to
+    /// resume with `observeMoves(since:)`, also in another process.
     ///
-    /// Nil until that is known, and of an actor in this process that is observed without `since:`.
+    /// Nil until the position is known, and for an actor in this process that is observed without `since:`.
     public var bookmark: EventBookmark? {
         guard case .encoded(let stream, _) = origin else { return nil }
         return stream.place?.bookmark
@@ -25,6 +26,7 @@ public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(origin) }
 
+    /// Reads the events of a stream, which it shares with the other iterators.
     public struct Iterator: AsyncIteratorProtocol {
         private let origin: StreamOrigin<Event>
         private var reader: StreamReader<Event>
@@ -34,7 +36,7 @@ public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {
             reader = StreamReader(origin)
         }
 
-        /// The next event; nil when the stream ended in order, or the task is cancelled.
+        /// Returns the next event; nil after the stream has ended regularly or the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(TrebuchetError) -> Event? {
             var undecodable: TrebuchetError?
             do throws(EventOverflow) {
@@ -56,6 +58,6 @@ public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {
 
 extension TrebuchetError {
     init(_ overflow: EventOverflow) {
-        self.init(.overflow, "the reader fell more than \(overflow.bufferLimit) behind")
+        self.init(.overflow, "the reader is more than \(overflow.bufferLimit) events behind")
     }
 }

@@ -3,15 +3,15 @@ internal import Distributed
 internal import Relays
 internal import TrebuchetWire
 
-/// Observing a state of an actor in this process: it tells of versions, and values are read in the actor's isolation when
-/// the reader asks.
+/// The observation of a state of an actor in this process: version numbers are delivered, and values are read in the actor's
+/// isolation when the reader needs them.
 struct LocalObservation<Value: Codable & Sendable>: Sendable {
     let states: LocalStates<Value>
     let stream: any LocalStream
     /// Set by a reader that fell behind.
     let overflow = StateRelay<TrebuchetError?>(nil)
 
-    /// Nil when the actor is remote, or has no state of that name and type.
+    /// Starts an observation. Returns nil if the actor is remote, or has no state with this name and type.
     static func begin<A: DistributedActor>(_ actor: A, _ name: String) async -> Self?
     where A.ActorSystem == TrebuchetActorSystem {
         guard let stream = LocalStreams.find(name, of: actor) else { return nil }
@@ -19,12 +19,12 @@ struct LocalObservation<Value: Codable & Sendable>: Sendable {
         return states.map { Self(states: $0, stream: stream) }
     }
 
-    /// The value with its version; nil when the actor has gone.
+    /// Returns the value with its version; nil after the actor is gone.
     func read() async -> LocalStates<Value>.Version? { await stream.perform { [states] _ in states.newest } }
 }
 
 extension LocalStreams {
-    /// The events of an actor in this process; nil when it is remote, or has none of that name and type.
+    /// Returns the events of an actor in this process; nil if it is remote, or has no events with this name and type.
     static func events<A: DistributedActor, Event: Sendable>(
         of actor: A, _ name: String, buffer: Int
     ) async -> EventSubscription<Event>? where A.ActorSystem == TrebuchetActorSystem {
@@ -33,7 +33,7 @@ extension LocalStreams {
         }
     }
 
-    /// The same behind a place, by their values in JSON.
+    /// Returns the events after a bookmark, as JSON; nil if the actor is remote, or has no events with this name.
     static func events<A: DistributedActor>(
         of actor: A, _ name: String, since bookmark: EventBookmark?, buffer: Int,
         _ onUndecodable: UndecodableEvents
@@ -41,7 +41,7 @@ extension LocalStreams {
         guard let stream = find(name, of: actor) else { return nil }
         let found: (StreamHub, StreamPosition, EventBookmark, SystemShard, Bool)? = await stream.perform { parts in
             let hub = parts.hub()
-            // From now on what comes is kept, until it is subscribed to.
+            // Retains later events until the subscription exists.
             guard let loop = parts.loop, let position = hub.position(keptFor: .zero) else { return nil }
             let goesOn = bookmark.map { hub.goesOn(from: $0.number, in: $0.epoch) } ?? true
             return (hub, position, EventBookmark(epoch: hub.epoch, number: position.number), loop, goesOn)
@@ -56,7 +56,7 @@ extension LocalStreams {
         guard goesOn else {
             subscriber.relay.end(
                 .failed(
-                    TrebuchetError(.overflow, "events were missed: the actor they come from was made anew")))
+                    TrebuchetError(.overflow, "events were missed: their actor was activated again")))
             observed.each?.finish()
             return observed
         }
@@ -76,7 +76,7 @@ extension LocalStreams {
         return observed
     }
 
-    /// A state through a filter; nil when the actor is remote, or has no state of that name that takes a filter.
+    /// Returns a state through a filter; nil if the actor is remote, or has no state with this name that supports filters.
     static func begin<A: DistributedActor>(
         _ actor: A, _ name: String, through filter: StreamFilter
     ) async throws(TrebuchetError) -> EncodedStream? where A.ActorSystem == TrebuchetActorSystem {
@@ -114,7 +114,7 @@ extension LocalStreams {
 
     static var actorGone: TrebuchetError { TrebuchetError(.actorNotFound, "the actor is gone") }
 
-    /// The filter as a server would read it.
+    /// Parses the filter as a server would.
     private static func checked(_ filter: StreamFilter) throws(TrebuchetError) -> StreamFilter {
         var text = ByteBuffer()
         filter.append(to: &text)

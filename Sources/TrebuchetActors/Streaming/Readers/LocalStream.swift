@@ -1,23 +1,24 @@
 internal import Distributed
 
-/// One stream of an actor, by its name, as readers in the actor's process find it.
+/// One stream of an actor, looked up by name by readers in the actor's process.
 protocol LocalStream: Sendable {
-    /// Runs a body in the actor's isolation; nil when the actor is remote, or gone.
+    /// Runs a body in the actor's isolation; nil if the actor is remote or gone.
     func perform<Found: Sendable>(_ body: @Sendable (StreamHere) -> Found?) async -> Found?
 }
 
-/// It as a body gets it. In the actor's isolation.
+/// The parts of the stream that a body receives. Used in the actor's isolation.
 typealias StreamHere = (
-    /// The reactor that the actor lives on, or the one that stands in for it; nil in a process without any.
+    /// The shard of the actor's reactor, or the first shard for an actor without one; nil in a process without reactors.
     loop: SystemShard?,
-    /// What connections observe.
+    /// Returns the producer that connections observe.
     hub: () -> StreamHub,
-    /// What readers in this process follow: `LocalStates` of the state's type, or `EventRelay` of the events'.
+    /// Returns the source for readers in this process: `LocalStates` of the state's type, or `EventRelay` of the event type.
     readers: () -> AnyObject
 )
 
+/// Finds the streams of actors in this process.
 enum LocalStreams {
-    /// Nil when the actor has no stream of that name, or is none with a dispatch table.
+    /// Returns the stream; nil if the actor has no stream with this name or no dispatch table.
     static func find<A: DistributedActor>(_ name: String, of actor: A) -> (any LocalStream)?
     where A.ActorSystem == TrebuchetActorSystem {
         func find<Typed: TrebuchetActor>(_ actor: Typed) -> (any LocalStream)? {
@@ -27,7 +28,7 @@ enum LocalStreams {
     }
 }
 
-/// Does not hold its actor.
+/// A stream that was found by name. It does not retain its actor.
 private struct FoundStream<A: TrebuchetActor>: LocalStream {
     weak let actor: A?
     let stream: _DispatchStream<A>

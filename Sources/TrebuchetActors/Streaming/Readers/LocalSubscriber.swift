@@ -2,21 +2,21 @@ internal import Bytes
 internal import Relays
 internal import TrebuchetWire
 
-/// A reader in this process of what a filter lets through of a state, or of events behind a place: a subscriber as a connection is.
+/// A reader in this process of a filtered state, or of events after a bookmark: a subscriber like a connection.
 ///
-/// `@unchecked Sendable`: `subscription` is touched on the loop alone.
+/// `@unchecked Sendable`: `subscription` is accessed only on the loop.
 final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
     let relay = StateRelay(EncodedStream.State())
     private let loop: SystemShard
     private var subscription: StreamSubscription?
-    /// Where events go to, and their epoch. Set before it subscribes.
+    /// The relay for events, and their epoch. Set before it subscribes.
     private var events: (relay: EventRelay<EncodedStream.Taken>, epoch: String)?
 
     init(on loop: SystemShard) { self.loop = loop }
 
-    /// Begins behind an event, on the loop.
+    /// Subscribes to the events after a bookmark. On the loop.
     ///
-    /// - Parameter stream: gets the events. It is not held.
+    /// - Parameter stream: receives the events. It is not retained.
     func subscribe(
         to hub: StreamHub, for stream: EncodedStream, behind place: EventBookmark, attach: (Broadcaster) -> Void
     ) {
@@ -24,9 +24,11 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
         subscribe(to: hub, behind: place.number, attach: attach)
     }
 
+    /// Subscribes to a stream. On the loop.
+    ///
     /// - Parameters:
-    ///   - number: of the last version that it needs nothing of; nil when it is new.
-    ///   - attach: has a broadcaster that was made for it attached. On the loop.
+    ///   - number: the sequence number up to which it needs nothing; nil for a new subscriber.
+    ///   - attach: attaches a broadcaster that was created for this subscriber.
     func subscribe(to hub: StreamHub, behind number: UInt64? = nil, attach: (Broadcaster) -> Void) {
         loop.subscribe(
             to: hub,
@@ -39,7 +41,7 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
             }, attach: attach)
     }
 
-    /// Nobody reads any more. From anywhere.
+    /// Ends the subscription after the last reader is gone. Called on any thread.
     func leave() {
         loop.reactor.run {
             if let subscription = self.subscription { subscription.broadcaster.remove(subscription) }
@@ -54,7 +56,7 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
     func fellBehind(_ subscription: StreamSubscription) {}
     func streamsMayShow() {}
 
-    /// Of a filter, and of events, there are whole values alone.
+    /// Filters and events deliver only whole values.
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
         let text = Array(StreamDataParts.data(inSuffix: suffix.bytes, sequence: subscription.sent))
         guard let events else { return relay.take(text) }

@@ -1,17 +1,19 @@
 public import Distributed
 public import struct TrebuchetWire.StreamFilter
 
-/// The way to observe one streamed state of an actor, local or remote: `await todos.observeState()`.
+/// Observes one streamed state of an actor, local or remote: `await todos.observeState()`.
 ///
 /// It is a property, so that `\TodoList.observeState` is a key path.
 public struct StateObservation<A: DistributedActor, Value>: Sendable
 where A.ActorSystem == TrebuchetActorSystem {
     private let actor: A
-    /// `observeState`
+    /// The name on the wire, such as `observeState`.
     public let name: String
     private let delivery: StreamDelivery
 
-    /// - Parameter delivery: that of the property; `.latest` gives the newest values of any.
+    /// Creates the value of an actor's `observeState`.
+    ///
+    /// - Parameter delivery: the delivery of the property; `.latest` delivers the newest values of any property.
     public init(_ actor: A, _ name: String, delivery: StreamDelivery = .latest) {
         self.actor = actor
         self.name = name
@@ -20,9 +22,9 @@ where A.ActorSystem == TrebuchetActorSystem {
 }
 
 extension StateObservation where Value: Codable & Sendable {
-    /// Begins to observe. The stream gives the current value first, then what is newer than what its reader has seen.
+    /// Starts to observe. The stream delivers the current value first, then values newer than the last one read.
     ///
-    /// It does not throw: the stream ends when the server ends it, and `stream.outcome` says why.
+    /// The method does not throw: the stream ends if the server ends it, and `stream.outcome` is the reason.
     public func callAsFunction() async -> StateStream<Value> {
         if let local = await LocalObservation<Value>.begin(actor, name) { return StateStream(.local(local)) }
         if case .every(let buffer) = delivery {
@@ -31,17 +33,18 @@ extension StateObservation where Value: Codable & Sendable {
         return StateStream(.remote(actor, name, kept: KeptStates.make(for: Value.self)))
     }
 
-    /// Begins to observe what a filter lets through; the server evaluates it, so that nothing else is sent.
+    /// Starts to observe through a filter. The server evaluates it and sends only accepted versions.
     ///
-    /// The first value comes at once, unless a condition does not hold yet. A filter that makes no sense ends the stream
-    /// with `invalidArguments`.
+    /// The first value is delivered immediately, unless a condition does not hold yet. An invalid filter ends the stream with
+    /// `invalidArguments`.
     public func callAsFunction(filter: StreamFilter) async -> StateStream<Value> {
         await self(filter: filter, as: Value.self)
     }
 
-    /// Begins to observe the part of the state that a filter names, as `.path("/players/7")`.
+    /// Starts to observe the part of the state that a filter names, such as `.path("/players/7")`.
     ///
-    /// - Parameter type: that of the part. An optional one gets nil while there is no such part; another one gets nothing.
+    /// - Parameter type: the type of the part. While the part does not exist, an optional type receives nil, and another type
+    ///   receives nothing.
     public func callAsFunction<Part: Codable & Sendable>(
         filter: StreamFilter, as type: Part.Type = Part.self
     ) async -> StateStream<Part> {
@@ -55,7 +58,7 @@ extension StateObservation where Value: Codable & Sendable {
         return StateStream(.remote(actor, name, filter: filter))
     }
 
-    /// The form for `for try await`: it throws a `TrebuchetError` when the stream ends other than in order.
+    /// Returns the form for `for try await`: it throws a `TrebuchetError` if the stream does not end regularly.
     public func throwing() -> ThrowingStateStream<A, Value> { ThrowingStateStream(observation: self) }
 }
 
@@ -66,7 +69,8 @@ extension DistributedActor where ActorSystem == TrebuchetActorSystem {
     ///         nonisolated var observeState: StateObservation<Self, ListState> { observation("observeState") }
     ///     }
     ///
-    /// - Parameter delivery: that of the property; with `.latest` a slow reader skips versions whatever the property says.
+    /// - Parameter delivery: the delivery of the property; with `.latest` a slow reader skips versions regardless of the
+    ///   property.
     public nonisolated func observation<Value: Codable & Sendable>(
         _ name: String, delivery: StreamDelivery = .latest
     ) -> StateObservation<Self, Value> {

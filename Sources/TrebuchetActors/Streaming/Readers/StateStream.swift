@@ -2,12 +2,11 @@ public import Distributed
 internal import Relays
 internal import TrebuchetWire
 
-/// The values of a streamed state, the newest for whoever asks.
+/// The values of a streamed state; each read returns the newest.
 ///
-/// Each iterator gets the current value first and then, each time, the newest one it has not seen: never an older one,
-/// never the same version twice; versions that came while it was busy are skipped, and so are those that do not decode
-/// (`decodingError`). The subscription at the server ends
-/// when the stream and its iterators are gone.
+/// Each iterator returns the current value first and then, each time, the newest one it has not returned: never an older one,
+/// and never the same version twice. Versions that arrive while the iterator is not reading are skipped, as are those that do
+/// not decode (`decodingError`). The subscription at the server ends when the stream and its iterators are released.
 public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
     public typealias Failure = Never
@@ -16,13 +15,13 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
 
     init(_ origin: StreamOrigin<Value>) { self.origin = origin }
 
-    /// Why the stream ended; nil while it goes on.
+    /// The reason for the end of the stream; nil while it is active.
     public var outcome: StreamOutcome? { origin.outcome }
 
-    /// Why the newest version that an iterator has come to does not decode, while iterators wait for one that does; nil otherwise.
+    /// The error of the newest version an iterator has reached, while iterators wait for one that decodes; nil otherwise.
     ///
-    /// A newer server may send what this program does not know. Each such version is reported to
-    /// `TrebuchetClient.Options.onUndecodable` too.
+    /// A newer server may send forms that this program does not support. Each such version is also reported to
+    /// `TrebuchetClient.Options.onUndecodable`.
     public var decodingError: TrebuchetError? {
         guard case .encoded(let stream, _) = origin else { return nil }
         return stream.undecodable.error
@@ -30,19 +29,20 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(origin) }
 
-    /// The newest value of an actor at a server that has come, taken by an iterator or not, if it is one after the first
-    /// `seen`; nil as well for one that does not decode.
+    /// Returns the newest value received from a server, read by an iterator or not, if it comes after the first `seen` values;
+    /// nil also if it does not decode.
     package func newest(after seen: UInt64) -> (value: Value, count: UInt64)? {
         guard case .encoded(let stream, let kept) = origin else { return nil }
         return stream.newest(Value.self, after: seen, kept: kept)
     }
 
-    /// Whether both were begun as one.
+    /// Returns whether both streams share one observation.
     package func isSame(as other: StateStream) -> Bool {
         guard case .encoded(let own, _) = origin, case .encoded(let others, _) = other.origin else { return false }
         return own === others
     }
 
+    /// Reads the values of a stream, the newest each time.
     public struct Iterator: AsyncIteratorProtocol {
         private let origin: StreamOrigin<Value>
         private var reader: StreamReader<Value>
@@ -54,7 +54,7 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
             reader = StreamReader(origin)
         }
 
-        /// The newest value that was not returned yet; nil when the stream has ended or the task is cancelled.
+        /// Returns the newest value that was not returned yet; nil after the stream has ended or the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {
             while let version = await nextVersion(isolation: actor) {
                 if case .success(let value) = version { return value }
@@ -62,7 +62,7 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
             return nil
         }
 
-        /// The same, or why the newest version does not decode.
+        /// Returns the newest value that was not returned yet, or its decoding error.
         package mutating func nextVersion(
             isolation actor: isolated (any Actor)?
         ) async -> Result<Value, TrebuchetError>? {
@@ -76,7 +76,7 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// The values of a streamed state, with an error when the stream ends other than in order.
+/// The values of a streamed state, with an error if the stream does not end regularly.
 public struct ThrowingStateStream<A: DistributedActor, Value: Codable & Sendable>: AsyncSequence, Sendable
 where A.ActorSystem == TrebuchetActorSystem {
     public typealias Element = Value
@@ -85,6 +85,7 @@ where A.ActorSystem == TrebuchetActorSystem {
 
     public func makeAsyncIterator() -> Iterator { Iterator(observation: observation) }
 
+    /// Starts the observation with its first read, and then reads the values.
     public struct Iterator: AsyncIteratorProtocol {
         let observation: StateObservation<A, Value>
         private var stream: StateStream<Value>?
@@ -92,7 +93,7 @@ where A.ActorSystem == TrebuchetActorSystem {
 
         init(observation: StateObservation<A, Value>) { self.observation = observation }
 
-        /// The newest value that was not returned yet; nil when the stream ended in order.
+        /// Returns the newest value that was not returned yet; nil after the stream has ended regularly.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(TrebuchetError) -> Value? {
             if values == nil {
                 let begun = await observation()

@@ -2,19 +2,19 @@ internal import Distributed
 internal import Relays
 internal import TrebuchetWire
 
-/// Where what a reader gets comes from.
+/// The origin of a reader's values.
 enum StreamOrigin<Value: Codable & Sendable>: Sendable {
     /// A state of an actor in this process.
     case local(LocalObservation<Value>)
-    /// Events of such an actor, shared by all who read this stream.
+    /// Events of an actor in this process, shared by all readers of the stream.
     case localEvents(EventSubscription<Value>)
-    /// A state or events by their values in JSON.
+    /// A state or events as JSON values.
     ///
-    /// - Parameter kept: that of the stream, where its values are kept.
+    /// - Parameter kept: the incremental state of the stream, if its type records changes.
     case encoded(EncodedStream, kept: (any KeptState<Value>)? = nil)
     case failed(TrebuchetError)
 
-    /// Why there is no more; nil while there may be.
+    /// The reason for the end; nil while the stream is active.
     var outcome: StreamOutcome? {
         switch self {
         case .local(let local):
@@ -23,17 +23,17 @@ enum StreamOrigin<Value: Codable & Sendable>: Sendable {
             } else {
                 local.states.versions.isFinished ? .failed(LocalStreams.actorGone) : nil
             }
-        // A reader has got nil, and there are two reasons for that.
+        // A reader received nil, which has two possible reasons.
         case .localEvents: Task.isCancelled ? nil : .failed(LocalStreams.actorGone)
         case .encoded(let stream, _): stream.relay.currentValue.outcome
         case .failed(let error): .failed(error)
         }
     }
 
-    /// Whether the first event that does not decode is the last.
+    /// Whether the stream ends with the first event that does not decode.
     var endsAtUndecodable: Bool { if case .encoded(let stream, _) = self { stream.endsAtUndecodable } else { false } }
 
-    /// A reader of a state fell too far behind.
+    /// Ends the stream after a reader of a state fell too far behind.
     func fail(_ overflow: EventOverflow) {
         switch self {
         case .local(let local): local.overflow.update(TrebuchetError(overflow))
@@ -44,7 +44,7 @@ enum StreamOrigin<Value: Codable & Sendable>: Sendable {
 }
 
 extension StreamOrigin {
-    /// A stream of an actor that is not in this process.
+    /// Returns a stream of an actor outside this process.
     static func remote<A: DistributedActor>(
         _ actor: A, _ name: String, filter: StreamFilter? = nil, reading: StreamReading = .latest,
         kept: (any KeptState<Value>)? = nil
@@ -57,8 +57,9 @@ extension StreamOrigin {
     }
 }
 
-/// Reads one stream: what is new, the newest or each of it, and nothing twice.
+/// Reads one stream: each new value or the newest, none twice.
 struct StreamReader<Value: Codable & Sendable> {
+    /// The source of the next value.
     private enum Feed {
         case newest(LocalObservation<Value>, StateRelay<UInt64>.Stream.Iterator)
         case each(LocalObservation<Value>, EventSubscription<LocalStates<Value>.Version>.Iterator)
@@ -69,7 +70,7 @@ struct StreamReader<Value: Codable & Sendable> {
     }
 
     private var feed: Feed
-    /// The version of the last value returned, or how many had come by then.
+    /// The version of the last value returned, or the count of values at that time.
     private(set) var seen: UInt64 = 0
 
     init(_ origin: StreamOrigin<Value>) {
@@ -100,7 +101,7 @@ struct StreamReader<Value: Codable & Sendable> {
         return true
     }
 
-    /// What comes next, or why it does not decode; nil when there is no more, or the task is cancelled.
+    /// Returns the next value or its decoding error; nil after the end or if the task was cancelled.
     mutating func next(
         isolation actor: isolated (any Actor)?
     ) async throws(EventOverflow) -> Result<Value, TrebuchetError>? {
@@ -109,7 +110,7 @@ struct StreamReader<Value: Codable & Sendable> {
             defer { feed = .newest(local, versions) }
             while await versions.next(isolation: actor) != nil {
                 guard let newest = await local.read() else { return nil }
-                // The relay may tell of a version that was read with the one before.
+                // The relay may report a version that was read together with the one before.
                 if isNew(newest.version) { return .success(newest.value) }
             }
             return nil
@@ -130,7 +131,7 @@ struct StreamReader<Value: Codable & Sendable> {
             defer { feed = .newestText(stream, states, kept) }
             while let state = await states.next(isolation: actor) {
                 if state.count > seen, let (value, count) = stream.value(Value.self, of: state, kept: kept) {
-                    // What is kept may be newer than what the relay told, but is not what this reader has got already.
+                    // The stored value may be newer than the reported one, but this reader may have returned it already.
                     guard isNew(count) else { continue }
                     return value
                 }

@@ -8,10 +8,10 @@ internal import TrebuchetWire
     public import Foundation
 #endif
 
-/// An actor whose state can be observed by name. `@Trebuchet` writes the conformance; write `_getStream(for:)` yourself
-/// for an actor that makes its streams in a way of its own.
+/// An actor whose state can be observed by name. `@Trebuchet` generates the conformance. Implement `_getStream(for:)` yourself
+/// for an actor with custom streams.
 public protocol StreamingActor: DistributedActor where ActorSystem == TrebuchetActorSystem {
-    /// The encoded values of a streamed property, the current one first; nil when there is no such property.
+    /// Returns the encoded values of a streamed property, the current one first; nil if there is no such property.
     /// `propertyName` is the name of the property (`state`) or of its stream (`observeState`).
     func _getStream(for propertyName: String) async -> AsyncStream<Data>?
 }
@@ -24,7 +24,7 @@ extension StreamingActor where Self: TrebuchetActor {
     }
 }
 
-/// The values of a stream in JSON, the newest for whoever asks; of events each, and 256 unread ones at most.
+/// The JSON values of a stream: the newest value of a state, or each event with at most 256 unread ones.
 private enum EncodedValues {
     static func of<A: TrebuchetActor>(_ actor: A, _ stream: _DispatchStream<A>) -> AsyncStream<Data> {
         func open<Value: Codable & Sendable>(_ type: Value.Type) -> AsyncStream<Data> {
@@ -46,7 +46,7 @@ private enum EncodedValues {
                 while let value = try? await values.next() {
                     var buffer = ByteBuffer()
                     guard (try? coder.encode(value, into: &buffer)) != nil else { break }
-                    // An event that was dropped is missed, and nobody is to go on as if it were not.
+                    // A dropped event is lost, so the stream must not continue without it.
                     let outcome = continuation.yield(Data(buffer.bytes))
                     if case .dropped = outcome, case .bufferingOldest = policy { break }
                 }
@@ -57,7 +57,8 @@ private enum EncodedValues {
     }
 }
 
+/// Converts names of streams.
 enum StreamName {
-    /// `gameState` → `observeGameState`
+    /// Returns the stream name of a property: `gameState` → `observeGameState`.
     static func ofProperty(_ name: String) -> String { "observe" + name.prefix(1).uppercased() + name.dropFirst() }
 }

@@ -1,22 +1,22 @@
-/// Which states have changed on a reactor and are not known to all who observe them there, in the order of the changes: an
-/// answer looks at what came since the one before it, and not at every stream of its connection.
+/// The states that have changed on a reactor and not reached all their local subscribers, in the order of the changes. A
+/// response checks only the changes since the previous response, not every stream of its connection.
 package struct ChangeLog: Sendable {
-    /// Entries at once; who would need more looks at all that it has.
+    /// The maximum number of entries. A response that needs more checks all streams of its connection.
     static let longest = 1_024
 
-    /// The position of the first entry; positions only grow.
+    /// The position of the first entry; positions only increase.
     private var first: UInt64 = 0
-    /// Whether entries were left out since everybody was told last.
+    /// Set if entries were dropped since all subscribers were last up to date.
     private var isIncomplete = false
     private var entries: [ObjectIdentifier] = []
-    /// Whether somebody has looked at the last entry.
+    /// Set if the last entry was read.
     private var isLastSeen = true
-    /// How many streams and changes answers have looked at so far.
+    /// The number of streams and changes that responses have checked so far.
     package var looks = 0
 
     private var end: UInt64 { first + UInt64(entries.count) }
 
-    /// Notes that a state has changed: the identity of its source.
+    /// Records that a state has changed, by the identity of its source.
     mutating func note(_ root: ObjectIdentifier) {
         if !isLastSeen, entries.last == root { return }
         if entries.count == Self.longest {
@@ -27,7 +27,7 @@ package struct ChangeLog: Sendable {
         isLastSeen = false
     }
 
-    /// What has changed since a position, which moves to the end; nil when some of it was left out.
+    /// Returns the changes since a position, which moves to the end; nil if some were dropped.
     package mutating func changes(since position: inout UInt64) -> ArraySlice<ObjectIdentifier>? {
         let seen = position
         position = end
@@ -36,7 +36,7 @@ package struct ChangeLog: Sendable {
         return entries[Int(seen - first)...]
     }
 
-    /// Everybody was told of everything, but for those who wait for these.
+    /// Removes all entries except `rest`, after all other subscribers are up to date.
     mutating func clear(butFor rest: some Sequence<ObjectIdentifier>) {
         isIncomplete = false
         drop()

@@ -1,17 +1,17 @@
-/// What the filters of one state may come to, and who brings another one.
+/// The limits for the filters of one state, and the quota scopes of a new filter.
 package struct FilterTerms: Sendable {
-    /// Different filters of the state; each costs time with every version.
+    /// The default number of different filters of the state; each costs time with every version.
     package static let usualMost = 1_000
     package var most = FilterTerms.usualMost
-    /// Bytes that all of them may hold beyond the newest version.
+    /// The default number of bytes that all filters may hold beyond the newest version.
     package static let usualBytes = 16 << 20
     package var byteLimit = FilterTerms.usualBytes
-    /// In whose share a filter counts that nobody has brought before; empty for readers in the server's own process.
+    /// The quota scopes in which a new filter counts; empty for readers in the server's process.
     package var bringers: [Party] = []
 
     package init() {}
 
-    /// How many of them one party may have brought.
+    /// Returns the number of filters that one quota scope may create.
     func share(of party: Party) -> Int {
         switch party {
         case .server: most

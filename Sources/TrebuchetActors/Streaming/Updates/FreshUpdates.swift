@@ -1,7 +1,7 @@
-/// The updates of a turn, oldest first, until all subscribers have been written to.
+/// The updates of a turn, oldest first, until all subscribers have been served.
 ///
-/// Bounded by what two turns encode at once: beyond it only the newest is there, since who is that far behind skips the
-/// others. Of those that are differences no whole value is kept.
+/// Bounded by the amount that two turns encode. Beyond it only the newest update remains, because a subscriber that far behind
+/// skips the others. Whole values are not kept for deltas.
 struct FreshUpdates {
     private static let mostBytes = 4 * EagerBytes.perTurn
     private static let mostUpdates = 2 * (EagerBytes.perTurn / EagerBytes.leastPerUpdate + 1)
@@ -17,7 +17,7 @@ struct FreshUpdates {
         bytes = update.byteCount
     }
 
-    /// Forgets those up to a version that nobody needs any more.
+    /// Removes the updates up to a version.
     mutating func removeAll(upTo sequence: UInt64) {
         let count = updates.firstIndex { $0.sequence > sequence } ?? updates.count
         for update in updates[..<count] { bytes -= update.byteCount }
@@ -25,18 +25,18 @@ struct FreshUpdates {
     }
 
     mutating func removeAll() {
-        // The room of one is kept; that of a burst is not.
+        // The capacity for a few updates is kept; that of a burst is not.
         updates.removeAll(keepingCapacity: updates.count <= 8)
         bytes = 0
     }
 }
 
-/// How much of what changes in a turn may be encoded at once.
+/// The budget for encoding in a turn.
 ///
-/// States that change several times in a turn reach their subscribers version by version while all of them together stay below
-/// `perTurn`; beyond it, versions of the same turn are skipped.
+/// States that change several times in a turn are sent version by version while their total size is below `perTurn`; beyond it,
+/// versions of the same turn are skipped.
 enum EagerBytes {
     static let perTurn = 64 << 10
-    /// What an update counts at least, so that a turn holds no more than 32 of them.
+    /// The minimum cost of an update, so that a turn has at most 32 of them.
     static let leastPerUpdate = 2 << 10
 }

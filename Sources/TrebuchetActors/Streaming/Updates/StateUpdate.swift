@@ -1,20 +1,20 @@
 internal import Bytes
 internal import TrebuchetWire
 
-/// One version of a state, encoded once for all who observe it.
+/// One version of a state, encoded once for all subscribers.
 package final class StateUpdate: Sendable {
     let sequence: UInt64
-    /// What follows the streamID in a `streamData` message with the whole value. Nil when there is a `patch` that was made
-    /// without it, and nobody has asked for it yet.
+    /// The part after the streamID of a `streamData` message with the whole value. Nil if `patch` was created without it and no
+    /// subscriber has needed it yet.
     let current: SharedBytes?
-    /// The same as the difference from an earlier version; nil when there is none or it is no smaller.
+    /// The delta from an earlier version; nil if there is none or it is not smaller.
     let patch: Patch?
-    /// How long `current` is or, when it is nil, was when it was encoded last.
+    /// The size of `current`, or if it is nil, the size when it was last encoded.
     let wholeByteCount: Int
-    /// When it was made, by the monotonic clock; 0 where that is not known here.
+    /// The creation time on the monotonic clock; 0 if it is unknown here.
     let made: UInt64
 
-    /// For those alone who have the version `base`.
+    /// A delta for subscribers with the version `base`.
     struct Patch: Sendable {
         let base: UInt64
         let sequence: UInt64
@@ -29,38 +29,38 @@ package final class StateUpdate: Sendable {
         self.wholeByteCount = wholeByteCount
     }
 
-    /// The same without `current`, which may be large.
+    /// This update without `current`, which may be large.
     var withoutWhole: StateUpdate {
         guard current != nil else { return self }
         return StateUpdate(
             sequence: sequence, current: nil, patch: patch, wholeByteCount: wholeByteCount, made: made)
     }
 
-    /// The same without anything that could be sent.
+    /// This update without any content.
     var withoutText: StateUpdate {
         StateUpdate(sequence: sequence, current: nil, patch: nil, wholeByteCount: wholeByteCount, made: made)
     }
 
-    /// Whether it is a difference of a value that is too large to be kept with each of them.
+    /// Whether it is a delta of a value that is too large to be kept with each delta.
     var isLargePatch: Bool { patch != nil && current?.count ?? 0 > 8 << 10 }
 
-    /// What it counts in a turn's budget: as much as is sent of it.
+    /// Its share of a turn's budget: the size of the sent part.
     var byteCount: Int { patch?.suffix.count ?? current?.count ?? 0 }
 
-    /// The value in JSON, where `current` is there.
+    /// The value as JSON, if `current` is set.
     var data: UnsafeRawBufferPointer? { current.map { StreamDataParts.data(inSuffix: $0.bytes, sequence: sequence) } }
 }
 
-/// What a state's source tells those who carry it on.
+/// An event from a state's source to its broadcasters.
 package enum StateEvent: Sendable {
     case update(StateUpdate)
-    /// What a broadcaster begins with: the newest update and what came before it, or the events that are kept.
+    /// The first event for a broadcaster: the newest update and those before it, or the retained events.
     case attached(VersionLog)
-    /// The newest update with its whole value, for a broadcaster that has asked for it.
+    /// The newest update with its whole value, for a broadcaster that has requested it.
     case whole(StateUpdate)
-    /// There is nothing that who is new may be shown now: a filter's condition does not hold.
+    /// A new subscriber receives nothing now, because the filter's condition does not hold.
     case nothing
-    /// The stream ends with an error: the state could not be encoded, for one.
+    /// The stream ends with an error, for example because the state could not be encoded.
     case failed(TrebuchetError)
     /// The actor is gone.
     case ended

@@ -1,16 +1,16 @@
-/// What a subscriber of a streamed state is sent when it is slower than the changes.
+/// The updates that a subscriber of a streamed state receives if it is slower than the changes.
 public enum StreamDelivery: Sendable, Hashable {
-    /// The newest value: versions may be skipped, the last one never is.
+    /// The newest value: versions may be skipped, but never the last one.
     case latest
-    /// Each version, one for each change, also within one call. A subscriber that falls more than `buffer` versions behind, or
-    /// 16 MiB, loses its stream with the error `overflow`; so does a reader that leaves as many unread.
+    /// Each version, one for each change, also within one call. If a subscriber falls more than `buffer` versions or 16 MiB
+    /// behind, its stream ends with the error `overflow`. A reader with that many unread versions also loses its stream.
     ///
-    /// - Parameter buffer: at least 1, at most 1,048,576; less or more counts as these.
+    /// - Parameter buffer: at least 1, at most 1,048,576; values outside are clamped.
     case every(buffer: Int = 256)
 
-    /// Versions or events that may be asked for to be kept, whatever their size.
+    /// The maximum number of retained versions or events that may be requested, regardless of their size.
     static let mostBuffered = 1 << 20
 
-    /// What a buffer has room for that was asked for so much.
+    /// Returns the capacity for a requested buffer.
     static func room(for buffer: Int) -> Int { min(max(1, buffer), mostBuffered) }
 }

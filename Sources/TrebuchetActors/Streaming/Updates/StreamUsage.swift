@@ -1,7 +1,7 @@
-/// What letting go of an actor would lose of one of its streams.
+/// The retention of one stream that deactivation of its actor would lose.
 struct StreamUsage {
-    /// Whether the state is another than it was in the beginning.
+    /// Whether the state has changed from its initial value.
     let hasChanged: Bool
-    /// Whether somebody observes it, or did and may come back.
+    /// Whether the stream has a subscriber, or had one that may resume.
     let isObserved: Bool
 }

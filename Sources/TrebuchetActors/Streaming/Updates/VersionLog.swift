@@ -1,58 +1,60 @@
 internal import Bytes
 
-/// The last versions of a stream, each encoded once and leading on from the one before: where they are made, and with each
-/// broadcaster. Who is behind, who comes back, the store and the next difference ask the same log.
+/// The last versions of a stream, each encoded once and continuing the one before. The source and each broadcaster have one. It
+/// serves slow and resuming subscribers, the store and the next delta.
 ///
-/// Of a state whose newest value counts the differences are kept: at most 64, which is two turns' worth, and together no larger
-/// than the value. Where none may be left out each version is: as many as was asked for, and 16 MiB of them if nothing else is said; the
-/// newest one always. At most `StreamDelivery.mostBuffered` are asked for.
+/// With conflation it keeps deltas: at most 64, which is two turns' worth, and together no larger than the value. Without
+/// conflation it keeps each version: the requested number, and by default at most 16 MiB of them, but always the newest. At
+/// most `StreamDelivery.mostBuffered` can be requested.
 package struct VersionLog: Sendable {
     static let mostDifferences = 64
-    /// Bytes that are kept where none may be left out, whatever their number, if nothing else is said.
+    /// The default maximum size of the versions kept without conflation, in bytes.
     static let mostBytes = 16 << 20
-    /// How many times the limit more are kept for those who come back, and how many bytes of these.
+    /// The factor by which more versions are kept for resuming subscribers, and the maximum size of these in bytes.
     static let returning = 8
     static let returningBytes = 1 << 20
 
-    /// What the next one may be sent as the difference from.
+    /// The version from which the next one may be a delta.
     var newest: StateUpdate?
-    /// Of the last version, or event, there ever was.
+    /// The number of the last version or event.
     private(set) var position: UInt64
-    /// How many are kept where none may be left out; nil where differences are.
+    /// The number of versions that are kept without conflation; nil if deltas are kept.
     private let limit: Int?
     private let byteLimit: Int
-    /// Up to this version more are kept.
+    /// The version up to which more are kept.
     private var returnsUntil: UInt64 = 0
     private var updates: [StateUpdate] = []
-    /// How many at the front of `updates` are forgotten already: taken out in one go now and then.
+    /// The number of removed elements at the front of `updates`, which are dropped together from time to time.
     private var forgotten = 0
     private var bytes = 0
     private var forgottenBytes = 0
 
+    /// Creates an empty log.
+    ///
     /// - Parameters:
-    ///   - limit: how many are kept where none may be left out; nil where the newest counts.
-    ///   - position: of the last one before those that come.
-    ///   - byteLimit: bytes of them that are kept where none may be left out.
+    ///   - limit: the number of versions that are kept without conflation; nil if the newest counts.
+    ///   - position: the number of the last version before the first that is appended.
+    ///   - byteLimit: the maximum size of the versions kept without conflation.
     init(keepingEach limit: Int? = nil, position: UInt64 = 0, byteLimit: Int = Self.mostBytes) {
         self.limit = limit.map { StreamDelivery.room(for: $0) }
         self.position = position
         self.byteLimit = byteLimit
     }
 
-    /// Whether none may be left out.
+    /// Whether each version is kept.
     var keepsEach: Bool { limit != nil }
     var count: Int { updates.count - forgotten }
-    /// What is there, oldest first.
+    /// The versions, oldest first.
     var kept: ArraySlice<StateUpdate> { updates[forgotten...] }
 
-    /// The stream goes on from an earlier life at another node: those who observed there come back when others have changed something
-    /// here already. More is kept for them while that is new.
+    /// Prepares for subscribers of an earlier incarnation at another node, which resume after further changes here. The log
+    /// keeps more versions for them during the first changes.
     mutating func expectReturns() {
         guard let limit else { return }
         returnsUntil = position &+ UInt64(limit * Self.returning)
     }
 
-    /// Whether one more than is asked for stays.
+    /// Returns whether a version beyond the limit is kept for resuming subscribers.
     private func isForReturns(_ limit: Int) -> Bool {
         position <= returnsUntil && count <= limit * (1 + Self.returning) && bytes <= Self.returningBytes
     }
@@ -62,7 +64,7 @@ package struct VersionLog: Sendable {
         if limit == nil, update.patch == nil { return begin(at: update.sequence) }
         if update.base != position { removeAll() }
         position = update.sequence
-        // The value would be kept with each difference.
+        // Otherwise each delta would keep the whole value.
         let kept = limit == nil ? update.withoutWhole : update
         updates.append(kept)
         bytes += kept.storedBytes
@@ -76,10 +78,10 @@ package struct VersionLog: Sendable {
         if forgotten > max(32, limit ?? 0) || forgottenBytes > byteLimit / 4 || limit == nil { dropForgotten() }
     }
 
-    /// What leads from a version to the newest, oldest first; nil when some of it is forgotten.
+    /// Returns the updates from a version to the newest, oldest first; nil if some were removed.
     func updates(since sequence: UInt64) -> ArraySlice<StateUpdate>? {
         guard sequence < position else { return [] }
-        // Nearly everybody is one behind.
+        // Nearly all subscribers are one version behind.
         if let last = updates.last, last.base == sequence { return updates.suffix(1) }
         var (low, high) = (forgotten, updates.count)
         while low < high {
@@ -90,7 +92,7 @@ package struct VersionLog: Sendable {
         return updates[low...]
     }
 
-    /// The log as it was when the version of this number was the last one.
+    /// Returns the log as it was when the version with this number was the last one.
     func asOf(_ sequence: UInt64) -> VersionLog {
         guard sequence < position else { return self }
         var earlier = VersionLog(keepingEach: limit, position: sequence, byteLimit: byteLimit)
@@ -99,13 +101,13 @@ package struct VersionLog: Sendable {
         return earlier
     }
 
-    /// Nobody needs them, or the next one is no difference from them.
+    /// Removes all versions: they are not needed, or the next one is no delta from them.
     mutating func forget() {
         newest = nil
         removeAll()
     }
 
-    /// The same; what comes follows a version.
+    /// Removes all versions; the next one follows `position`.
     mutating func begin(at position: UInt64) {
         removeAll()
         self.position = position
@@ -127,8 +129,8 @@ package struct VersionLog: Sendable {
 }
 
 extension StateUpdate {
-    /// The version that it leads on from.
+    /// The version that this update follows.
     fileprivate var base: UInt64 { patch?.base ?? sequence - 1 }
-    /// What it holds, in bytes.
+    /// The size of its content in bytes.
     fileprivate var storedBytes: Int { (current?.count ?? 0) + (patch?.suffix.count ?? 0) }
 }

@@ -6,7 +6,7 @@ internal import Trebuchet
     internal import Foundation
 #endif
 
-/// Makes and checks access tokens: JSON Web Tokens with HS256 that say who somebody is and of which session.
+/// Creates and verifies access tokens: JSON Web Tokens with HS256 that contain the user and the session.
 struct AccessTokens: Sendable {
     private struct Claims: Encodable {
         let iss = AccessTokens.issuer
@@ -30,13 +30,13 @@ struct AccessTokens: Sendable {
         self.key = key
         self.now = now
         self.lifetime = lifetime.wholeMilliseconds / 1000
-        // Made and checked by one clock, so there is no leeway to give.
+        // No leeway is needed, because one clock creates and verifies the tokens.
         verifier = try JSONWebTokenVerifier(
             key: .hs256(key), audience: nil, issuer: Self.issuer, leeway: .zero
         ) { now() / 1000 }
     }
 
-    /// What calls of a user's connection are made by.
+    /// Returns the principal for connections of a user.
     static func principal(_ user: User, session: String) -> Principal {
         var claims = ["session": session]
         claims["email"] = user.email
@@ -58,13 +58,13 @@ struct AccessTokens: Sendable {
             accessSeconds: Int(lifetime))
     }
 
-    /// When a token that was accepted was made, in milliseconds.
+    /// Returns the time at which a verified token was created, in milliseconds.
     func issued(_ token: String) throws -> Int64 {
         struct Expiry: Decodable { let exp: Int64 }
         let body = try verifier.signedBody(of: token)
         return (try JSONDecoder().decode(Expiry.self, from: Data(body)).exp - lifetime) * 1000
     }
 
-    /// Who a token speaks of; throws `AccessDenied`.
+    /// Returns the principal of a token; throws `AccessDenied`.
     func verify(_ token: String) throws -> Principal { try verifier.verify(token) }
 }

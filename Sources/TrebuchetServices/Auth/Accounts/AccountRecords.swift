@@ -5,29 +5,29 @@
     internal import Foundation
 #endif
 
-/// One user, as it is kept.
+/// The persisted form of one user.
 struct Account: Codable, Equatable {
     var email: String?
-    /// Names of its sessions, the oldest first.
+    /// The names of the account's sessions, oldest first.
     var sessions: [String] = []
-    /// Who it is at providers, as `Identity.name`; nil when it is at none.
+    /// The identities at providers, as `Identity.name`; nil for none.
     var identities: [String]?
-    /// What an administrator has granted; nil for nothing.
+    /// The roles granted by an administrator; nil for none.
     var roles: [String]?
 
-    /// Whether nobody could be it again without a session.
+    /// True when the account cannot be recovered without a session.
     var isGuest: Bool { email == nil && identities?.isEmpty != false }
 
     func user(id: String) -> User { User(id: id, email: email, isGuest: isGuest, roles: roles) }
 }
 
-/// How many accounts there are, or how many more.
+/// A number of accounts, or a change of it.
 struct AccountCount: Equatable {
     var all = 0
-    /// Of these.
+    /// The guests among them.
     var guests = 0
 
-    /// An account takes the place of another; nil for none.
+    /// Counts the replacement of one account by another; nil for none.
     mutating func replace(_ before: Account?, with after: Account?) {
         count(before, -1)
         count(after, 1)
@@ -45,16 +45,16 @@ struct AccountCount: Equatable {
     }
 }
 
-/// The records of accounts on a shelf: users by id, ids by address and by identity, sessions by name.
+/// The records of accounts in a storage: users by id, ids by address and by identity, sessions by name.
 ///
-/// What a shelf throws becomes `AuthError.unavailable`; `report` is told the reason, which is not for clients.
+/// An error of the storage becomes `AuthError.unavailable`. Its text is passed to `report`, because clients must not see it.
 struct AccountRecords: Sendable {
-    /// What one change of accounts writes; all of it or nothing.
+    /// The writes of one change of accounts, applied atomically.
     struct Changes {
         fileprivate(set) var values: [String: [UInt8]?] = [:]
-        /// How many accounts there are more.
+        /// The change of the number of accounts.
         var count = AccountCount()
-        /// What all nodes are told.
+        /// The notices for all nodes.
         var news = SessionNews()
 
         mutating func set(_ account: Account?, id: String) throws(AuthError) {
@@ -73,13 +73,13 @@ struct AccountRecords: Sendable {
             values["session/" + session] = try AccountRecords.encode(family)
         }
 
-        /// A session ends: it is deleted, and its connections lose their rights.
+        /// Ends a session: deletes it and revokes the authorization of its connections.
         mutating func end(_ session: String, because end: SessionEnd) {
             values["session/" + session] = .some(nil)
             news.ended.append(SessionNews.End(session: session, why: end))
         }
 
-        /// Somebody is somebody else from now on, with all sessions that are the account's.
+        /// Publishes a changed user to all sessions of the account.
         mutating func change(_ user: User, sessions: [String]) {
             news.changed.append(SessionNews.Change(user: user, sessions: sessions))
         }
@@ -90,7 +90,7 @@ struct AccountRecords: Sendable {
     private static let pageSize = 1000
     private static let secretName = "secret"
 
-    /// The namespace of all of it in the store.
+    /// The namespace of all records in the store.
     static let namespace = "auth"
 
     private let shelf: any AccountShelf
@@ -117,11 +117,11 @@ struct AccountRecords: Sendable {
         try await versionedOwner(ofAddress: address).record
     }
 
-    // MARK: With what they are known by when they are written again
+    // MARK: Records with versions
 
-    /// A record, or none, as it was read.
+    /// A record, or none, with the version that was read.
     struct Versioned<Record> {
-        /// Where it stands.
+        /// The key of the record.
         let name: String
         let record: Record?
         let version: UInt64
@@ -135,7 +135,7 @@ struct AccountRecords: Sendable {
         try await record("session/" + session)
     }
 
-    /// Those of several sessions, in their order.
+    /// Returns the families of several sessions, in their order.
     func versionedFamilies(_ sessions: [String]) async throws(AuthError) -> [Versioned<TokenFamily>] {
         try await records(sessions.map { "session/" + $0 })
     }
@@ -158,7 +158,8 @@ struct AccountRecords: Sendable {
             name: name, record: value.map { String(decoding: $0.bytes, as: UTF8.self) }, version: value?.version ?? 0)
     }
 
-    /// The secret that all keys are made of; made when it is first asked for. Of nodes that make one at once all get the same.
+    /// Returns the secret that all keys are derived from. It is created at the first use; nodes that create one at the same
+    /// time all get the same.
     func secret() async throws(AuthError) -> [UInt8] {
         while true {
             if let secret = try await values([Self.secretName])[0]?.bytes {
@@ -172,7 +173,7 @@ struct AccountRecords: Sendable {
         }
     }
 
-    /// - Returns: the number of the change; nil when something is not as expected any more, and nothing was done.
+    /// - Returns: the number of the change; nil when a version differs from `expected`, and nothing was written.
     @discardableResult
     func write(_ changes: Changes, expecting expected: [String: UInt64] = [:]) async throws(AuthError) -> UInt64? {
         do {
@@ -182,9 +183,9 @@ struct AccountRecords: Sendable {
         }
     }
 
-    /// Deletes sessions that have expired, and guests that have none left: nobody can be them again. For a shelf that is not shared.
+    /// Deletes expired sessions, and guests that have none left, which cannot be recovered. For a storage that is not shared.
     ///
-    /// - Returns: how many accounts there are.
+    /// - Returns: the number of accounts.
     func sweep(at now: Int64) async throws(AuthError) -> AccountCount {
         var expired: Set<String> = []
         try await eachPage("session/") { (session, family: TokenFamily) throws(AuthError) in
@@ -208,7 +209,7 @@ struct AccountRecords: Sendable {
         return count
     }
 
-    /// Records whose names begin with `prefix`, which the names are given without.
+    /// Returns records whose names begin with `prefix`; the returned names lack the prefix.
     func page<Record: Decodable>(
         _ prefix: String, of type: Record.Type, after: String?, limit: Int
     ) async throws(AuthError) -> [(name: String, record: Record)] {
@@ -217,7 +218,7 @@ struct AccountRecords: Sendable {
         }
     }
 
-    /// The same, with their whole names.
+    /// Returns the same page with versions and full names.
     func versionedPage<Record: Decodable>(
         _ prefix: String, of type: Record.Type, after: String?, limit: Int
     ) async throws(AuthError) -> [Versioned<Record>] {
@@ -284,13 +285,13 @@ struct AccountRecords: Sendable {
 
     private func unavailable(_ error: any Error) -> AuthError {
         if let error = error as? AuthError { return error }
-        report("the store of accounts failed: \(error)")
+        report("the account store failed: \(error)")
         return .unavailable
     }
 
-    /// Never taken for one that is not there.
+    /// A damaged record is an error, never treated as a missing one.
     private func damaged(_ name: String) -> AuthError {
-        report("the record '\(name)' in the store of accounts is damaged")
+        report("record '\(name)' in the account store is damaged")
         return .unavailable
     }
 }

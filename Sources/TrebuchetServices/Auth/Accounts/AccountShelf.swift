@@ -1,31 +1,31 @@
 internal import Trebuchet
 
-/// Where records of accounts stand, as bytes by names.
+/// A storage for records of accounts: bytes by name.
 protocol AccountShelf: Sendable {
-    /// Whether others write there too: then what is to be written says what it was made of.
+    /// True when other nodes write to the storage; then each write gives the versions that it depends on.
     var isShared: Bool { get }
 
-    /// The values of some names, in their order.
+    /// Returns the values of some names, in their order.
     func values(_ names: [String]) async throws -> [ShelfValue?]
 
-    /// Values whose names begin with `prefix`, by the bytes of their names; fewer than `limit` only when there are no more.
+    /// Returns values whose names begin with `prefix`, sorted by the bytes of their names; fewer than `limit` only at the end.
     func page(_ prefix: String, after: String?, limit: Int) async throws -> [(name: String, value: ShelfValue)]
 
-    /// Does all of the changes or nothing.
+    /// Applies all of the changes or none.
     ///
-    /// - Parameter expected: the versions of what they were made of; 0 for what was not there.
-    /// - Returns: a number that grows with each change; nil when something is not as expected any more, and nothing was done.
+    /// - Parameter expected: the versions that the changes depend on; 0 for a missing value.
+    /// - Returns: a number that grows with each change; nil when a version differs, and nothing was written.
     func write(_ changes: AccountRecords.Changes, expecting expected: [String: UInt64]) async throws -> UInt64?
 }
 
-/// A value as it stands there.
+/// A stored value.
 struct ShelfValue: Sendable {
     let bytes: [UInt8]
-    /// Grows with each change of the value; 0 at a shelf that is not shared.
+    /// Grows with each change of the value; 0 in a storage that is not shared.
     let version: UInt64
 }
 
-/// A store that nobody else writes to.
+/// A store with a single writer.
 struct StoreShelf: AccountShelf {
     let store: any StateStore
 

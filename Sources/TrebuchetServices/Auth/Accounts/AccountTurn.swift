@@ -1,8 +1,8 @@
 internal import Synchronization
 internal import Trebuchet
 
-/// What one change of accounts reads and writes. It is written only while all that it was made of is as it was read: where somebody else
-/// was faster the whole turn is taken again.
+/// The reads and writes of one account operation. The write succeeds only when all read records are unchanged; otherwise the
+/// whole operation is repeated.
 final class AccountTurn: Sendable {
     private struct State {
         var versions: [String: UInt64] = [:]
@@ -15,10 +15,10 @@ final class AccountTurn: Sendable {
 
     init(_ records: AccountRecords) { self.records = records }
 
-    /// Whether somebody else has changed what was read.
+    /// True when another node has changed a read record.
     var isStale: Bool { state.withLock { $0.isStale } }
 
-    /// What was read and written is as the change of this number has left it.
+    /// The number of the newest change that the reads and writes include.
     var number: UInt64 { state.withLock { $0.number } }
 
     func account(_ id: String) async throws(AuthError) -> Account? { note(try await records.versionedAccount(id)) }
@@ -37,14 +37,14 @@ final class AccountTurn: Sendable {
 
     private func note<Record>(_ read: AccountRecords.Versioned<Record>) -> Record? {
         state.withLock { state in
-            // The first counts: what was decided since then may come of it.
+            // The first version counts, because later decisions may depend on it.
             if state.versions[read.name] == nil { state.versions[read.name] = read.version }
             state.number = max(state.number, read.version)
         }
         return read.record
     }
 
-    /// Once, at the end: what follows must not fail.
+    /// Writes the changes. It must be called once, at the end: nothing after it may fail.
     func write(_ changes: AccountRecords.Changes) async throws(AuthError) {
         let versions = state.withLock { $0.versions }
         guard let number = try await records.write(changes, expecting: versions) else {

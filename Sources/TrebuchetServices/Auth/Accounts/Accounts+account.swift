@@ -1,8 +1,8 @@
 internal import Trebuchet
 
-/// What becomes of an account as a whole.
+/// Operations on a whole account.
 extension Accounts {
-    // MARK: Another address
+    // MARK: Change of address
 
     func sendAddressCode(
         to email: String, for connection: CallerConnection
@@ -10,7 +10,7 @@ extension Accounts {
         let address = try MailAddress(email)
         return try await noting("to send a code to \(address.text)", connection) { () throws(AuthError) in
             let present = try await present(on: connection)
-            // Whoever gives an account another address has it for good: a session that somebody has got hold of is not enough.
+            // A new address gives permanent access to an account, so a session alone, which may be stolen, is not enough.
             guard isFresh(present) else { throw .notFresh }
             return try await sendCode(to: address, .address(account: present.id), for: connection)
         }
@@ -50,7 +50,7 @@ extension Accounts {
         }
     }
 
-    /// Tells somebody by mail. What was done stays done when that fails.
+    /// Sends a notice by mail. The operation stays done when that fails.
     private func tell(_ address: String, _ notice: AccountNotice) async {
         do {
             try await mailer.send(notice, to: address)
@@ -59,14 +59,14 @@ extension Accounts {
         }
     }
 
-    /// Whether somebody has just signed in. A guest has nothing to sign in with again.
+    /// Returns whether the user has signed in recently. Guests always pass, because they cannot sign in again.
     private func isFresh(_ present: Present) -> Bool {
         present.account.isGuest || now() - (present.family.created ?? 0) < limits.freshSignIn.wholeMilliseconds
     }
 
-    // MARK: The end
+    // MARK: Deletion
 
-    /// - Parameter code: one to sign in with, that was sent to the account's address; nil for who has just signed in.
+    /// - Parameter code: a sign-in code that was sent to the account's address; nil after a recent sign-in.
     func deleteAccount(code: String?, on connection: CallerConnection) async throws(AuthError) {
         try await noting("to delete an account", connection) { () throws(AuthError) in
             try await takeRenewal(connection)
@@ -78,7 +78,7 @@ extension Accounts {
                 guard isFresh(asked) else { throw .notFresh }
             }
             do {
-                // Not in turn: it may take its time, and others sign in meanwhile.
+                // Not in the transaction: the hook may be slow, and other sign-ins must not wait for it.
                 try await deletionHook?(asked.account.user(id: asked.id))
             } catch {
                 log.storeFailed("the data of account \(asked.id) was not deleted: \(error)")
@@ -89,9 +89,9 @@ extension Accounts {
         }
     }
 
-    /// Deletes what is kept of an account, and ends its sessions; false when there is none.
+    /// Deletes the records of an account and ends its sessions; returns false when there is no such account.
     ///
-    /// - Parameter connection: one that goes on as nobody.
+    /// - Parameter connection: a connection that becomes anonymous.
     func delete(
         _ id: String, because end: SessionEnd, leaving connection: CallerConnection? = nil
     ) async throws(AuthError) -> Bool {

@@ -1,22 +1,22 @@
 internal import Platform
 internal import Trebuchet
 
-/// What an administrator does with accounts and sessions.
+/// Account and session operations for administrators.
 extension Accounts {
-    /// Accounts by the bytes of their ids.
+    /// Returns accounts, sorted by the bytes of their ids.
     func summaries(after: String?, limit: Int) async throws(AuthError) -> [AccountSummary] {
         try await records.page("account/", of: Account.self, after: after, limit: limit).map { id, account in
             AccountSummary(id: id, account, connections)
         }
     }
 
-    /// The account of an id or a mail address; nil when there is none.
+    /// Returns the account with an id or a mail address; nil when there is none.
     func summary(of name: String) async throws(AuthError) -> AccountSummary? {
         guard let id = try await id(of: name), let account = try await records.account(id) else { return nil }
         return AccountSummary(id: id, account, connections)
     }
 
-    /// Sessions of an account, or of all, by the bytes of their names.
+    /// Returns sessions of one account or of all accounts, sorted by the bytes of their names.
     func sessions(of name: String?, after: String?, limit: Int) async throws(AuthError) -> [SessionSummary] {
         guard let name else {
             return try await records.page("session/", of: TokenFamily.self, after: after, limit: limit).map {
@@ -34,9 +34,9 @@ extension Accounts {
         return sessions
     }
 
-    /// Grants a role, or takes it: for the connections that there are at once, and for those that come.
+    /// Grants or revokes a role; it applies at once to existing connections, and to new ones.
     ///
-    /// - Returns: nil when there is no such account; else whether anything has changed.
+    /// - Returns: nil when there is no such account; else whether the roles have changed.
     func setRole(_ role: String, of name: String, isGranted: Bool) async throws(AuthError) -> Bool? {
         try await inTurn { turn throws(AuthError) in
             guard let id = try await id(of: name), var account = try await turn.account(id) else { return nil }
@@ -52,7 +52,7 @@ extension Accounts {
         }
     }
 
-    /// Deletes an account with its address, as its user can, and what the app keeps of it; false when there is none.
+    /// Deletes an account, its address and the app's data of it, as its user can; returns false when there is none.
     func removeAccount(_ name: String) async throws(AuthError) -> Bool {
         guard let id = try await id(of: name), let account = try await records.account(id) else { return false }
         do {
@@ -64,7 +64,7 @@ extension Accounts {
         return try await delete(id, because: .accountDeleted)
     }
 
-    /// Ends a session; false when there is none of the name.
+    /// Ends a session; returns false when there is none of the name.
     func endSession(_ session: String) async throws(AuthError) -> Bool {
         try await inTurn { turn throws(AuthError) in
             guard let family = try await turn.family(session) else { return false }
@@ -80,15 +80,15 @@ extension Accounts {
     }
 }
 
-/// An account, as it is listed.
+/// An account, as listed.
 package struct AccountSummary: Codable, Sendable, Equatable {
     package let id: String
-    /// Nil for a guest.
+    /// Nil for an account without a verified address.
     package let email: String?
-    /// Those that were granted.
+    /// The granted roles.
     package let roles: [String]
     package let sessions: Int
-    /// That are signed in now.
+    /// The number of signed-in connections.
     package let connections: Int
 
     init(id: String, _ account: Account, _ connections: SessionConnections) {
@@ -100,11 +100,11 @@ package struct AccountSummary: Codable, Sendable, Equatable {
     }
 }
 
-/// A session of an account, as it is listed.
+/// A session of an account, as listed.
 package struct SessionSummary: Codable, Sendable, Equatable {
     package let name: String
     package let account: String
-    /// What its client calls it; nil for nothing.
+    /// The client's label; nil for none.
     package let label: String?
     /// Milliseconds since 1970.
     package let renewedAt: Int64

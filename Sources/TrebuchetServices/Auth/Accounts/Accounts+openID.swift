@@ -2,7 +2,7 @@ internal import Bytes
 internal import Platform
 internal import Trebuchet
 
-/// Signing in with a token of somebody else.
+/// Sign-in with the ID token of a provider.
 extension Accounts {
     private static let mostIdentities = 16
 
@@ -19,8 +19,8 @@ extension Accounts {
         }
     }
 
-    /// - Parameter linking: whether the identity's address counts: the account that has it is this one's too, or it becomes that of the
-    ///   new one.
+    /// - Parameter linking: true when the identity's address may be used: it finds the account that has it, or becomes the
+    ///   address of the new account.
     private func signIn(
         _ identity: Identity, linking: Bool, on connection: CallerConnection, in turn: AccountTurn
     ) async throws(AuthError) -> SessionGrant {
@@ -29,7 +29,8 @@ extension Accounts {
         {
             return try await beginSession(of: owner, account, on: connection, in: turn)
         }
-        // Of a provider whose word on addresses does not count nobody gets one: who has it would come to the same account later.
+        // The address of a provider that is not trusted for addresses is ignored; otherwise its later owner would reach the
+        // same account.
         let address = linking ? identity.address : nil
         if let address, let owner = try await turn.owner(ofAddress: address.text),
             var account = try await turn.account(owner)

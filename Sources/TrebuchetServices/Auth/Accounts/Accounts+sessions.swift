@@ -7,7 +7,7 @@ internal import Trebuchet
     internal import Foundation
 #endif
 
-/// Sessions that go on, are looked at, and end.
+/// Renewal, listing and end of sessions.
 extension Accounts {
     func refresh(_ text: String, on connection: CallerConnection) async throws(AuthError) -> SessionGrant {
         try await noting("to renew a session", connection) { () throws(AuthError) in
@@ -46,7 +46,7 @@ extension Accounts {
                 guard let family = try await turn.family(token.session) else {
                     throw .sessionEnded(connections.reason(token.session))
                 }
-                // Who signs out goes on as nobody, and is not told that the session has ended.
+                // The client that signs out becomes anonymous and gets no notice that its session has ended.
                 let isOwn = connection.session == token.session
                 try await end(
                     [token.session], of: family.account, because: .elsewhere, in: turn,
@@ -86,7 +86,7 @@ extension Accounts {
         }
     }
 
-    /// - Returns: how many there were.
+    /// - Returns: the number of ended sessions.
     func endOtherSessions(of connection: CallerConnection) async throws(AuthError) -> Int {
         try await noting("to end other sessions", connection) { () throws(AuthError) in
             try await takeRenewal(connection)
@@ -119,7 +119,7 @@ extension Accounts {
 
     /// Ends sessions of one account.
     ///
-    /// - Parameter connection: one of a session that its client ends itself.
+    /// - Parameter connection: a connection whose client ends its own session; it gets no notice.
     func end(
         _ sessions: [String], of id: String, because end: SessionEnd, in turn: AccountTurn,
         leaving connection: CallerConnection? = nil
@@ -136,7 +136,7 @@ extension Accounts {
         }
     }
 
-    /// Takes sessions from their account; a guest goes with its last one, since nobody can be it again.
+    /// Removes sessions from their account. A guest is deleted with its last session, because it cannot be recovered.
     func remove(
         _ sessions: [String], from id: String, _ changes: inout AccountRecords.Changes, in turn: AccountTurn
     ) async throws(AuthError) {

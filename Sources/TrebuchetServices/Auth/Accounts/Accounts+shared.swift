@@ -2,11 +2,11 @@ internal import Platform
 internal import Trebuchet
 internal import TrebuchetCluster
 
-/// What one server has in memory and several nodes have at their engine: rates, and codes under way.
+/// Rates and pending codes: in memory at one server, in the coordination store for several nodes.
 extension Accounts {
     // MARK: Rates
 
-    /// A code for an address.
+    /// Takes the rates of a code for an address.
     func takeCode(for address: String, _ connection: CallerConnection) async throws(AuthError) {
         guard let shared else { return try rates.takeCode(for: address, connection.asker, at: uptime()) }
         try rates.check(.code, connection.asker, at: uptime())
@@ -18,7 +18,7 @@ extension Accounts {
         rates.note(.code, connection.asker, at: uptime())
     }
 
-    /// A code that is tried, a guest, or a token of another issuer.
+    /// Takes the rates of a code that is tried, a guest, or an ID token.
     func takeAttempt(_ connection: CallerConnection) async throws(AuthError) {
         guard let shared else { return try rates.takeAttempt(connection.asker, at: uptime()) }
         try rates.check(.attempt, connection.asker, at: uptime())
@@ -26,7 +26,7 @@ extension Accounts {
         rates.note(.attempt, connection.asker, at: uptime())
     }
 
-    /// A session that is renewed, looked at or ended.
+    /// Takes the rates of a session that is renewed, listed, named or ended.
     func takeRenewal(_ connection: CallerConnection) async throws(AuthError) {
         guard let shared else { return try rates.takeRenewal(connection.asker, at: uptime()) }
         try rates.check(.renewal, connection.asker, at: uptime())
@@ -34,7 +34,7 @@ extension Accounts {
         rates.note(.renewal, connection.asker, at: uptime())
     }
 
-    /// A code of this address was right: who typed it reads its mail, and may ask for others as if it were the first time.
+    /// Restores the rate of an address after a correct code: its user reads the mail and may request codes as at first.
     func usedCode(for address: String, _ connection: CallerConnection) async {
         guard let shared else { return rates.usedCode(for: address, connection.asker) }
         await shared.restore(RateKey("places", place(address, connection.host)))
@@ -48,10 +48,10 @@ extension Accounts {
 
     private func place(_ address: String, _ host: CallerHost?) -> String { Self.name(host) + " " + hidden(address) }
 
-    /// The same at all nodes.
+    /// The name of a host, the same at all nodes.
     private static func name(_ host: CallerHost?) -> String { host.map { String($0.number, radix: 16) } ?? "local" }
 
-    /// Stands for an address that perhaps is nobody's account.
+    /// Hides the address, which may belong to no account.
     private func hidden(_ address: String) -> String {
         Base64URL.encode(Digest.hmacSHA256(Array("address \(address)".utf8), key: codeKey))
     }
@@ -59,7 +59,7 @@ extension Accounts {
     // MARK: Codes
 
     func add(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
-        // Of several nodes each counts those that it has sent.
+        // Each node also counts the codes that it has sent.
         let gone = codes.add(digest, for: name, from: host, at: uptime())
         guard let shared else { return }
         let now = now()
@@ -72,10 +72,10 @@ extension Accounts {
         for one in gone { try await removeShared(one.digest, for: one.address, from: one.host) }
     }
 
-    /// Forgets a code that did not get on its way.
+    /// Removes a code whose mail was not sent.
     func remove(_ digest: [UInt8], for name: String, from host: CallerHost?) async {
         codes.remove(digest, for: name, from: host)
-        // One that nobody has got is not typed either.
+        // Errors are ignored: a code that no client has received cannot be used.
         try? await removeShared(digest, for: name, from: host)
     }
 
@@ -85,7 +85,7 @@ extension Accounts {
         }
     }
 
-    /// Uses a code up, at whichever node it was asked for; throws when it is not the right one.
+    /// Uses a code up, at whichever node it was requested; throws when it is wrong.
     func use(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
         guard let shared else { return try codes.use(digest, for: name, from: host, at: uptime()) }
         let now = now()
@@ -95,14 +95,14 @@ extension Accounts {
         codes.remove(digest, for: name, from: host)
     }
 
-    // MARK: Numbers
+    // MARK: Account count
 
-    /// Asks how many accounts there are, where others make them too.
+    /// Reads the number of accounts when other nodes create accounts too.
     func countAccounts() async throws(AuthError) {
         if let shared { accountCount = try await shared.count() }
     }
 
-    /// Deletes what has expired, if no node has done so within an hour.
+    /// Deletes expired records, unless a node has done so within an hour.
     func sweepShared() async {
         guard let shared,
             (try? await shared.takeSweep(every: .milliseconds(Self.sweepInterval))) == true
@@ -110,7 +110,7 @@ extension Accounts {
         try? await sweepEach()
     }
 
-    /// Deletes sessions that have expired, and guests that have none left. What somebody else changes meanwhile is left for the next time.
+    /// Deletes expired sessions, and guests that have none left. Records that change meanwhile are left for the next time.
     func sweepEach() async throws(AuthError) {
         let now = now()
         var after: String?

@@ -1,6 +1,6 @@
 internal import Trebuchet
 
-/// Signing in: each way ends in a new session of some account.
+/// Sign-in: each method ends in a new session of an account.
 extension Accounts {
     func signInAsGuest(on connection: CallerConnection) async throws(AuthError) -> SessionGrant {
         try await noting("to sign in as a guest", connection) { () throws(AuthError) in
@@ -43,10 +43,10 @@ extension Accounts {
         }
     }
 
-    /// What a code is good for; one for something else it is not.
+    /// The purpose of a code; a code is valid for its purpose only.
     enum CodePurpose {
         case signIn
-        /// To be the address of an account.
+        /// The code makes the address that of an account.
         case address(account: String)
 
         fileprivate func name(_ address: MailAddress) -> String {
@@ -57,7 +57,7 @@ extension Accounts {
         }
     }
 
-    /// Sends a code, at the rates of who asks for it.
+    /// Sends a code, within the rates of the caller.
     func sendCode(
         to address: MailAddress, _ purpose: CodePurpose, for connection: CallerConnection
     ) async throws(AuthError) -> SendMagicCodeResponse {
@@ -90,7 +90,7 @@ extension Accounts {
         mailsOfHosts[host] = count > 0 ? count : nil
     }
 
-    /// Uses a code up; throws when it is not the right one.
+    /// Uses a code up; throws when it is wrong.
     func useCode(
         _ code: String, for address: MailAddress, _ purpose: CodePurpose, on connection: CallerConnection
     ) async throws(AuthError) {
@@ -100,23 +100,23 @@ extension Accounts {
         await usedCode(for: address.mailbox, connection)
     }
 
-    /// Six digits, each code as likely as any other.
+    /// Returns six uniformly random digits.
     private static func newCode() -> String {
         var generator = SystemRandomNumberGenerator()
         let digits = String(Int.random(in: 0..<1_000_000, using: &generator))
         return String(repeating: "0", count: 6 - digits.count) + digits
     }
 
-    /// What it is for is in it too, so that equal codes do not look equal.
+    /// Includes the purpose, so that equal codes have different digests.
     private func digest(_ code: String, _ name: String) -> [UInt8] {
         Digest.hmacSHA256(Array("\(name)\n\(code)".utf8), key: codeKey)
     }
 
-    // MARK: Sessions that begin
+    // MARK: New sessions
 
-    /// A guest becomes a user and keeps the id; somebody else gets an account of its own.
+    /// Turns a guest into a user with the same id, or creates a new account for any other caller.
     ///
-    /// - Parameter change: makes it a user's.
+    /// - Parameter change: makes the account that of a user.
     func becomeUser(
         on connection: CallerConnection, in turn: AccountTurn, _ change: (inout Account) -> Void
     ) async throws(AuthError) -> SessionGrant {
@@ -130,7 +130,7 @@ extension Accounts {
         return try await beginSession(of: try await newID(of: account), account, on: connection, in: turn)
     }
 
-    /// The id of an account to be made, when there is room for it.
+    /// Returns the id for a new account; throws at the limits.
     private func newID(of account: Account) async throws(AuthError) -> String {
         try await countAccounts()
         if full(for: account) != nil, uptime() >= nextSweep {
@@ -145,18 +145,18 @@ extension Accounts {
         if let limit = full(for: account) { throw .limitReached(limit) }
         while true {
             let id = Base64URL.encode(.random(count: 16))
-            // Commands take what begins with a dash for an option.
+            // An id must not begin with a dash, because commands would parse it as an option.
             if !id.hasPrefix("-") { return id }
         }
     }
 
-    /// What there are too many of for one more; nil when there is room.
+    /// Returns the limit that one more account would exceed; nil when there is room.
     private func full(for account: Account) -> String? {
         if accountCount.all >= limits.accounts { return "accounts" }
         return account.isGuest && accountCount.guests >= limits.guests ? "guests" : nil
     }
 
-    /// Writes the account with a new session, which takes the place of the one that the connection had.
+    /// Writes the account with a new session, which replaces the session of the connection.
     func beginSession(
         of id: String, _ account: Account, on connection: CallerConnection, in turn: AccountTurn
     ) async throws(AuthError) -> SessionGrant {
@@ -194,7 +194,7 @@ extension Accounts {
             changes.set(owner: id, ofIdentity: identity)
         }
         changes.count.replace(old, with: account)
-        // Who was a guest is somebody now, also where he was one with another session.
+        // A guest that becomes a user changes for its other sessions too.
         let others = account.sessions.dropLast()
         if let old, old.user(id: id) != account.user(id: id), !others.isEmpty {
             changes.change(account.user(id: id), sessions: Array(others))

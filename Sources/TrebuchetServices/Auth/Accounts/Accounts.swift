@@ -3,12 +3,13 @@ internal import Relays
 public import Trebuchet
 public import TrebuchetCluster
 
-/// The users of a server and their sessions; what an `AuthService` works with.
+/// The users of a server and their sessions, used by an `AuthService`.
 ///
-/// One object for each store: it is the only one that writes there. Changes come one after another, and are kept before
-/// anybody is told of them. Of several nodes each has one at the engine that they share (``init(engine:mailer:providers:limits:report:onDelete:)``).
+/// There is one object for each store, and it is the only writer there. Changes are serialized, and each is persisted before
+/// any client learns of it. In a cluster each node has one object on a common coordination store
+/// (``init(engine:mailer:providers:limits:report:onDelete:)``).
 public actor Accounts {
-    /// Deletes what an app keeps of a user; see ``init(store:mailer:providers:limits:report:onDelete:)``.
+    /// Deletes the app's data of a user; see ``init(store:mailer:providers:limits:report:onDelete:)``.
     public typealias DeletionHook = @Sendable (User) async throws -> Void
 
     let records: AccountRecords
@@ -16,9 +17,9 @@ public actor Accounts {
     let limits: AuthLimits
     let log: AuthLog
     let deletionHook: DeletionHook?
-    /// Milliseconds since 1970: for what is kept, and told others.
+    /// Milliseconds since 1970, for persisted and transmitted times.
     let now: @Sendable () -> Int64
-    /// Milliseconds that pass evenly, whatever the time of day is set to: for rates, and for what lasts as long as the process.
+    /// Monotonic milliseconds, for rates and for state that lasts as long as the process.
     let uptime: @Sendable () -> Int64
 
     let tokens: AccessTokens
@@ -26,13 +27,13 @@ public actor Accounts {
     let codeKey: [UInt8]
     let providers: [ByteText: ProviderKeys]
     nonisolated let connections: SessionConnections
-    /// What nodes have together; nil where there is one server.
+    /// The state that the nodes share; nil at a single server.
     let shared: SharedAccounts?
     private let newsWatch: SessionNewsWatch?
 
-    /// Held by the one who changes what is kept, where nobody else does.
+    /// Serializes changes where this object is the only writer.
     private let turn = AsyncBinarySemaphore()
-    /// How many this object knows of; of those that nodes share the engine knows.
+    /// The number of accounts that this object knows; shared accounts are counted in the coordination store.
     var accountCount = AccountCount()
     var nextSweep: Int64
     var codes: MagicCodes<CallerHost?>
@@ -40,18 +41,18 @@ public actor Accounts {
     var mailsInFlight = 0
     var mailsOfHosts: [CallerHost: Int] = [:]
 
-    /// Accounts that last as long as the process.
+    /// Creates accounts for a single server.
     ///
     /// - Parameters:
-    ///   - store: where accounts and sessions are kept. Default: in memory.
-    ///   - mailer: what sends magic codes.
-    ///   - providers: whose ID tokens sign somebody in; each has a name of its own. Default: none.
-    ///   - report: told, in a line with its level, what the server's operator should know and clients should not: who was refused and which
-    ///     sessions were ended (`notice`), why mail was not sent (`warning`) or the store failed (`error`). At most one line a second of each
-    ///     kind, without codes and tokens. Default: nobody.
-    ///   - onDelete: called before an account is deleted, when its user has proved to be that, to delete what the app keeps
-    ///     of it. When it throws, nothing is deleted and the user is told to try again; so it may be called again for one
-    ///     account. Default: nothing.
+    ///   - store: the store for accounts and sessions. Default: in memory.
+    ///   - mailer: sends magic codes.
+    ///   - providers: the issuers of accepted ID tokens, with unique names. Default: none.
+    ///   - report: receives log lines with their levels, for the operator and not for clients: refused callers and ended
+    ///     sessions (`notice`), mail that was not sent (`warning`), store failures (`error`). At most one line a second for
+    ///     each kind, without codes and tokens. Default: ignored.
+    ///   - onDelete: deletes the app's data of a user, before the account is deleted and after the user has authenticated. When
+    ///     it throws, nothing is deleted and the client may try again, so it may be called again for an account. Default:
+    ///     nothing.
     public init(
         store: any StateStore = MemoryStore(), mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
         limits: AuthLimits = AuthLimits(),
@@ -65,7 +66,7 @@ public actor Accounts {
 
     /// - Parameters:
     ///   - now: milliseconds since 1970.
-    ///   - uptime: milliseconds that pass evenly. Default: `now`.
+    ///   - uptime: monotonic milliseconds. Default: `now`.
     package init(
         store: any StateStore, mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
         limits: AuthLimits = AuthLimits(),
@@ -80,20 +81,22 @@ public actor Accounts {
         accountCount = try await records.sweep(at: now())
     }
 
-    /// Accounts that several nodes have together, at the engine that they share. Who signs in at one can renew, use and end the session at each.
+    /// Creates accounts that several nodes share in a coordination store. A client that signs in at one node can renew, use and
+    /// end its session at each.
     ///
-    /// Accounts, sessions, codes under way and the secret that tokens are made with lie at the engine; rates count over all nodes. An
-    /// access token is checked without asking the engine. Who signs in or out, renews a session or asks for a code while the engine is
-    /// away gets `AuthError.unavailable`; who is signed in stays it.
+    /// Accounts, sessions, pending codes and the token secret are in the coordination store; rates count over all nodes. Access
+    /// tokens are verified without it. While the store is unavailable, signing in or out, renewal and requests for codes fail
+    /// with `AuthError.unavailable`; signed-in connections stay signed in.
     ///
     /// - Parameters:
-    ///   - engine: nodes with the same one, and the same prefix there, have the same accounts. What a store has is not taken over.
-    ///   - mailer: what sends magic codes.
-    ///   - providers: whose ID tokens sign somebody in; the same at all nodes. Default: none.
+    ///   - engine: the coordination store; nodes with the same one, and the same prefix in it, have the same accounts. Accounts
+    ///     of a local store are not copied.
+    ///   - mailer: sends magic codes.
+    ///   - providers: the issuers of accepted ID tokens; the same at all nodes. Default: none.
     ///   - limits: the same at all nodes; ``AuthLimits`` says which count over all of them.
     ///   - report: as above.
-    ///   - onDelete: as above; called at the node where somebody asks for it.
-    /// - Throws: `unavailable` when the engine cannot be reached.
+    ///   - onDelete: as above; called at the node that receives the request.
+    /// - Throws: `unavailable` when the coordination store cannot be reached.
     public init(
         engine: any ClusterTables, mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
         limits: AuthLimits = AuthLimits(),
@@ -108,8 +111,8 @@ public actor Accounts {
 
     /// - Parameters:
     ///   - now: milliseconds since 1970.
-    ///   - uptime: milliseconds that pass evenly. Default: `now`.
-    ///   - sleep: waits until news of sessions are read also without a message.
+    ///   - uptime: monotonic milliseconds. Default: `now`.
+    ///   - sleep: waits for the next poll of session notices, which also happens without a message.
     package init(
         engine: any ClusterTables, mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
         limits: AuthLimits = AuthLimits(),
@@ -123,7 +126,7 @@ public actor Accounts {
         try await self.init(
             at: shared, shared: shared, mailer: mailer, providers: providers, limits: limits, log: log,
             onDelete: onDelete, now: now, uptime: uptime ?? now, sleep: sleep)
-        // In nobody's way: how many there are is known without it.
+        // In the background: the number of accounts is known without the sweep.
         Task { [weak self] in await self?.sweepShared() }
     }
 
@@ -146,7 +149,7 @@ public actor Accounts {
         for provider in providers {
             keys[ByteText(provider.name)] = ProviderKeys(provider, now: now, uptime: uptime) { log.providerFailed($0) }
         }
-        precondition(keys.count == providers.count, "each OpenIDProvider has a name of its own")
+        precondition(keys.count == providers.count, "each OpenIDProvider must have a unique name")
         self.providers = keys
         let secret = try await records.secret()
         let key = { (use: String) in Digest.hmacSHA256(Array(use.utf8), key: secret) }
@@ -170,7 +173,7 @@ public actor Accounts {
         do {
             newsWatch = try await SessionNewsWatch(reader, at: shared.tables, sleep: sleep)
         } catch {
-            log.storeFailed("the engine of the accounts failed: \(error)")
+            log.storeFailed("the coordination store of the accounts failed: \(error)")
             throw .unavailable
         }
         try await reader.read()
@@ -180,18 +183,18 @@ public actor Accounts {
     @Sendable private static func uptime() -> Int64 { Int64(MonotonicClock.nowWithSleep / 1_000_000) }
 
     static let sweepInterval: Int64 = 60 * 60 * 1000
-    /// How far the clocks of nodes may differ, in milliseconds.
+    /// The maximum difference between the clocks of two nodes, in milliseconds.
     private static let clockDifference: Int64 = 60_000
 
-    /// Lets anybody connect, and finds out who shows an access token: one that is wrong, has expired, or is of a session
-    /// that has ended, is answered 401. Set `origins` too if browsers may come.
+    /// The access policy for these accounts. It admits anonymous callers and identifies those with an access token. A token
+    /// that is invalid or expired, or whose session has ended, is rejected with 401. Set `origins` too if browsers connect.
     public nonisolated var accessPolicy: AccessPolicy {
         var policy = AccessPolicy { [self] request in
             guard let token = request.bearerToken else { return nil }
             let principal = try tokens.verify(token)
             let session = principal.claims["session"]
             if let shared, let session {
-                // Without asking the engine, which may be away.
+                // Does not ask the coordination store, which may be unavailable.
                 guard !shared.isLost else { throw AuthError.unavailable }
                 let issued = connections.remembersAll ? .max : try tokens.issued(token) - Self.clockDifference
                 switch connections.standing(of: session, since: issued) {
@@ -203,22 +206,22 @@ public actor Accounts {
             guard let session, let family = try await records.family(session),
                 let account = try await records.account(family.account)
             else { throw AccessDenied.unauthenticated("the session has ended") }
-            // Not the roles of the token, which may have been granted or taken since.
+            // Not the roles in the token, which may have changed since.
             return AccessTokens.principal(account.user(id: family.account), session: session)
         }
         policy.onConnect = { [connections] in connections.add($0) }
         if let shared {
             policy.accountsProblem = {
-                shared.isLost ? "the engine has lost the accounts of the cluster: start the nodes again" : nil
+                shared.isLost ? "the coordination store has lost the accounts of the cluster; restart the nodes" : nil
             }
         }
         return policy
     }
 
-    // MARK: What all operations use
+    // MARK: Common parts of operations
 
-    /// Changes what is kept, and nobody else meanwhile: one after another where this is the only one who writes, and else again from
-    /// the beginning when somebody has changed what was read. So `body` does nothing but read before it writes.
+    /// Runs one account operation exclusively. Operations are serialized where this is the only writer; otherwise `body` is
+    /// repeated when another node has changed a record that it read. So `body` must have no effects before its write.
     func inTurn<Result>(_ body: (AccountTurn) async throws(AuthError) -> Result) async throws(AuthError) -> Result {
         guard shared != nil else {
             guard turn.waitingCount < limits.waiting else { throw .limitReached("waiting") }
@@ -234,15 +237,15 @@ public actor Accounts {
                 guard turn.isStale else { throw error }
             }
         }
-        log.storeFailed("an account was changed by others \(Self.attempts) times while it was to be changed")
+        log.storeFailed("account transaction failed after \(Self.attempts) conflicts with other changes")
         throw .unavailable
     }
 
     private static let attempts = 50
 
-    /// Tells the operator of what is refused.
+    /// Runs `body` and logs refusals.
     ///
-    /// - Parameter what: what is to be done, as `to sign in`.
+    /// - Parameter what: the operation, as `to sign in`.
     func noting<Result>(
         _ what: String, _ connection: CallerConnection, _ body: () async throws(AuthError) -> Result
     ) async throws(AuthError) -> Result {
@@ -254,7 +257,7 @@ public actor Accounts {
         }
     }
 
-    /// The account that a connection is signed in to, if its session goes on.
+    /// Returns the account that a connection is signed in to, or nil when its session has ended.
     func account(of connection: CallerConnection, in turn: AccountTurn? = nil) async throws(AuthError) -> Present? {
         let turn = turn ?? AccountTurn(records)
         guard let session = connection.session, let family = try await turn.family(session),
@@ -263,13 +266,13 @@ public actor Accounts {
         return Present(id: family.account, account: account, session: session, family: family)
     }
 
-    /// The same; throws when nobody is signed in.
+    /// Returns the account of a signed-in connection; throws otherwise.
     func present(on connection: CallerConnection, in turn: AccountTurn? = nil) async throws(AuthError) -> Present {
         guard let present = try await account(of: connection, in: turn) else { throw .notSignedIn }
         return present
     }
 
-    /// Keeps what a turn has changed.
+    /// Persists the changes of a transaction.
     func write(_ changes: AccountRecords.Changes, in turn: AccountTurn) async throws(AuthError) {
         try await turn.write(changes)
         accountCount += changes.count
@@ -293,7 +296,7 @@ public actor Accounts {
 }
 
 extension Accounts {
-    /// Who is signed in over a connection, as it was when it was asked.
+    /// The account of a signed-in connection, as it was when it was read.
     struct Present {
         let id: String
         let account: Account
@@ -303,9 +306,9 @@ extension Accounts {
 }
 
 extension CallerConnection {
-    /// The session that it is signed in by.
+    /// The session by which the connection is signed in.
     var session: String? { principal?.claims["session"] }
 
-    /// Who may not escape a rate by connecting again. Clients of this machine and in the process itself are one host.
+    /// The party to which rates apply across reconnects. All clients on the local machine and in the process are one host.
     var asker: AuthRates<CallerHost?>.Asker { AuthRates.Asker(host: host, connection: number) }
 }

@@ -1,33 +1,34 @@
 internal import Trebuchet
 
-/// The codes for one address that were sent and not used yet, one for each host that asked. Pure: the time is given, in milliseconds.
+/// The pending codes of one address, one for each host that requested one. Pure: the time is given, in milliseconds.
 ///
-/// A host's wrong tries count for the code that it asked for itself, so that nobody voids another's. Who asked at one place and types
-/// the code at another has tries too, but all other hosts have them together: else many of them could guess.
+/// Wrong tries of a host count for the code that it requested, so no other host can void that code. A code may also be entered
+/// at a host other than the one that requested it. All such hosts share their tries; otherwise many hosts together could guess
+/// the code.
 ///
-/// It has digests alone; who makes them adds a secret, without which a digest of six digits hides nothing.
+/// It stores digests only. They must be made with a secret, because a plain digest of six digits hides nothing.
 struct AddressCodes<Host: Hashable>: Equatable {
     struct Code: Equatable {
         let host: Host
         let digest: [UInt8]
         let expiry: Int64
         fileprivate(set) var triesLeft: Int
-        /// Of all hosts but the one that asked for it.
+        /// The tries left for all hosts except the one that requested the code.
         fileprivate(set) var othersTriesLeft: Int
     }
 
-    /// The oldest first.
+    /// The codes, oldest first.
     private(set) var codes: [Code] = []
 
     var isEmpty: Bool { codes.isEmpty }
 
-    /// Notes a code in place of the one that the host had asked for before.
+    /// Adds a code in place of the host's previous one.
     mutating func add(_ digest: [UInt8], from host: Host, until expiry: Int64, tries: Int) {
         codes.removeAll { $0.host == host }
         codes.append(Code(host: host, digest: digest, expiry: expiry, triesLeft: tries, othersTriesLeft: tries))
     }
 
-    /// Forgets a code, unless a newer one has taken its place.
+    /// Removes a code, unless a newer one has replaced it.
     mutating func remove(_ digest: [UInt8], from host: Host) {
         codes.removeAll { $0.host == host && Digest.areEqual($0.digest, digest) }
     }
@@ -36,9 +37,9 @@ struct AddressCodes<Host: Hashable>: Equatable {
 
     mutating func removeExpired(at now: Int64) { codes.removeAll { $0.expiry <= now } }
 
-    /// Uses a code up; throws when it is not the right one.
+    /// Uses a code up; throws when it is wrong.
     ///
-    /// - Parameter host: where it was typed.
+    /// - Parameter host: the host at which the code was entered.
     mutating func use(_ digest: [UInt8], from host: Host, at now: Int64) throws(AuthError) {
         removeExpired(at: now)
         guard let own = codes.firstIndex(where: { $0.host == host }) else { return try useOthers(digest) }
@@ -52,7 +53,7 @@ struct AddressCodes<Host: Hashable>: Equatable {
         throw .wrongCode(triesLeft: triesLeft)
     }
 
-    /// The code was asked for from another network, if at all.
+    /// Checks a code that another host, or none, requested.
     private mutating func useOthers(_ digest: [UInt8]) throws(AuthError) {
         var triesLeft: Int?
         for index in codes.indices where codes[index].othersTriesLeft > 0 {

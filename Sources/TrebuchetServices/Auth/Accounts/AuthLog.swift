@@ -1,7 +1,7 @@
 internal import Trebuchet
 
-/// What the operator of a server is told of sign-in and clients are not: who was refused what and why, which sessions were
-/// ended, what failed. Never codes and tokens. Of each kind a line a second at most, since strangers can make many.
+/// The log of sign-in for the operator: refusals with their reasons, ended sessions, and failures. It never contains codes and
+/// tokens. Each kind has at most one line a second, because unauthenticated clients can cause many.
 struct AuthLog: Sendable {
     private let refusals: RefusalLog
     private let ends: RefusalLog
@@ -18,7 +18,7 @@ struct AuthLog: Sendable {
         providers = log(.warning)
     }
 
-    /// - Parameter what: `to send a code to ada@example.org`.
+    /// - Parameter what: the operation, as `to send a code to ada@example.org`.
     func refused(_ what: String, to connection: CallerConnection, _ error: AuthError) {
         let who = connection.remoteAddress?.host ?? "a client in this process"
         let account = connection.principal.map { " (\($0.id))" } ?? ""

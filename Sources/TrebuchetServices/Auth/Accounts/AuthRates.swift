@@ -1,10 +1,10 @@
 internal import Trebuchet
 
-/// The rates of what anybody may ask of accounts. Pure: the time is given, in milliseconds.
+/// The rates of account operations that any caller may request. Pure: the time is given, in milliseconds.
 ///
-/// What is refused has taken nothing, of any rate.
+/// A refused operation takes nothing from any rate.
 struct AuthRates<Host: Hashable> {
-    /// Who asks.
+    /// The caller.
     struct Asker {
         let host: Host
         let connection: UInt64
@@ -29,7 +29,7 @@ struct AuthRates<Host: Hashable> {
         addresses = RateTable(limits.codesPerAddressOfAll, capacity: limits.ratesKept)
     }
 
-    /// A code for an address.
+    /// Takes the rates of a code for an address.
     mutating func takeCode(for address: String, _ asker: Asker, at now: Int64) throws(AuthError) {
         let place = Place(address: address, host: asker.host)
         try Self.check([
@@ -42,15 +42,15 @@ struct AuthRates<Host: Hashable> {
         addresses.take(address, of: asker.host, at: now)
     }
 
-    /// A code that is tried, a guest, or a token of another issuer.
+    /// Takes the rate of a code that is tried, a guest, or an ID token.
     mutating func takeAttempt(_ asker: Asker, at now: Int64) throws(AuthError) {
         try Self.check([hosts.wait(for: asker.host, at: now)])
         hosts.take(asker.host, of: asker.host, at: now)
     }
 
-    // MARK: What a node counts of rates that count over all nodes
+    // MARK: Local counts of shared rates
 
-    /// Whether this node alone has let through as much as all may: then nobody else need be asked.
+    /// Throws when this node alone has used the rate of all nodes; then no request to the coordination store is needed.
     func check(_ kind: Kind, _ asker: Asker, at now: Int64) throws(AuthError) {
         switch kind {
         case .code:
@@ -60,7 +60,7 @@ struct AuthRates<Host: Hashable> {
         }
     }
 
-    /// What all nodes have let through.
+    /// Counts an operation that the shared rates have admitted.
     mutating func note(_ kind: Kind, _ asker: Asker, at now: Int64) {
         switch kind {
         case .code:
@@ -77,15 +77,15 @@ struct AuthRates<Host: Hashable> {
         case renewal
     }
 
-    // MARK: What one node counts alone
+    // MARK: Rates of one node
 
-    /// A session that is renewed, looked at or ended.
+    /// Takes the rate of a session that is renewed, listed, labelled or ended.
     mutating func takeRenewal(_ asker: Asker, at now: Int64) throws(AuthError) {
         try Self.check([renewals.wait(for: asker.host, at: now)])
         renewals.take(asker.host, of: asker.host, at: now)
     }
 
-    /// A code of this address was right: who typed it reads its mail, and may ask for others as if it were the first time.
+    /// Restores the rate of an address after a correct code: its user reads the mail and may request codes as at first.
     mutating func usedCode(for address: String, _ asker: Asker) {
         places.forget(Place(address: address, host: asker.host))
     }

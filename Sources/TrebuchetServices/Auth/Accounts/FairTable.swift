@@ -1,10 +1,10 @@
-/// Values by keys, so many at the most. When there is no more room, those who have brought the most lose their oldest: who
-/// fills the table pushes out what is his own, and nobody else is refused. Pure.
+/// A table with a maximum number of entries. When it is full, the owners with the most entries lose their oldest, so an owner
+/// that fills the table evicts its entries and no insertion fails. Pure.
 struct FairTable<Owner: Hashable, Key: Hashable, Value> {
     private struct Entry {
         var value: Value
         let owner: Owner
-        /// They grow with time.
+        /// Grows with each insertion.
         let number: UInt64
     }
 
@@ -18,16 +18,16 @@ struct FairTable<Owner: Hashable, Key: Hashable, Value> {
     var count: Int { entries.count }
     var isFull: Bool { entries.count >= capacity }
 
-    /// To change what is there; use `insert` for what is not.
+    /// The value of a key. `update` changes an existing entry; `insert` adds one.
     subscript(key: Key) -> Value? { entries[key]?.value }
 
     mutating func update(_ key: Key, to value: Value) { entries[key]?.value = value }
 
-    /// - Returns: what had to go.
+    /// - Returns: the evicted entries.
     @discardableResult
     mutating func insert(_ value: Value, for key: Key, of owner: Owner) -> [(key: Key, value: Value)] {
         remove(key)
-        // It counts before there is room for it: else who brings it might push out somebody who has as many as he has.
+        // The new entry counts before room is made; otherwise it could evict an entry of an owner that has just as many.
         counts[owner, default: 0] += 1
         let evicted = isFull ? makeRoom() : []
         lastNumber += 1
@@ -43,7 +43,7 @@ struct FairTable<Owner: Hashable, Key: Hashable, Value> {
         return entry.value
     }
 
-    /// - Returns: what has gone.
+    /// - Returns: the removed entries.
     @discardableResult
     mutating func removeAll(where isGone: (Value) -> Bool) -> [(key: Key, value: Value)] {
         let gone = entries.filter { isGone($0.value.value) }.map { (key: $0.key, value: $0.value.value) }
@@ -51,10 +51,10 @@ struct FairTable<Owner: Hashable, Key: Hashable, Value> {
         return gone
     }
 
-    /// Takes out a sixteenth at once, so that the looking costs each new one little.
+    /// Evicts a sixteenth of the entries at once, so that the search costs each insertion little.
     private mutating func makeRoom() -> [(key: Key, value: Value)] {
         let needed = entries.count - capacity + max(1, capacity / 16)
-        // What is above this many of one owner's is enough; all owners keep as many.
+        // Finds the largest number per owner above which there are enough entries to evict; all owners keep that many.
         var (low, high) = (0, counts.values.max() ?? 0)
         while low < high {
             let middle = (low + high + 1) / 2

@@ -1,9 +1,9 @@
 internal import Trebuchet
 
-/// The codes that were sent and not used yet: so many at the most. When there is no more room, those hosts that have asked for the most
-/// lose their oldest. Pure: the time is given, in milliseconds.
+/// The pending codes of a server, with a maximum number. When it is reached, the hosts with the most codes lose their oldest.
+/// Pure: the time is given, in milliseconds.
 struct MagicCodes<Host: Hashable> {
-    /// A code that had to go.
+    /// An evicted code.
     struct Gone: Equatable {
         let address: String
         let host: Host
@@ -31,9 +31,9 @@ struct MagicCodes<Host: Hashable> {
         places = FairTable(capacity: limits.pendingCodes)
     }
 
-    /// Notes a code in place of the one that the host had asked for before.
+    /// Adds a code in place of the host's previous one for the address.
     ///
-    /// - Returns: those that had to make room for it.
+    /// - Returns: the evicted codes.
     @discardableResult
     mutating func add(_ digest: [UInt8], for address: String, from host: Host, at now: Int64) -> [Gone] {
         if places.isFull { forget(places.removeAll { $0.expiry <= now }.map(\.key)) }
@@ -45,14 +45,14 @@ struct MagicCodes<Host: Hashable> {
         return gone.map { Gone(address: $0.key.address, host: $0.key.host, digest: $0.value.digest) }
     }
 
-    /// Forgets a code that did not get on its way, unless a newer one has taken its place.
+    /// Removes a code whose mail was not sent, unless a newer one has replaced it.
     mutating func remove(_ digest: [UInt8], for address: String, from host: Host) {
         change(address) { $0.remove(digest, from: host) }
     }
 
-    /// Uses a code up; throws when it is not the right one.
+    /// Uses a code up; throws when it is wrong.
     ///
-    /// - Parameter host: where it was typed.
+    /// - Parameter host: the host at which the code was entered.
     mutating func use(_ digest: [UInt8], for address: String, from host: Host, at now: Int64) throws(AuthError) {
         guard var changed = codes[address] else { throw .noCode }
         let outcome = Result { () throws(AuthError) in try changed.use(digest, from: host, at: now) }

@@ -1,9 +1,9 @@
 internal import Trebuchet
 
-/// How much of a rate each of many has used. Pure: the time is given, in milliseconds.
+/// Token buckets of one rate, by key. Pure: the time is given, in milliseconds.
 ///
-/// When it is full, those go first that have back what they used, which are as good as new ones; then those of the owner
-/// that has most. So nobody is refused because of what others have used.
+/// When it is full, full buckets are removed first, which are equal to new ones; then those of the owner with the most. So no
+/// key is refused because of the use of others.
 struct RateTable<Owner: Hashable, Key: Hashable> {
     private let limit: RateLimit
     private var buckets: FairTable<Owner, Key, TokenBucket>
@@ -13,15 +13,15 @@ struct RateTable<Owner: Hashable, Key: Hashable> {
         buckets = FairTable(capacity: capacity)
     }
 
-    /// The time after which `key` may take something, in milliseconds; nil when it may now. Takes nothing.
+    /// Returns the time until `key` may take one, in milliseconds; nil when it may now. Takes nothing.
     func wait(for key: Key, at now: Int64) -> Int? {
         guard var bucket = buckets[key] else { return nil }
         return bucket.take(at: Self.nanoseconds(now))
     }
 
-    /// Takes one, if there is one; see `wait`.
+    /// Takes one, if available; see `wait`.
     ///
-    /// - Parameter owner: on whose account it is noted.
+    /// - Parameter owner: the owner that the bucket counts for.
     mutating func take(_ key: Key, of owner: Owner, at now: Int64) {
         let now = Self.nanoseconds(now)
         if var bucket = buckets[key] {
@@ -34,7 +34,7 @@ struct RateTable<Owner: Hashable, Key: Hashable> {
         buckets.insert(bucket, for: key, of: owner)
     }
 
-    /// Gives `key` back what it has used.
+    /// Restores the full bucket of `key`.
     mutating func forget(_ key: Key) { buckets.remove(key) }
 
     private static func nanoseconds(_ milliseconds: Int64) -> UInt64 { UInt64(max(0, milliseconds)) &* 1_000_000 }

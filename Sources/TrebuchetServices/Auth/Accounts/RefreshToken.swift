@@ -1,10 +1,10 @@
 internal import Trebuchet
 
-/// A refresh token: a name under which its session is found, and what proves that it is the last one.
+/// A refresh token: a handle that identifies its session, and a secret that proves that the token is the newest one.
 ///
-/// The name is secret too: only who had a token of the session can send another one, right or wrong, under it. The server
-/// keeps digests of both. A token's successor is derived from it, with a key of the server, so that a repeated request
-/// gets the answer that was lost.
+/// The handle is secret too: only a client that had a token of the session can send another under it. The server stores digests
+/// of both. The successor of a token is derived from it with a key of the server, so that a repeated request gets the response
+/// that was lost.
 struct RefreshToken: Equatable {
     private static let handleCount = 16
     private static let secretCount = 32
@@ -17,16 +17,16 @@ struct RefreshToken: Equatable {
         self.secret = secret
     }
 
-    /// The first token of a new session.
+    /// Returns the first token of a new session.
     static func random() -> RefreshToken {
         while true {
             let token = RefreshToken(handle: .random(count: handleCount), secret: .random(count: secretCount))
-            // Commands take what begins with a dash for an option.
+            // The name must not begin with a dash, because commands would parse it as an option.
             if !token.session.hasPrefix("-") { return token }
         }
     }
 
-    /// Nil for what is no token.
+    /// Returns nil when the text is not a token.
     init?(_ text: String) {
         guard text.utf8.count <= 128 else { return nil }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
@@ -38,7 +38,7 @@ struct RefreshToken: Equatable {
 
     var text: String { Base64URL.encode(handle) + "." + Base64URL.encode(secret) }
 
-    /// The name of the session as others may know it.
+    /// The public name of the session.
     var session: String { Base64URL.encode(Array(Digest.sha256(handle).prefix(16))) }
     var digest: [UInt8] { Digest.sha256(secret) }
 
@@ -48,7 +48,7 @@ struct RefreshToken: Equatable {
 }
 
 extension [UInt8] {
-    /// Bytes that nobody can foresee.
+    /// Returns unpredictable bytes.
     static func random(count: Int) -> [UInt8] {
         // The system's generator: getrandom(2) on Linux.
         var generator = SystemRandomNumberGenerator()
@@ -57,7 +57,7 @@ extension [UInt8] {
 }
 
 extension Duration {
-    /// Whole milliseconds, rounded down.
+    /// The whole milliseconds, rounded down.
     var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = components
         return seconds * 1000 + attoseconds / 1_000_000_000_000_000

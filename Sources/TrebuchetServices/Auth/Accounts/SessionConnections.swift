@@ -1,16 +1,16 @@
 internal import Synchronization
 internal import Trebuchet
 
-/// Which connections are signed in by which session, so that they lose their rights when the session ends.
+/// The connections of each session. They lose their authorization when the session ends.
 final class SessionConnections: Sendable {
     private struct State {
-        /// Each connection that ever was signed in, with its session, until it closes.
+        /// The session of each connection that was ever signed in, until the connection closes.
         var sessions: [CallerConnection: String?] = [:]
         var connections: [String: Set<CallerConnection>] = [:]
         var ended: RecentSessions<SessionEnd>
-        /// Who their connections are, of those that have changed.
+        /// The principals of sessions that have changed.
         var principals: RecentSessions<Principal>
-        /// What happened before it may be forgotten, or was never heard of.
+        /// Changes up to this time may be unknown here: they were evicted, or never received.
         var horizon = Int64.min
 
         mutating func leave(_ connection: CallerConnection) {
@@ -20,7 +20,7 @@ final class SessionConnections: Sendable {
             if connections[session]?.isEmpty == true { connections[session] = nil }
         }
 
-        /// Notes up to when things are forgotten.
+        /// Raises the horizon to the time of evicted changes.
         mutating func note(_ time: Int64?) {
             if let time { horizon = max(horizon, time) }
         }
@@ -28,24 +28,24 @@ final class SessionConnections: Sendable {
 
     private let state: Mutex<State>
 
-    /// - Parameter kept: of how many sessions it is kept that they have ended or changed, each.
+    /// - Parameter kept: the maximum number of remembered ends, and of remembered changes.
     init(kept: Int = 10_000) {
         state = Mutex(State(ended: RecentSessions(kept: kept), principals: RecentSessions(kept: kept)))
     }
 
-    /// Connections that are signed in.
+    /// The number of signed-in connections.
     var count: Int { state.withLock { $0.connections.values.reduce(0) { $0 + $1.count } } }
 
-    /// Notes a connection that was let in with a token.
+    /// Registers a connection that was admitted with a token.
     func add(_ connection: CallerConnection) {
         guard let principal = connection.principal, let session = principal.claims["session"] else { return }
-        // It was looked up a moment ago, and may have changed meanwhile.
+        // The principal was read a moment before and may have changed since.
         signIn(connection, session: session) { $0.principals[session]?.value ?? principal }
     }
 
-    /// Makes a connection that of a session. One that has ended meanwhile leaves it without rights.
+    /// Signs a connection in to a session. When the session has ended meanwhile, the connection loses its authorization.
     ///
-    /// - Parameter number: of the change of accounts that the principal is known from.
+    /// - Parameter number: the number of the account change from which the principal was read.
     func signIn(_ connection: CallerConnection, _ principal: Principal, session: String, at number: UInt64 = 0) {
         signIn(connection, session: session) { state in
             if let known = state.principals[session], known.number > number { known.value } else { principal }
@@ -75,7 +75,7 @@ final class SessionConnections: Sendable {
         }
     }
 
-    /// A connection goes on as nobody: its client wants to.
+    /// Makes a connection anonymous at the request of its client.
     func signOut(_ connection: CallerConnection) {
         state.withLock { state in
             state.leave(connection)
@@ -83,25 +83,25 @@ final class SessionConnections: Sendable {
         }
     }
 
-    /// Takes their rights from all connections of a session, and from those that would still come.
+    /// Revokes the authorization of a session's connections, and of connections that would still be added.
     ///
-    /// - Parameter time: when that was, in milliseconds.
+    /// - Parameter time: the time of the end, in milliseconds.
     func end(_ session: String, because end: SessionEnd, at time: Int64 = 0) {
         state.withLock { state in
             for connection in state.connections[session] ?? [] {
                 state.leave(connection)
-                // Before anybody can sign it in again.
+                // Within the lock, before the connection can be signed in again.
                 Self.revoke(connection, end)
             }
             state.note(state.ended.set(session, to: end, number: 0, at: time))
         }
     }
 
-    /// Who the connections of a session are from now on, unless a later change is known of.
+    /// Changes the principal of a session's connections, unless a later change is known.
     ///
     /// - Parameters:
-    ///   - number: of the change of accounts.
-    ///   - time: when that was, in milliseconds.
+    ///   - number: the number of the account change.
+    ///   - time: the time of the change, in milliseconds.
     func update(_ session: String, to principal: Principal, number: UInt64 = 0, at time: Int64 = 0) {
         state.withLock { state in
             if let known = state.principals[session], known.number > number { return }
@@ -110,12 +110,13 @@ final class SessionConnections: Sendable {
         }
     }
 
-    // MARK: What is known of sessions of other nodes
+    // MARK: Sessions of other nodes
 
-    /// What happened up to this time may not be known here.
+    /// Declares that changes up to this time may be unknown here.
     func forgetsWhatWas(before time: Int64) { state.withLock { $0.note(time) } }
 
-    /// The same, and who somebody has become is not known either: it is looked up from now on.
+    /// Declares that changes up to this time may be unknown here, and discards the changed principals: they are read again from
+    /// now on.
     func beginAnew(at time: Int64) {
         state.withLock { state in
             state.note(time)
@@ -123,12 +124,12 @@ final class SessionConnections: Sendable {
         }
     }
 
-    /// Whether all that has happened is known.
+    /// True when all changes since the start are known.
     var remembersAll: Bool { state.withLock { $0.horizon == .min } }
 
-    /// What is known of a session without asking for it.
+    /// Returns the known state of a session, without a read.
     ///
-    /// - Parameter issued: when somebody was told that it goes on, in milliseconds.
+    /// - Parameter issued: the time at which the session was known to be valid, in milliseconds.
     func standing(of session: String, since issued: Int64) -> SessionStanding {
         state.withLock { state in
             if let end = state.ended[session]?.value { return .ended(end) }
@@ -137,12 +138,12 @@ final class SessionConnections: Sendable {
         }
     }
 
-    /// Those that connections are signed in by.
+    /// The sessions with signed-in connections.
     var sessions: [String] { state.withLock { Array($0.connections.keys) } }
 
     func count(of session: String) -> Int { state.withLock { $0.connections[session]?.count ?? 0 } }
 
-    /// Why a session has ended, if that was of late.
+    /// Returns the reason for a recent session end.
     func reason(_ session: String) -> SessionEnd { state.withLock { $0.ended[session]?.value ?? .unknown } }
 
     private static func revoke(_ connection: CallerConnection, _ end: SessionEnd) {
@@ -150,17 +151,17 @@ final class SessionConnections: Sendable {
     }
 }
 
-/// What a node knows of a session.
+/// The state of a session, as a node knows it.
 enum SessionStanding: Equatable {
     case ended(SessionEnd)
-    /// Somebody has changed since; nil for whom the token says.
+    /// The session is valid with this changed principal; nil for the principal of the token.
     case goesOn(as: Principal?)
-    /// It has to be looked up.
+    /// The session must be read.
     case unknown
 }
 
-/// What is known of sessions of late: a connection that was being let in meanwhile is treated by that, and a client that asks why
-/// its session has ended is told.
+/// Recent changes of sessions. They apply to connections that were being admitted meanwhile, and give clients the reason for a
+/// session end.
 private struct RecentSessions<Value> {
     struct Note {
         let value: Value
@@ -170,7 +171,7 @@ private struct RecentSessions<Value> {
 
     let kept: Int
     private var notes: [String: Note] = [:]
-    /// The oldest first, from `first` on.
+    /// The sessions, oldest first, from index `first` on.
     private var order: [String] = []
     private var first = 0
 
@@ -178,9 +179,9 @@ private struct RecentSessions<Value> {
 
     subscript(session: String) -> Note? { notes[session] }
 
-    /// Notes what is true of a session from now on.
+    /// Sets the value of a session.
     ///
-    /// - Returns: the time of what had to go for it.
+    /// - Returns: the time of the evicted entry, or nil.
     mutating func set(_ session: String, to value: Value, number: UInt64, at time: Int64) -> Int64? {
         guard notes.updateValue(Note(value: value, number: number, time: time), forKey: session) == nil else {
             return nil

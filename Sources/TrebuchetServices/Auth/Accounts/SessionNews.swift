@@ -4,7 +4,7 @@
     internal import Foundation
 #endif
 
-/// What a change of accounts tells all nodes: whose connections lose their rights, and who others are from now on.
+/// The notice of an account change to all nodes: ended sessions, and sessions with a changed user.
 struct SessionNews: Codable, Equatable, Sendable {
     struct End: Codable, Equatable, Sendable {
         let session: String
@@ -18,9 +18,9 @@ struct SessionNews: Codable, Equatable, Sendable {
 
     var ended: [End] = []
     var changed: [Change] = []
-    /// Which node has made the change.
+    /// The node that made the change.
     var teller = ""
-    /// Milliseconds since 1970, by its clock.
+    /// Milliseconds since 1970, by the clock of that node.
     var at: Int64 = 0
 
     var isEmpty: Bool { ended.isEmpty && changed.isEmpty }

@@ -3,10 +3,10 @@ internal import Relays
 internal import Trebuchet
 internal import TrebuchetCluster
 
-/// Reads what other nodes tell of sessions, and does the same here: connections lose their rights, or are somebody else from now on.
+/// Reads the session notices of other nodes and applies them to the local connections.
 ///
-/// Messages say that there are news, and nothing counts on them: the news are read in their order, and twice a second also without a
-/// message. Where some are not kept any more, or the engine has lost some, all sessions of the connections are looked up.
+/// Messages announce new notices but are not relied on: notices are read in order, and twice a second even without a message.
+/// When notices were compacted, or the coordination store has lost some, all sessions of local connections are read again.
 actor SessionNewsReader {
     private static let atOnce = 1_000
     private static let lookedUpAtOnce = 500
@@ -15,11 +15,11 @@ actor SessionNewsReader {
     private let records: AccountRecords
     private let connections: SessionConnections
     private let log: AuthLog
-    /// What was read last.
+    /// The last notice that was read.
     private var last: TableNews.Item?
     private var hasBegun = false
     private var isAway = false
-    /// Whether the node has left its engine: nothing is to be said of that.
+    /// True when the node has left the coordination store; failures are not reported then.
     private var isClosed = false
     private var hasLost = false
 
@@ -27,14 +27,15 @@ actor SessionNewsReader {
         (self.shared, self.records, self.connections, self.log) = (shared, records, connections, log)
     }
 
-    /// Reads what there is. What fails is tried again the next time.
+    /// Reads all new notices. An error is reported, and the next call tries again.
     func readIfPossible() async {
         do throws(AuthError) {
             try await read()
             isAway = false
         } catch {
             if !isAway, !isClosed {
-                log.storeFailed("sessions that other nodes end are not heard of: the engine does not answer")
+                log.storeFailed(
+                    "sessions ended by other nodes are not noticed: the coordination store does not respond")
             }
             isAway = true
         }
@@ -45,7 +46,7 @@ actor SessionNewsReader {
         var mustLookUp = shared.takeDoubt()
         do throws(AuthError) {
             while true {
-                // With the last one once more: where another one stands there the engine has lost some.
+                // The last notice is read once more: when it differs, the coordination store has lost some.
                 let news: TableNews
                 do throws(ClusterEngineError) {
                     news = try await shared.tables.news(
@@ -59,7 +60,7 @@ actor SessionNewsReader {
                 if let last {
                     if items.first == last { items.removeFirst() } else { mustLookUp = true }
                 } else if news.cut > 0 {
-                    // Of what was told before nothing is known.
+                    // Earlier notices are unknown.
                     connections.forgetsWhatWas(before: items.first.flatMap(Self.time) ?? shared.now())
                     if hasBegun { mustLookUp = true }
                 }
@@ -78,7 +79,7 @@ actor SessionNewsReader {
     private static func time(_ item: TableNews.Item) -> Int64? { SessionNews(bytes: item.bytes)?.at }
 
     private func apply(_ item: TableNews.Item) {
-        // This node has done it, in the order that its callers see.
+        // This node has already applied its change, in the order that its callers see.
         guard let news = SessionNews(bytes: item.bytes), news.teller != shared.teller else { return }
         for end in news.ended { connections.end(end.session, because: end.why, at: news.at) }
         for change in news.changed {
@@ -90,9 +91,9 @@ actor SessionNewsReader {
         }
     }
 
-    /// Looks which of the sessions of this node's connections go on, and who they are.
+    /// Reads the sessions of all local connections and applies their state.
     private func lookUpAll() async throws(AuthError) {
-        // Who comes meanwhile with a token of before is looked up by himself.
+        // A connection that is admitted meanwhile with an older token is checked individually.
         let now = shared.now()
         connections.beginAnew(at: now)
         var sessions = connections.sessions[...]
@@ -113,27 +114,27 @@ actor SessionNewsReader {
         }
     }
 
-    /// The engine has lost the accounts: nobody is who he was.
+    /// Handles the loss of all accounts in the coordination store: all sessions are invalid.
     private func lose() {
         guard !hasLost else { return }
         hasLost = true
         log.storeFailed(
-            "the engine has lost the accounts of the cluster (was it emptied?): all sessions end, and nobody can sign in until "
-                + "the nodes are started again")
+            "the coordination store has lost the accounts of the cluster (was it emptied?): all sessions end; to allow sign-ins, "
+                + "restart the nodes")
         let now = shared.now()
         for session in connections.sessions { connections.end(session, because: .unknown, at: now) }
     }
 }
 
-/// Has the news read as long as it is held.
+/// Reads the notices for as long as it exists.
 final class SessionNewsWatch: Sendable {
-    /// How long it takes at most, with the reading, until a node hears of news whose message was lost.
+    /// The maximum delay of a notice whose message was lost, without the time to read it.
     static let pause = Duration.milliseconds(500)
 
     private let tasks: [Task<Void, Never>]
     private let subscription: any ClusterSubscription
 
-    /// - Parameter sleep: waits until they are read also without a message.
+    /// - Parameter sleep: waits between two reads without a message.
     init(
         _ reader: SessionNewsReader, at tables: any ClusterTables,
         sleep: @escaping @Sendable (Duration) async throws -> Void

@@ -9,10 +9,10 @@ internal import TrebuchetCluster
     internal import Foundation
 #endif
 
-/// What the accounts of several nodes have together, at the engine: records, codes under way, and rates.
+/// The shared state of several nodes' accounts in the coordination store: records, pending codes and rates.
 ///
-/// Records lie in one table, so that an account, its address and its sessions change in one step, on condition that they are as they
-/// were read. What was changed is told in the same step (`SessionNews`).
+/// All records are in one table, so that an account, its address and its sessions change atomically, on condition that they are
+/// unchanged since they were read. The notice of the change (`SessionNews`) is part of the same step.
 final class SharedAccounts: AccountShelf {
     static let table = ClusterTable("auth")
     static let codes = ClusterTable("auth codes")
@@ -20,18 +20,19 @@ final class SharedAccounts: AccountShelf {
     private static let counts = ["count/accounts", "count/guests"]
 
     private struct State {
-        /// The life of the table of records; nil until it was read.
+        /// The generation of the records table; nil until it was read.
         var life: String?
         var isLost = false
         var isDoubtful = false
         var underWay = 0
     }
 
-    /// What a node asks the engine for at once: its leases go the same way, and must not wait for strangers.
+    /// The maximum number of requests of a node at once. Its leases use the same connection, and must not wait for requests of
+    /// unauthenticated clients.
     static let mostUnderWay = 1_000
 
     let tables: any ClusterTables
-    /// This node, among those who tell.
+    /// The identifier of this node in notices.
     let teller = Base64URL.encode(.random(count: 12))
     /// Milliseconds since 1970.
     let now: @Sendable () -> Int64
@@ -41,7 +42,7 @@ final class SharedAccounts: AccountShelf {
 
     private let report: @Sendable (String) -> Void
 
-    /// - Parameter limit: what it asks for at once.
+    /// - Parameter limit: the maximum number of requests at once.
     init(
         _ tables: any ClusterTables, atOnce limit: Int, report: @escaping @Sendable (String) -> Void,
         now: @escaping @Sendable () -> Int64
@@ -54,12 +55,13 @@ final class SharedAccounts: AccountShelf {
 
     var isShared: Bool { true }
 
-    // MARK: The life of the table
+    // MARK: Generation of the table
 
-    /// Whether the engine has lost the records. Nothing goes on from there: keys and sessions are not what they were.
+    /// True when the coordination store has lost the records. All operations fail then, because keys and sessions are
+    /// different.
     var isLost: Bool { state.withLock { $0.isLost } }
 
-    /// Notes which table it is; false when it is not the one that it was.
+    /// Notes the generation of the table; returns false when it has changed.
     func note(life: String?) -> Bool {
         state.withLock { state in
             if state.life == nil { state.life = life }
@@ -68,7 +70,7 @@ final class SharedAccounts: AccountShelf {
         }
     }
 
-    /// Whether something may have been written of which this node does not know, since it was asked last.
+    /// Returns whether a write of unknown outcome has happened since the last call.
     func takeDoubt() -> Bool {
         state.withLock { state in
             defer { state.isDoubtful = false }
@@ -78,9 +80,9 @@ final class SharedAccounts: AccountShelf {
 
     func doubt() { state.withLock { $0.isDoubtful = true } }
 
-    /// Asks the engine, if not too many do.
+    /// Sends a request to the coordination store, unless too many are in progress.
     ///
-    /// - Parameter isWriting: whether connections are told of what is done, by who has done it.
+    /// - Parameter isWriting: true for a write whose effect on connections this node applies itself.
     private func asking<Answer>(
         isWriting: Bool = false, _ body: (any ClusterTables) async throws(ClusterEngineError) -> Answer
     ) async throws(AuthError) -> Answer {
@@ -99,11 +101,11 @@ final class SharedAccounts: AccountShelf {
     private func unavailable(_ error: ClusterEngineError, _ isWriting: Bool) -> AuthError {
         switch error.code {
         case .dataLoss: state.withLock { $0.isLost = true }
-        // Nobody here tells the connections of what was perhaps written.
+        // The write may have succeeded, and no code here has applied it to the connections.
         case .unknownOutcome: if isWriting { doubt() }
         default: break
         }
-        report("the engine of the accounts failed: \(error)")
+        report("the coordination store of the accounts failed: \(error)")
         return .unavailable
     }
 
@@ -114,7 +116,8 @@ final class SharedAccounts: AccountShelf {
         let values = try await asking { (tables) async throws(ClusterEngineError) in
             try await tables.values(names, of: Self.table)
         }
-        // Who hears that his session is not there forgets it. So it is not said by an engine that has lost all.
+        // A client discards a session when the response says that it does not exist. So the response of a store that has lost
+        // all data must not be used.
         if zip(names, values).contains(where: { $1 == nil && $0.hasPrefix("session/") }) {
             let news = try await asking { (tables) async throws(ClusterEngineError) in
                 try await tables.news(of: Self.table, after: 1 << 62, limit: 1)
@@ -159,7 +162,7 @@ final class SharedAccounts: AccountShelf {
         }
     }
 
-    /// How many accounts there are.
+    /// Reads the number of accounts.
     func count() async throws(AuthError) -> AccountCount {
         let values = try await asking { (tables) async throws(ClusterEngineError) in
             try await tables.values(Self.counts, of: Self.table)
@@ -170,7 +173,7 @@ final class SharedAccounts: AccountShelf {
         return AccountCount(all: numbers[0], guests: numbers[1])
     }
 
-    /// Whether it is this node's turn to look for what has expired: one's in an hour.
+    /// Returns whether this node should delete expired records: one node does in each interval.
     func takeSweep(every interval: Duration) async throws(ClusterEngineError) -> Bool {
         let change = TableChange(
             [.init("sweep", .lend(Array(teller.utf8), lasting: interval))], expected: [.init("sweep", version: 0)])
@@ -180,7 +183,7 @@ final class SharedAccounts: AccountShelf {
 
     // MARK: Rates
 
-    /// Takes one of each rate, or nothing.
+    /// Takes one of each rate, or none.
     func take(_ takes: [RateTake]) async throws(AuthError) {
         let wait = try await asking { (tables) async throws(ClusterEngineError) in
             try await tables.take(takes, of: Self.rates)
@@ -189,7 +192,7 @@ final class SharedAccounts: AccountShelf {
     }
 
     func restore(_ key: RateKey) async {
-        // What is not given back comes back with time.
+        // Errors are ignored: an unrestored rate refills over time.
         try? await asking { (tables) async throws(ClusterEngineError) in
             try await tables.restore(key, of: Self.rates)
         }
@@ -201,7 +204,7 @@ final class SharedAccounts: AccountShelf {
         try JSONDecoder().decode(AddressCodes<String>.self, from: Data(bytes))
     }
 
-    /// Changes the codes of an address. Of nodes that do so at once each goes on from what the other has left.
+    /// Changes the codes of an address. Concurrent changes of several nodes are applied one after the other.
     func change<Result>(
         codesOf name: String, lasting: Duration,
         _ body: (inout AddressCodes<String>) throws(AuthError) -> Result

@@ -1,15 +1,15 @@
 internal import Trebuchet
 
-/// A session as it is kept: of its refresh tokens it has the digests of the last two. Pure: times are milliseconds.
+/// The persisted form of a session, with the digests of its last two refresh tokens. Pure: times are milliseconds.
 ///
-/// Each token is good once. The one before the last may be repeated for a while as long as the last has not been used: its
-/// client may have lost the answer. Whatever else comes under the session's name is a token of old or a forgery by
-/// somebody who had one, so that the session is not safe any more.
+/// Each token works once. The previous token may be repeated for a while as long as the newest is unused, because its client
+/// may have lost the response. Any other token with the session's handle is an old one or a forgery by a party that had one, so
+/// the session must end.
 struct TokenFamily: Codable, Equatable {
     enum Use: Equatable {
-        /// The token was the last one; now its successor is.
+        /// The token was the newest; now its successor is.
         case renewed
-        /// The token was the one before; its successor is still the last one.
+        /// The token was the previous one; its successor is still the newest.
         case repeated
         case expired
         /// The session must end.
@@ -17,9 +17,9 @@ struct TokenFamily: Codable, Equatable {
     }
 
     let account: String
-    /// When somebody signed in; nil in records of before it was kept.
+    /// The time of the sign-in; nil in records from before it was stored.
     let created: Int64?
-    /// What the client calls its device.
+    /// The client's name for its device.
     var label: String?
     private(set) var current: [UInt8]
     private(set) var previous: [UInt8]?
@@ -36,8 +36,8 @@ struct TokenFamily: Codable, Equatable {
     }
 
     /// - Parameters:
-    ///   - token: the digest of the token that was shown.
-    ///   - successor: the digest of the token that follows on it.
+    ///   - token: the digest of the token that the client sent.
+    ///   - successor: the digest of the token's successor.
     mutating func use(
         _ token: [UInt8], successor: [UInt8], at now: Int64, lifetime: Int64, repeatWindow: Int64
     ) -> Use {

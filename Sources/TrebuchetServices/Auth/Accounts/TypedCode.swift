@@ -1,10 +1,10 @@
-/// A magic code as a user has typed or pasted it.
+/// A magic code as typed or pasted by a user.
 enum TypedCode {
-    /// In bytes; longer text is none.
+    /// In bytes; longer text is not a code.
     private static let longest = 64
 
-    /// The digits of a code, in ASCII: without white space, dashes and invisible characters, which mails and keyboards add, and with the
-    /// digits of other scripts and widths read as digits. Other characters stay, and make the code a wrong one.
+    /// Returns the digits of a code in ASCII. White space, dashes and invisible characters are removed, because mails and
+    /// keyboards add them. Digits of other scripts and widths are converted. Other characters remain and make the code wrong.
     static func normalized(_ text: String) -> String {
         guard text.utf8.count <= longest else { return text }
         var code = ""
@@ -21,7 +21,7 @@ enum TypedCode {
 }
 
 extension Unicode.Scalar {
-    /// A Boolean value that indicates whether it separates digits, or is invisible.
+    /// A Boolean value that indicates whether the character separates digits or is invisible.
     fileprivate var isSpacing: Bool {
         switch properties.generalCategory {
         case .dashPunctuation, .format: true
@@ -31,7 +31,7 @@ extension Unicode.Scalar {
         }
     }
 
-    /// A Boolean value that indicates whether it is a space of any width, or is invisible. The end of a line is neither.
+    /// A Boolean value that indicates whether the character is a space of any width or invisible. Line ends are neither.
     var isBlank: Bool {
         switch properties.generalCategory {
         case .spaceSeparator, .format: true

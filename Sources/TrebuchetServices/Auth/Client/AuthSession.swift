@@ -1,20 +1,20 @@
 public import SharedState
 
-/// Who is signed in at a backend, and how the last operation on that goes.
+/// The signed-in user at a backend, and the status of the last auth operation.
 ///
 ///     @Shared(.trebuchetAuth) var auth: AuthSession
 public struct AuthSession: Sendable {
-    /// Kept up to date by the backend.
+    /// The sign-in state; the backend updates it.
     public var state: AuthState
-    /// Why nobody is signed in any more, when the session has ended elsewhere: until somebody signs in again, as a guest for
-    /// instance, calls over the connection that there was fail with `unauthenticated`. Kept up to date by the backend.
+    /// The reason why a session ended elsewhere. Until the next sign-in, for example as a guest, calls over the existing
+    /// connection fail with `unauthenticated`. The backend updates it.
     public internal(set) var sessionEnd: SessionEnd?
-    /// How the last operation on the session goes: signing in or out, or a change of the account.
+    /// The status of the last operation: sign-in, sign-out, or a change of the account.
     public var operationStatus: OperationStatus
-    /// Of the last operation; stays until a success or `reset()`.
+    /// The error of the last operation; it stays until a success or `reset()`.
     public var error: (any Error)?
 
-    /// A session as it stands; for previews and tests. Those of a backend come through `.trebuchetAuth`.
+    /// Creates a session for previews and tests. The session of a backend comes from `.trebuchetAuth`.
     public init(
         state: AuthState = .loading, operationStatus: OperationStatus = .idle, error: (any Error)? = nil
     ) {
@@ -23,27 +23,27 @@ public struct AuthSession: Sendable {
         self.error = error
     }
 
-    /// Whether an operation is under way.
+    /// True while an operation is in progress.
     public var isLoading: Bool { operationStatus == .pending }
-    /// Whether the last operation failed.
+    /// True when the last operation failed.
     public var isError: Bool { error != nil }
-    /// Whether the last operation succeeded.
+    /// True when the last operation succeeded.
     public var isSuccess: Bool { operationStatus == .success }
-    /// Whether there has been no operation since the start or `reset()`.
+    /// True when there has been no operation since the start or `reset()`.
     public var isIdle: Bool { operationStatus == .idle }
 
-    /// Who is signed in, a guest among them; nil for nobody, and while that is not known yet.
+    /// The signed-in user, which may be a guest; nil without one, and while the state is loading.
     public var user: User? { state.user }
-    /// Whether there is a user, guests among them.
+    /// True with a signed-in user, which may be a guest.
     public var isSignedIn: Bool { state.isSignedIn }
-    /// Whether there is a user who can come back: by a code to the address, or by a provider.
+    /// True with a user that can sign in again: by a code to the address, or by a provider.
     public var isAuthenticated: Bool { state.isAuthenticated }
-    /// Whether there is a user who is lost with the session.
+    /// True with a guest, which is lost with the session.
     public var isGuest: Bool { state.isGuest }
 }
 
 extension AuthSession: Equatable {
-    /// Errors are the same when their types are and they say the same.
+    /// Errors are equal when their types and descriptions are.
     public static func == (left: Self, right: Self) -> Bool {
         left.state == right.state && left.sessionEnd == right.sessionEnd
             && left.operationStatus == right.operationStatus

@@ -1,18 +1,18 @@
-/// Who is signed in, as far as is known.
+/// The sign-in state of a client.
 public enum AuthState: Sendable, Hashable {
-    /// There is a session from before, and the server has not said yet whether it goes on.
+    /// A session was restored, and the server has not confirmed it yet.
     case loading
-    /// Nobody.
+    /// No user is signed in.
     case unauthenticated
-    /// Somebody whom nobody can be again without the session: there is no address and no provider for it.
+    /// A guest: an account without an address or provider, which is lost with the session.
     case guest(User)
-    /// Somebody who can come back: by a code to the address, or by a provider.
+    /// A user that can sign in again: by a code to the address, or by a provider.
     case authenticated(User)
 
-    /// The state of somebody who is signed in: a guest has no address.
+    /// Creates the state of a signed-in user: `guest` or `authenticated`.
     public init(_ user: User) { self = user.isGuest ? .guest(user) : .authenticated(user) }
 
-    /// Nil for nobody, and while that is not known yet.
+    /// The signed-in user; nil without one, and while the state is loading.
     public var user: User? {
         switch self {
         case .loading, .unauthenticated: nil
@@ -20,15 +20,15 @@ public enum AuthState: Sendable, Hashable {
         }
     }
 
-    /// Whether there is a user, guests among them.
+    /// True with a signed-in user, which may be a guest.
     public var isSignedIn: Bool { user != nil }
-    /// Whether there is a user with an address.
+    /// True with a user that is not a guest.
     public var isAuthenticated: Bool { if case .authenticated = self { true } else { false } }
-    /// Whether there is a user who is lost with the session.
+    /// True with a guest, which is lost with the session.
     public var isGuest: Bool { if case .guest = self { true } else { false } }
 }
 
-/// What is known of a session, all of it at one time.
+/// The state and the end of a session, consistent with each other.
 struct SessionStatus: Sendable, Equatable {
     let state: AuthState
     /// See ``AuthSession/sessionEnd``.
@@ -39,7 +39,7 @@ struct SessionStatus: Sendable, Equatable {
         self.end = end
     }
 
-    /// Shows it in a value.
+    /// Copies the status into a session value.
     func show(in session: inout AuthSession) {
         session.state = state
         session.sessionEnd = end

@@ -1,15 +1,15 @@
 internal import Trebuchet
 
-/// Whose writes wait at a client, and who has read what is kept there.
+/// The owner of pending writes and cached results at a client.
 enum ClientAccount: Hashable, Sendable {
-    /// Somebody who is signed in, by the user's id.
+    /// A signed-in user, by id.
     case user(String)
-    /// Nobody is signed in.
+    /// No user is signed in.
     case nobody
-    /// Whoever the connections of an app's own client are; the backend does not know who that is.
+    /// The user of a client that the app has created; the backend does not know that user.
     case client
 
-    /// What the server compares the connection's principal with; nil for no comparison.
+    /// The principal's id for the server to compare with the connection's principal; nil for no comparison.
     var name: String? {
         switch self {
         case .user(let id): id
@@ -18,19 +18,19 @@ enum ClientAccount: Hashable, Sendable {
         }
     }
 
-    /// The folder of its files, in that of all; nil for those who are not known by a name, whose files are in that one itself.
+    /// The subfolder for the account's files; nil for accounts without a name, whose files are in the parent folder.
     var folder: String? {
         guard case .user(let id) = self else { return nil }
-        // An id is the server's: it could be no name of a file, or the way to another folder.
+        // The server chooses the id: it might be no valid file name, or a path to another folder.
         let digest = Digest.sha256(Array(id.utf8)).prefix(12)
         return "user-" + digest.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
     }
 }
 
-/// What keeps writes and results of whoever is signed in, and is to know who that is.
+/// An object that stores writes and results per account and is notified of account changes.
 protocol AccountFollower: AnyObject, Sendable {
-    /// Somebody else is signed in, or nobody.
+    /// Another user is signed in, or none.
     func accountChanged(from before: ClientAccount)
-    /// Returns when nothing of who is signed in waits to be sent, or after `limit`.
+    /// Returns when no write of the current account waits to be sent, or after `limit`.
     func waitUntilSent(_ client: TrebuchetClient, within limit: Duration) async
 }

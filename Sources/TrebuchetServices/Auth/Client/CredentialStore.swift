@@ -1,40 +1,41 @@
 internal import Synchronization
 
-/// What a client keeps of a session, so that it goes on after a restart. Who has it can act as the user.
+/// The stored part of a session, with which a client resumes it after a restart. It authenticates the user, so it must be kept
+/// secret.
 public struct Credential: Codable, Sendable, Hashable {
-    /// Renews the session once; the server gives another one with it.
+    /// The token that renews the session once; the server sends a new one with the response.
     public var refreshToken: String
-    /// Shown while the server cannot be asked.
+    /// The user to show while the server cannot be reached.
     public var user: User
 
     /// - Parameters:
-    ///   - refreshToken: the newest of the session; one that was used before ends it.
-    ///   - user: shown until the server has answered.
+    ///   - refreshToken: the newest token of the session; a used one ends the session.
+    ///   - user: the user to show until the server has responded.
     public init(refreshToken: String, user: User) {
         self.refreshToken = refreshToken
         self.user = user
     }
 }
 
-/// Where a client keeps its credential: one for each server and user of the machine.
+/// A storage for the credential of a client: one for each server and operating-system user.
 ///
-/// Called from any thread, not often, and may block for as long as a small file takes.
+/// Its methods are called rarely and from any thread; they may block for as long as access to a small file takes.
 public protocol CredentialStore: Sendable {
-    /// Nil when there is none.
+    /// Returns the credential, or nil when there is none.
     func load() throws -> Credential?
-    /// Nil deletes it.
+    /// Saves the credential; nil deletes it.
     func save(_ credential: Credential?) throws
 }
 
-/// Keeps the credential as long as the process lives.
+/// Keeps the credential in memory.
 public final class InMemoryCredentialStore: CredentialStore {
     private let credential: Mutex<Credential?>
 
-    /// - Parameter credential: what is there from the beginning, for tests. Default: nothing, so nobody is signed in.
+    /// - Parameter credential: the initial credential, for tests. Default: none, so no user is signed in.
     public init(_ credential: Credential? = nil) { self.credential = Mutex(credential) }
 
-    /// What was saved last; nil for nothing.
+    /// Returns the last saved credential, or nil.
     public func load() -> Credential? { credential.withLock { $0 } }
-    /// Keeps it until another is saved; nil forgets it.
+    /// Replaces the credential; nil deletes it.
     public func save(_ credential: Credential?) { self.credential.withLock { $0 = credential } }
 }

@@ -9,30 +9,30 @@ internal import SharedState
     internal import Foundation
 #endif
 
-/// Keeps the credential in a file that its owner alone can read (mode 0600), in a folder of mode 0700 that is made when it
-/// is missing. The file is replaced as a whole.
+/// Keeps the credential in a file that only its owner can read (mode 0600), in a folder of mode 0700 that is created when it is
+/// missing. The file is replaced atomically.
 ///
-/// Several processes may share it: each reads it again before it renews the session.
+/// Several processes may share the file: each reads it again before it renews the session.
 public final class FileCredentialStore: CredentialStore {
-    /// What could not be done with the file.
+    /// An error of a file operation.
     public struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
-        /// The file.
+        /// The path of the file.
         public let path: String
-        /// What is wrong with it, to be read behind its path: `cannot be read: …`.
+        /// The problem, as it follows the path in a message: `cannot be read: …`.
         public let reason: String
 
         public var description: String { "the credential file \(path) \(reason)" }
     }
 
-    /// Where the file is, or will be.
+    /// The path of the file.
     public let path: String
 
-    /// Touches no file yet.
+    /// Creates a store; it does not access the file yet.
     ///
-    /// - Parameter path: of the file. Folders that are missing are made when something is saved.
+    /// - Parameter path: the path of the file. Missing folders are created by the first save.
     public init(path: String) { self.path = path }
 
-    /// Reads the file. Nil when there is none; throws when it cannot be read, and when it holds something else.
+    /// Reads the file. Returns nil when there is none; throws when it cannot be read or does not contain a credential.
     public func load() throws(Failure) -> Credential? {
         guard let bytes = try named({ () throws(PrivateFile.Failure) in try PrivateFile.contents(path) }) else {
             return nil
@@ -43,7 +43,7 @@ public final class FileCredentialStore: CredentialStore {
         return credential
     }
 
-    /// Replaces the file as a whole; nil removes it, and it is no error when there is none.
+    /// Replaces the file atomically. Nil removes it; a missing file is no error then.
     public func save(_ credential: Credential?) throws(Failure) {
         guard let credential else {
             guard unlink(path) == 0 || errno == ENOENT else {
@@ -54,7 +54,7 @@ public final class FileCredentialStore: CredentialStore {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         guard let bytes = try? Array(encoder.encode(credential)) else {
-            throw Failure(path: path, reason: "cannot be written: the credential does not encode")
+            throw Failure(path: path, reason: "cannot be written: encoding the credential failed")
         }
         let outcome = bytes.withUnsafeBytes { bytes in
             Result { () throws(PrivateFile.Failure) in try PrivateFile.replace(path, with: bytes) }

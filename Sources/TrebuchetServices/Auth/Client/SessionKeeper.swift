@@ -2,32 +2,32 @@ internal import Relays
 internal import Synchronization
 internal import Trebuchet
 
-/// Keeps the session of a backend: signs in and out, remembers, renews, and gives each connection its token.
+/// Manages the session of a backend: sign-in and sign-out, storage, renewal, and tokens for connections.
 ///
-/// A session is renewed over a short connection of its own. So a connection of the client always begins signed in, and
-/// renewing never waits for a connection that itself waits for a token.
+/// A session is renewed over a separate, short connection. So each connection of the client is signed in from the start, and
+/// renewal never waits for a connection that itself waits for a token.
 actor SessionKeeper {
-    /// A client that was made by somebody else has no token from here: then each of its connections is signed in by a call.
+    /// A client that the app has created gets no token from this object; each of its connections is signed in by a call.
     private enum Connections {
         case ours(TrebuchetTransport)
         case others
     }
 
     private struct Held {
-        /// It holds this object, by the function that gives its tokens.
+        /// Weak, because the client retains this object through its token function.
         weak var client: TrebuchetClient?
-        /// Follow what its connections tell.
+        /// Tasks that follow the client's connections.
         var followers: [Task<Void, Never>] = []
         weak var follower: (any AccountFollower)?
     }
 
-    /// Newest first read by whoever looks, so that no reader shows an older state after a newer one.
+    /// The session status. A relay, so that no reader sees an older state after a newer one.
     nonisolated let states: StateRelay<SessionStatus>
-    /// Who may do more in a moment.
+    /// Notifies rooms and queries of sign-ins, after which they may be authorized.
     nonisolated let signIns = StateRelay(SignIns())
-    /// Why what was kept could not be read when this was made.
+    /// The error with which the stored credential could not be read at the start.
     nonisolated let loadFailure: (any Error)?
-    /// Who was signed in when this was made, until the server says more.
+    /// The user of the stored credential, until the server has confirmed the session.
     private nonisolated let restored: User?
 
     private let credentials: any CredentialStore
@@ -37,16 +37,16 @@ actor SessionKeeper {
     /// Held by the operation that signs in or out.
     private let turn = AsyncBinarySemaphore()
 
-    /// What new connections show; nil when there is none, or it is about to expire.
+    /// The access token for new connections; nil when there is none, or it is about to expire.
     private var accessToken: String?
-    /// A credential that could not be kept.
+    /// A credential that could not be stored.
     private var unsaved: Credential?
     private var renewal: Task<Void, any Error>?
     private var timer: Task<Void, Never>?
-    /// Counts sign-ins and sign-outs: a renewal that began before one says nothing.
+    /// Counts sign-ins and sign-outs: the result of a renewal that began before one is ignored.
     private var turns = 0
 
-    /// For a client that is made with `token()`.
+    /// Creates a keeper for a client that is made with `token()`.
     ///
     /// - Parameter sleep: waits between renewals.
     init(
@@ -67,7 +67,7 @@ actor SessionKeeper {
         }
     }
 
-    /// For a client of somebody else: nothing is kept longer than this object.
+    /// Creates a keeper for a client of the app: nothing is stored beyond the lifetime of this object.
     init() {
         credentials = InMemoryCredentialStore()
         sleep = { try await Task.sleep(for: $0) }
@@ -82,7 +82,7 @@ actor SessionKeeper {
         for follower in held.withLock({ $0.followers }) { follower.cancel() }
     }
 
-    /// Called once, before anything else.
+    /// Sets the client. It must be called once, before any other method.
     nonisolated func use(_ client: TrebuchetClient) {
         let revocations = client.revocations.stream(after: 1)
         var followers = [
@@ -105,10 +105,10 @@ actor SessionKeeper {
 
     private nonisolated var client: TrebuchetClient? { held.withLock { $0.client } }
 
-    /// Has somebody know when somebody else is signed in.
+    /// Sets the object that is notified of account changes.
     nonisolated func report(to follower: any AccountFollower) { held.withLock { $0.follower = follower } }
 
-    /// Whose writes and results are those of now.
+    /// The account that owns current writes and results.
     nonisolated var account: ClientAccount {
         let state = states.currentValue.state
         if let user = state.user ?? (state == .loading ? restored : nil) { return .user(user.id) }
@@ -138,7 +138,7 @@ actor SessionKeeper {
             do {
                 try await service().signOut(credential.refreshToken)
             } catch AuthError.sessionEnded {
-                // As it was to be.
+                // The session has already ended, which is the desired state.
             }
             turns += 1
             try forget(nil)
@@ -159,7 +159,7 @@ actor SessionKeeper {
     func changeAddress(to email: String, code: String) async throws -> User {
         try await turn.withLock(isolation: self) {
             let user = try await asUser { try await $0.changeAddress(to: email, code: code) }
-            // It still names the old one.
+            // The token contains the previous address.
             accessToken = nil
             if var credential = try? credential() {
                 credential.user = user
@@ -178,7 +178,7 @@ actor SessionKeeper {
         }
     }
 
-    /// Calls the service over a connection that is signed in, when somebody is.
+    /// Calls the service over the client's connection, which must be signed in.
     private func asUser<Result: Sendable>(_ call: (AuthService) async throws -> Result) async throws -> Result {
         guard try credential() != nil else { throw AuthError.notSignedIn }
         return try await call(try service())
@@ -194,7 +194,7 @@ actor SessionKeeper {
             do {
                 try credentials.save(grant.credential)
             } catch {
-                // A sign-in that would be gone with the process is none; the server need not remember it either.
+                // A sign-in that would not survive the process counts as failed, so the server should end its session too.
                 try? await service.signOut(grant.refreshToken)
                 throw error
             }
@@ -205,7 +205,7 @@ actor SessionKeeper {
         }
     }
 
-    /// Lets what waits be sent by who made it, as long as that is who is signed in.
+    /// Lets the follower send pending writes while their author is still signed in.
     private func sendWrites() async {
         let follower = held.withLock { $0.follower }
         guard let client, let follower else { return }
@@ -213,17 +213,17 @@ actor SessionKeeper {
     }
 
     private func service() throws -> AuthService {
-        guard let client else { throw TrebuchetError(.unavailable, "the backend is gone") }
+        guard let client else { throw TrebuchetError(.unavailable, "the backend was released") }
         client.connectIfNeeded()
         return try client.resolve(AuthService.self, id: AuthService.name)
     }
 
     // MARK: Tokens
 
-    /// The token for a new connection of the client; empty when nobody is signed in.
+    /// Returns the token for a new connection of the client; empty when no user is signed in.
     func token() async throws -> String {
         if case .connecting(_, let error?) = client?.connectionState.currentValue, error.code == .handshake {
-            // It was refused, whatever the clock says: the server may have another key.
+            // The server has rejected the token, whatever the clock says: it may have another key.
             accessToken = nil
         }
         if let accessToken { return accessToken }
@@ -231,7 +231,7 @@ actor SessionKeeper {
         return accessToken ?? ""
     }
 
-    /// Renews the session; several at once are one.
+    /// Renews the session; concurrent calls share one renewal.
     private func renew() async throws {
         if let renewal { return try await renewal.value }
         let task = Task { try await renewOnce() }
@@ -255,13 +255,13 @@ actor SessionKeeper {
         await client.close()
     }
 
-    /// A client that is nobody, whoever is signed in; nil when connections are not made here.
+    /// Returns a client that is always anonymous; nil when connections are not made here.
     nonisolated func anonymousClient() -> TrebuchetClient? {
         guard case .ours(let transport) = connections else { return nil }
         return TrebuchetClient(transport: transport, options: Self.shortOptions)
     }
 
-    /// Whether connections are made as who is signed in here.
+    /// True when this object authenticates the connections.
     nonisolated var isOwnerOfConnections: Bool { if case .ours = connections { true } else { false } }
 
     private static var shortOptions: TrebuchetClient.Options {
@@ -271,7 +271,7 @@ actor SessionKeeper {
         return options
     }
 
-    /// Renews over the client's own connection: one that shows no tokens, or whose server says that its session has ended.
+    /// Renews over the client's connection: one without a token, or one whose session has ended according to the server.
     private func renewOverClient() async throws {
         guard let client, states.currentValue.state.isSignedIn else { return }
         signIns.update { $0.begun += 1 }
@@ -280,7 +280,7 @@ actor SessionKeeper {
     }
 
     private func renew(over client: TrebuchetClient, connect: () async throws -> Void) async throws {
-        // Read anew each time: another process may have renewed it.
+        // Read each time, because another process may have renewed it.
         guard var credential = try credential() else {
             accessToken = nil
             // Another process has signed out.
@@ -307,11 +307,11 @@ actor SessionKeeper {
         }
     }
 
-    /// Signs in the client's connection, which is not who is signed in here: as a session that has ended is known by then, and one
-    /// that goes on is that of the connection afterwards.
+    /// Signs in the client's connection, which another user may use. Afterwards either the session is known to have ended, or
+    /// the connection belongs to it.
     func signInConnection() async { try? await renewOverClient() }
 
-    /// Renews before the token expires, as long as somebody is signed in.
+    /// Renews before the token expires, while a user is signed in.
     private func scheduleRenewal(after lifetime: Duration) {
         guard case .ours = connections else { return }
         timer?.cancel()
@@ -322,16 +322,16 @@ actor SessionKeeper {
         }
     }
 
-    /// False when it is to be tried again.
+    /// Returns false when the renewal must be tried again.
     private func renewInTime() async -> Bool {
         guard states.currentValue.state.isSignedIn else { return true }
         accessToken = nil
-        // Without a connection the next one renews it.
+        // Without a connection, the next one renews.
         guard client?.connectionState.currentValue == .connected else { return true }
         return (try? await renew()) != nil
     }
 
-    // MARK: What is known
+    // MARK: State
 
     private func credential() throws -> Credential? { try unsaved ?? credentials.load() }
 
@@ -340,7 +340,7 @@ actor SessionKeeper {
             try credentials.save(credential)
             unsaved = nil
         } catch {
-            // The session goes on; its last token must not be lost.
+            // The session is valid, and its last token must not be lost.
             unsaved = credential
         }
     }
@@ -359,7 +359,7 @@ actor SessionKeeper {
         follower?.accountChanged(from: before)
     }
 
-    /// - Parameter end: why, when that was not here.
+    /// - Parameter end: the reason when the session ended elsewhere.
     private func forget(_ end: SessionEnd?) throws {
         forgetUser(end)
         try credentials.save(nil)
@@ -373,7 +373,7 @@ actor SessionKeeper {
     }
 }
 
-/// Calls that sign a client's connection in.
+/// Counts calls that sign a client's connection in.
 struct SignIns: Sendable {
     var begun = 0
     var ended = 0

@@ -5,8 +5,9 @@ internal import Synchronization
     @preconcurrency internal import Glibc
 #endif
 
-/// Hands codes and notices to a program: it gets the mail on its standard input, with its headers, and the address in the
-/// environment as `TREBUCHET_MAIL_TO`; the code, if it is one, as `TREBUCHET_MAIL_CODE`. Nothing of a client's goes through a shell, or into arguments.
+/// Sends codes and notices with a program. The program gets the mail with its headers on standard input, and the address in the
+/// environment as `TREBUCHET_MAIL_TO`; a code is in `TREBUCHET_MAIL_CODE` too. No input of a client is passed through a shell
+/// or in arguments.
 ///
 ///     CommandMailer(["/usr/sbin/sendmail", "-t"])
 public struct CommandMailer: MagicCodeMailer {
@@ -15,23 +16,23 @@ public struct CommandMailer: MagicCodeMailer {
     private let timeout: Duration
 
     /// - Parameters:
-    ///   - command: the path of the program, or its name if it is on the `PATH`; then its arguments.
-    ///   - sender: the address that mails come from. Default `trebuchet@localhost`.
-    ///   - timeout: how long it may take before it is killed. Default 30 seconds.
+    ///   - command: the path of the program, or its name if it is on the `PATH`, followed by its arguments.
+    ///   - sender: the sender address of mails. Default `trebuchet@localhost`.
+    ///   - timeout: the time after which the program is killed. Default 30 seconds.
     public init(_ command: [String], sender: String = "trebuchet@localhost", timeout: Duration = .seconds(30)) {
-        precondition(!command.isEmpty, "a mail command names a program")
+        precondition(!command.isEmpty, "a mail command must not be empty")
         self.command = command
         self.sender = sender
         self.timeout = timeout
     }
 
-    /// Runs the program and waits until it ends. Throws ``MailError`` when it does not start, ends with anything but 0, or
-    /// takes longer than the timeout; then it is killed.
+    /// Runs the program and waits for its end. Throws ``MailError`` when it does not start, ends with a status other than 0, or
+    /// exceeds the timeout; then it is killed.
     public func send(_ code: String, to address: String) async throws {
         try await send(try MailMessage(code: code, from: sender, to: address), ["TREBUCHET_MAIL_CODE": code])
     }
 
-    /// Runs the program as for a code, without `TREBUCHET_MAIL_CODE`.
+    /// Runs the program as for a code, but without `TREBUCHET_MAIL_CODE`.
     public func send(_ notice: AccountNotice, to address: String) async throws {
         try await send(try MailMessage(notice, from: sender, to: address), [:])
     }
@@ -47,39 +48,39 @@ public struct CommandMailer: MagicCodeMailer {
         defer { patience.cancel() }
         let status = await child.end()
         guard status == 0 else {
-            let how = status < 0 ? "was ended by signal \(-status)" : "ended with \(status)"
+            let how = status < 0 ? "was terminated by signal \(-status)" : "exited with status \(status)"
             throw MailError("the mail command '\(command[0])' \(how)")
         }
     }
 }
 
-/// A running program.
+/// A child process.
 private final class Child: Sendable {
     private let processID: pid_t
     private let hasEnded = Mutex(false)
 
-    /// - Parameter input: written before the program runs, so it has to fit into a pipe: 4 KiB at the most.
+    /// - Parameter input: written before the program runs, so it must fit into a pipe: at most 4 KiB.
     init(_ command: [String], input: [UInt8], environment: [String: String]) throws {
-        guard let pipe = Pipe() else { throw MailError("there is no pipe to be had: \(Self.text(errno))") }
+        guard let pipe = Pipe() else { throw MailError("creating a pipe failed: \(Self.text(errno))") }
         defer { close(pipe.readEnd) }
         let count = write(pipe.writeEnd, input, input.count)
         close(pipe.writeEnd)
-        guard count == input.count else { throw MailError("the mail does not fit into a pipe") }
+        guard count == input.count else { throw MailError("the mail is larger than a pipe buffer") }
 
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, pipe.readEnd, STDIN_FILENO)
-        // What it prints is not the server's output.
+        // Standard output goes to standard error, because the server's standard output must not contain it.
         posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
-        // Threads of the pool block signals, and what they start would be deaf to SIGTERM.
+        // Pool threads block signals; a child would inherit the mask and ignore SIGTERM.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
         var none = sigset_t()
         sigemptyset(&none)
         posix_spawnattr_setsigmask(&attributes, &none)
-        // A server ignores SIGPIPE, and a program that it starts would inherit that.
+        // A server ignores SIGPIPE, and a child would inherit that.
         var ignored = sigset_t()
         sigemptyset(&ignored)
         sigaddset(&ignored, SIGPIPE)
@@ -91,7 +92,7 @@ private final class Child: Sendable {
         var processID: pid_t = 0
         let status = posix_spawnp(&processID, command[0], &actions, &attributes, &words, &variables)
         guard status == 0 else {
-            throw MailError("the mail command '\(command[0])' does not start: \(Self.text(status))")
+            throw MailError("the mail command '\(command[0])' failed to start: \(Self.text(status))")
         }
         self.processID = processID
     }
@@ -109,11 +110,11 @@ private final class Child: Sendable {
 
     private static func text(_ number: Int32) -> String { String(cString: strerror(number)) }
 
-    /// The exit code; of a program that a signal ended, minus its number.
+    /// Waits for the end; returns the exit status, or the negated signal number.
     func end() async -> Int32 {
         await onThread {
             var information = siginfo_t()
-            // It is left to be waited for until nobody kills it any more.
+            // The process stays a zombie until `kill` can no longer use its number.
             while waitid(P_PID, id_t(self.processID), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
             self.hasEnded.withLock { $0 = true }
             var status: Int32 = 0
@@ -122,7 +123,7 @@ private final class Child: Sendable {
         }
     }
 
-    /// Ends it, unless it has ended: its number may be another program's by then.
+    /// Kills the process unless it has ended, because its number may belong to another process by then.
     func kill() {
         hasEnded.withLock { hasEnded in
             if !hasEnded { _ = Glibc.kill(processID, SIGKILL) }

@@ -1,11 +1,11 @@
-/// What brings magic codes to those who asked for them.
+/// Delivers magic codes to their users.
 public protocol MagicCodeMailer: Sendable {
-    /// Hands a code over to be delivered, or throws. It should give up after some time by itself.
+    /// Passes a code on for delivery, or throws. The implementation should have a timeout.
     ///
     /// - Parameter address: letters, digits and `. _ + -`, one `@`; it begins with a letter, a digit or `_`.
     func send(_ code: String, to address: String) async throws
 
-    /// Tells somebody what has become of his account. Default: does nothing.
+    /// Notifies a user of a change to the account. Default: does nothing.
     ///
     /// - Parameter address: as above.
     func send(_ notice: AccountNotice, to address: String) async throws
@@ -16,26 +16,26 @@ extension MagicCodeMailer {
     public func send(_ notice: AccountNotice, to address: String) async throws {}
 }
 
-/// What is told by mail, where nobody asked for it.
+/// A notice by mail that the user has not requested.
 public enum AccountNotice: Sendable, Hashable {
-    /// The account has another address from now on; to the one of before.
+    /// The account has another address from now on; sent to the previous one.
     case addressChanged(to: String)
 }
 
-/// Why a mailer did not hand a code over; for the operator, not for clients.
+/// The reason why a mailer did not deliver a code; for the operator, not for clients.
 public struct MailError: Error, Sendable, Equatable, CustomStringConvertible {
     public let description: String
 
-    /// - Parameter description: for the server's log.
+    /// - Parameter description: the text for the server's log.
     public init(_ description: String) { self.description = description }
 }
 
-/// Hands codes to a closure; for development, where the server prints them, and for tests.
+/// Passes codes to a closure; for development, where the server prints them, and for tests.
 public struct ClosureMailer: MagicCodeMailer {
     private let body: @Sendable (_ code: String, _ address: String) async throws -> Void
     private let notify: @Sendable (_ notice: AccountNotice, _ address: String) async throws -> Void
 
-    /// - Parameter notify: gets what is told beside codes. Default: does nothing.
+    /// - Parameter notify: receives notices. Default: does nothing.
     public init(
         _ body: @escaping @Sendable (_ code: String, _ address: String) async throws -> Void,
         notify: @escaping @Sendable (_ notice: AccountNotice, _ address: String) async throws -> Void = { _, _ in }
@@ -44,8 +44,8 @@ public struct ClosureMailer: MagicCodeMailer {
         self.notify = notify
     }
 
-    /// Calls the closure; throws what it throws.
+    /// Calls the closure and rethrows its error.
     public func send(_ code: String, to address: String) async throws { try await body(code, address) }
-    /// Calls the closure for notices; throws what it throws.
+    /// Calls the closure for notices and rethrows its error.
     public func send(_ notice: AccountNotice, to address: String) async throws { try await notify(notice, address) }
 }

@@ -1,11 +1,12 @@
-/// A mail address as codes are sent to, in lower case: letters, digits and `. _ + -` before the `@`, a plain domain behind it.
+/// A mail address for codes, in lower case: letters, digits and `. _ + -` before the `@`, and a plain domain after it.
 ///
-/// That is less than RFC 5321 §4.1.2 allows: mail programs and shells take other signs for pipes (`|`), files (`/`), routes
-/// (`%`, `!`), variables (`$`) or quotes. At most 254 bytes.
+/// RFC 5321 §4.1.2 allows more: mail programs and shells interpret other characters as pipes (`|`), files (`/`), routes (`%`,
+/// `!`), variables (`$`) or quotes. At most 254 bytes.
 package struct MailAddress: Hashable, Sendable {
     package let text: String
 
-    /// - Parameter text: spaces and invisible characters around it are left out: fields of forms and pasted text have them.
+    /// - Parameter text: the address. Spaces and invisible characters around it are removed, because form fields and pasted
+    ///   text contain them.
     package init(_ text: String) throws(AuthError) {
         guard text.utf8.count <= 1_024 else { throw .invalidAddress }
         let scalars = text.unicodeScalars
@@ -19,17 +20,17 @@ package struct MailAddress: Hashable, Sendable {
         self.text = text.lowercased()
     }
 
-    /// Stands for all addresses that reach one mailbox with most providers: without what follows a plus, and without dots, in front
-    /// of the `@`.
+    /// A common form of all addresses that most providers deliver to one mailbox: without the part from a plus and without dots
+    /// before the `@`.
     var mailbox: String {
         let parts = text.split(separator: "@")
         return parts[0].prefix { $0 != "+" }.filter { $0 != "." } + "@" + parts[1]
     }
 
-    /// Whether codes can be sent to this address, or from it.
+    /// Returns whether the text is a valid address to send codes to or from.
     package static func isValid(_ text: String) -> Bool { (try? MailAddress(text)) != nil }
 
-    /// In parts between single dots. The first sign is no dash, which some programs take for an option, and no plus.
+    /// Checks parts between single dots. The first character is no dash, which some programs take for an option, and no plus.
     private static func isLocalPart(_ bytes: ArraySlice<UInt8>) -> Bool {
         guard (1...64).contains(bytes.count), let first = bytes.first, isLetterOrDigit(first) || first == 0x5F else {
             return false

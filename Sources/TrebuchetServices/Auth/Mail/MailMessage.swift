@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// A mail that brings a code, or tells of something (RFC 5322).
+/// A mail with a code or a notice (RFC 5322).
 struct MailMessage {
     let sender: String
     let recipient: String
-    /// Without dots doubled; each line ends in CR LF.
+    /// The message with CR LF line ends and without dot-stuffing.
     let text: String
 
     /// - Parameters:
-    ///   - sender: checked like a recipient.
-    ///   - seconds: now, since 1970.
+    ///   - sender: validated like a recipient.
+    ///   - seconds: the current time, since 1970.
     ///   - id: unique among messages.
     init(
         code: String, from sender: String, to recipient: String, seconds: Int = time(nil), id: String = Self.newID()
@@ -25,7 +25,7 @@ struct MailMessage {
     init(_ notice: AccountNotice, from sender: String, to recipient: String) throws(AuthError) {
         switch notice {
         case .addressChanged(let address):
-            // Checked like a recipient, since it stands in the text.
+            // Validated like a recipient, because it is part of the text.
             let address = try MailAddress(address).text
             try self.init(
                 subject: "Your address was changed",
@@ -54,7 +54,7 @@ struct MailMessage {
         text = (lines + body).map { $0 + "\r\n" }.joined()
     }
 
-    /// `Sat, 21 Nov 2026 16:04:07 +0000` (RFC 5322 §3.3).
+    /// Formats a date as `Sat, 21 Nov 2026 16:04:07 +0000` (RFC 5322 §3.3).
     private static func date(_ seconds: Int) -> String {
         var seconds = time_t(seconds)
         var parts = tm()

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import Outbound
 
-/// The client's side of SMTP (RFC 5321) for one mail. Pure: replies go in line by line, what to send comes out.
+/// The client side of SMTP (RFC 5321) for one mail. Pure: its input is reply lines, its output the next step.
 struct SMTPDialogue: LineDialogue {
     private enum State { case greeting, hello, sender, recipient, data, message, over }
 
@@ -13,12 +13,12 @@ struct SMTPDialogue: LineDialogue {
 
     init(_ mail: MailMessage) { self.mail = mail }
 
-    /// Takes one line of a reply, without its end.
+    /// Handles one line of a reply, without its line end.
     mutating func receive(_ line: String) -> LineStep {
         let bytes = Array(line.utf8.prefix(4))
         guard bytes.count >= 3, let code = Int(String(decoding: bytes[..<3], as: UTF8.self)),
             (200...599).contains(code)
-        else { return fail("it answered '\(line.prefix(bytes: 80))', which is no reply of SMTP") }
+        else { return fail("it answered '\(line.prefix(bytes: 80))', which is not an SMTP reply") }
         lines += 1
         guard lines <= Self.longestReply else { return fail("its reply has more than \(Self.longestReply) lines") }
         if bytes.count == 4, bytes[3] == UInt8(ascii: "-") { return .wait }
@@ -75,7 +75,7 @@ struct SMTPDialogue: LineDialogue {
         }
     }
 
-    /// A line that begins with a dot gets another one (§4.5.2), so that none is taken for the end.
+    /// Adds a dot to lines that begin with one (§4.5.2), so that none is taken for the end.
     static func stuffed(_ text: String) -> String {
         text.split(separator: "\r\n", omittingEmptySubsequences: false)
             .map { $0.hasPrefix(".") ? "." + $0 : String($0) }.joined(separator: "\r\n")

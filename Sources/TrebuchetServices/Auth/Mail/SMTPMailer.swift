@@ -1,6 +1,6 @@
 internal import Outbound
 
-/// Hands codes to a mail relay by SMTP, without TLS and without a password: for one on the same machine or network.
+/// Sends codes to a mail relay by SMTP, without TLS and password: for a relay on the same machine or network.
 public struct SMTPMailer: MagicCodeMailer {
     private let host: String
     private let port: Int
@@ -8,8 +8,8 @@ public struct SMTPMailer: MagicCodeMailer {
     private let timeout: Duration
 
     /// - Parameters:
-    ///   - sender: the address that mails come from. Default `trebuchet@localhost`.
-    ///   - timeout: how long connecting, and then the whole dialogue, may take. Default 30 seconds.
+    ///   - sender: the sender address of mails. Default `trebuchet@localhost`.
+    ///   - timeout: the maximum time for connecting, and then for the whole dialogue. Default 30 seconds.
     public init(
         host: String, port: Int = 25, sender: String = "trebuchet@localhost", timeout: Duration = .seconds(30)
     ) {
@@ -19,13 +19,13 @@ public struct SMTPMailer: MagicCodeMailer {
         self.timeout = timeout
     }
 
-    /// Connects to the relay and hands the mail over; returns when the relay has taken it. Throws ``MailError`` when it does
-    /// not, or when the timeout is over. Each mail has a connection of its own.
+    /// Connects to the relay and sends the mail; returns when the relay has accepted it. Throws ``MailError`` when it refuses,
+    /// or after the timeout. Each mail has a separate connection.
     public func send(_ code: String, to address: String) async throws {
         try await send(try MailMessage(code: code, from: sender, to: address))
     }
 
-    /// Hands the notice over as it does a code.
+    /// Sends the notice in the same way as a code.
     public func send(_ notice: AccountNotice, to address: String) async throws {
         try await send(try MailMessage(notice, from: sender, to: address))
     }

@@ -7,23 +7,23 @@ internal import Trebuchet
     internal import Foundation
 #endif
 
-/// Who somebody is at a provider.
+/// A user at a provider.
 struct Identity: Equatable, Sendable {
-    /// Of issuer and subject: as it is kept.
+    /// A hash of issuer and subject, as persisted.
     let name: String
-    /// The address, if the provider says that it has verified it.
+    /// The address, if the provider reports it as verified.
     let address: MailAddress?
 
     init(issuer: String, subject: String, address: MailAddress?) {
-        // No issuer has a zero byte in it, so that no two pairs are one text.
+        // An issuer contains no zero byte, so different pairs have different inputs.
         name = Base64URL.encode(Digest.sha256(Array(issuer.utf8) + [0] + Array(subject.utf8)))
         self.address = address
     }
 }
 
-/// What an ID token says (OpenID Connect Core 1.0 §2), and whether that counts (§3.1.3.7). Pure.
+/// The claims of an ID token (OpenID Connect Core 1.0 §2) and their validation (§3.1.3.7). Pure.
 struct IDToken {
-    /// What a token says of its key, before anything of it is believed.
+    /// The key information of a token, read before its signature is verified.
     struct Head: Decodable {
         let alg: String
         let kid: String?
@@ -38,7 +38,7 @@ struct IDToken {
     }
 
     private struct Claims: Decodable {
-        /// One text or several.
+        /// One string or several.
         struct Audience: Decodable {
             let all: [String]
             init(from decoder: any Decoder) throws {
@@ -51,7 +51,7 @@ struct IDToken {
             }
         }
 
-        /// Some write it as a text.
+        /// Some providers write the flag as a string.
         struct Flag: Decodable {
             let isSet: Bool
             init(from decoder: any Decoder) throws {
@@ -74,7 +74,7 @@ struct IDToken {
 
     private let claims: Claims
 
-    /// - Parameter body: the claims, whose signature was right.
+    /// - Parameter body: the claims, with a verified signature.
     init(_ body: [UInt8]) throws(AuthError) {
         guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(body)) else {
             throw .invalidToken("its claims are not those of an ID token")
@@ -84,32 +84,32 @@ struct IDToken {
 
     /// - Parameter now: seconds since 1970.
     func identity(at provider: OpenIDProvider, nonce: String?, now: Double) throws(AuthError) -> Identity {
-        guard provider.isIssuer(claims.iss) else { throw .invalidToken("it is of another issuer") }
+        guard provider.isIssuer(claims.iss) else { throw .invalidToken("it has another issuer") }
         guard claims.aud.all.contains(where: provider.isAudience) else {
             throw .invalidToken("it is for another audience")
         }
-        // Of several the one that asked for it must be ours (§3.1.3.7).
+        // With several audiences the authorized party must be ours (§3.1.3.7).
         if let party = claims.azp {
-            guard provider.isAudience(party) else { throw .invalidToken("it was made for another party") }
+            guard provider.isAudience(party) else { throw .invalidToken("it was issued to another party") }
         } else if claims.aud.all.count > 1 {
-            throw .invalidToken("it has several audiences, and does not say for which party it was made")
+            throw .invalidToken("it has several audiences and no authorized party")
         }
         let leeway = provider.leeway / .seconds(1)
         guard now < claims.exp + leeway else { throw .invalidToken("it has expired") }
         if let start = claims.nbf, now < start - leeway { throw .invalidToken("it is not valid yet") }
-        if let start = claims.iat, now < start - leeway { throw .invalidToken("it is of the future") }
+        if let start = claims.iat, now < start - leeway { throw .invalidToken("it was issued in the future") }
         try check(nonce)
-        guard (1...255).contains(claims.sub.utf8.count) else { throw .invalidToken("it has no good subject") }
+        guard (1...255).contains(claims.sub.utf8.count) else { throw .invalidToken("its subject is invalid") }
         let isVerified = claims.email_verified?.isSet == true
         let address = isVerified ? claims.email.flatMap { try? MailAddress($0) } : nil
         return Identity(issuer: provider.issuer, subject: claims.sub, address: address)
     }
 
-    /// Some put a hash of it into the token, so that who sees the token does not know it.
+    /// Some apps put a hash of the nonce into the token, so that the token does not reveal it.
     private func check(_ nonce: String?) throws(AuthError) {
         switch (claims.nonce, nonce) {
         case (nil, nil): return
-        case (.some, nil): throw .invalidToken("it has a nonce, and none was given")
+        case (.some, nil): throw .invalidToken("it has a nonce, and none was expected")
         case (nil, .some): throw .invalidToken("it has no nonce")
         case (let claim?, let nonce?):
             let hash = Digest.sha256(Array(nonce.utf8)).map { byte in

@@ -1,9 +1,9 @@
 internal import Platform
 
-/// The keys of a provider, and when they are to be fetched. Pure: times are milliseconds.
+/// The keys of a provider, and the times at which they are fetched. Pure: times are milliseconds.
 struct KeyCache {
     enum Answer {
-        /// With one of these, if with any.
+        /// The keys that may verify the token.
         case keys([SigningKey])
         case fetch
         case unknownKey
@@ -11,9 +11,9 @@ struct KeyCache {
     }
 
     private static let minute: Int64 = 60_000
-    /// Between two looks for a key that is not known.
+    /// The minimum time between two fetches for an unknown key.
     static let unknownKeyPause = minute
-    /// After a failure.
+    /// The delay after a failed fetch.
     static let failurePause: Int64 = 10_000
     static let shortest = 5 * minute
     static let longest = 24 * 60 * minute
@@ -24,7 +24,7 @@ struct KeyCache {
     private var failedAt: Int64?
     private var expiry: Int64 = 0
 
-    /// What to do for a token with this head.
+    /// Returns the next step for a token with this head.
     func answer(_ head: IDToken.Head, at now: Int64) -> Answer {
         let matching = keys.filter { key in
             key.algorithm == head.alg
@@ -34,7 +34,7 @@ struct KeyCache {
         guard let fetchedAt else { return mayFetch ? .fetch : .unavailable }
         if now >= expiry {
             if mayFetch { return .fetch }
-            // The provider is away: what it had said of late counts for a day.
+            // The provider is unreachable: keys fetched within the last day are still used.
             return now - fetchedAt < Self.longest && !matching.isEmpty ? .keys(matching) : .unavailable
         }
         if !matching.isEmpty { return .keys(matching) }
@@ -50,7 +50,7 @@ struct KeyCache {
 
     mutating func failed(at now: Int64) { failedAt = now }
 
-    /// For how long an answer may be kept (RFC 9111 §5.2), within bounds, in milliseconds.
+    /// Returns the cache lifetime of a response (RFC 9111 §5.2), within bounds, in milliseconds.
     ///
     /// - Parameter directives: the elements of `Cache-Control`.
     static func lifetime(_ directives: [String]) -> Int64 {

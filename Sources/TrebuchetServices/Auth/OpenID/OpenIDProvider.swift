@@ -1,41 +1,41 @@
 internal import Platform
 internal import Outbound
 
-/// Who signs ID tokens that sign somebody in here (OpenID Connect Core 1.0).
+/// An issuer of ID tokens with which users can sign in (OpenID Connect Core 1.0).
 ///
 ///     let accounts = try await Accounts(mailer: mailer, providers: [.google(clientID: "…"), .apple(clientID: "…")])
 public struct OpenIDProvider: Sendable {
-    /// Where the keys are that tokens are signed with: RS256 or ES256.
+    /// The source of the keys that verify tokens: RS256 or ES256.
     public enum Keys: Sendable, Hashable {
-        /// At the `jwks_uri` of `<issuer>/.well-known/openid-configuration` (OpenID Connect Discovery 1.0).
+        /// The `jwks_uri` of `<issuer>/.well-known/openid-configuration` (OpenID Connect Discovery 1.0).
         case discovery
-        /// At the URL of a key set (RFC 7517).
+        /// The URL of a key set (RFC 7517).
         case url(String)
     }
 
-    /// Why a provider cannot be made.
+    /// The reason why a provider cannot be created.
     public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
-        /// Which of its members is wrong, as `issuer`.
+        /// The invalid member, as `issuer`.
         public let member: String
-        /// Why, in words for who wrote it.
+        /// The reason, for the author of the configuration.
         public let reason: String
 
         public var description: String { "\(member): \(reason)" }
     }
 
-    /// What clients call it by.
+    /// The name by which clients select the provider.
     public let name: String
     /// The `iss` of its tokens, compared byte by byte.
     public let issuer: String
-    /// Other texts that stand for the issuer in its tokens. Default none.
+    /// Other values of `iss` that the provider's tokens may have. Default none.
     public var otherIssuers: Set<String> = []
-    /// Ids of one's own apps at the provider: a token must be made for one of them.
+    /// The ids of the app at the provider: a token must be issued for one of them.
     public let audiences: Set<String>
-    /// Whether an address that the provider has verified leads to the account that has it already, and is that of a new one.
-    /// Then the provider can say that somebody is any of one's users: set it to false for one whose word on addresses does not
-    /// count as much; its accounts have no address until they verify one. Default true.
+    /// True when an address that the provider has verified finds the account that already has it, and becomes the address of a
+    /// new account. Such a provider can sign in as any user. Set it to false for a provider that is not trusted for addresses;
+    /// its accounts have no address until they verify one. Default true.
     public var linksAddresses = true
-    /// How far clocks may differ. Default 60 seconds.
+    /// The tolerated clock difference. Default 60 seconds.
     public var leeway = Duration.seconds(60)
     let source: KeySource
 
@@ -45,17 +45,17 @@ public struct OpenIDProvider: Sendable {
     }
 
     /// - Parameters:
-    ///   - name: what clients call it by. Default: the issuer.
+    ///   - name: the name by which clients select the provider. Default: the issuer.
     ///   - issuer: the `iss` of its tokens.
-    ///   - audience: the `aud` of tokens for one's own app: its client id.
-    ///   - keys: where its keys are. Default: discovery. `https`, or `http` at this machine itself.
+    ///   - audience: the `aud` of tokens for the app: its client id.
+    ///   - keys: the source of its keys. Default: discovery. The URL must be `https`, or `http` to the local machine.
     public init(
         name: String? = nil, issuer: String, audience: String, keys: Keys = .discovery
     ) throws(Problem) {
         try self.init(name: name, issuer: issuer, audiences: [audience], keys: keys)
     }
 
-    /// The same for several apps.
+    /// Creates a provider with several client ids.
     public init(
         name: String? = nil, issuer: String, audiences: Set<String>, keys: Keys = .discovery
     ) throws(Problem) {
@@ -83,9 +83,9 @@ public struct OpenIDProvider: Sendable {
         }
     }
 
-    /// Google, called `google`.
+    /// Returns the provider Google, with the name `google`.
     ///
-    /// - Parameter clientID: of one's own app there, as `….apps.googleusercontent.com`.
+    /// - Parameter clientID: the client id of the app, as `….apps.googleusercontent.com`.
     public static func google(clientID: String) -> OpenIDProvider {
         var google = preset(
             "google", "https://accounts.google.com", clientID, "https://www.googleapis.com/oauth2/v3/certs")
@@ -93,9 +93,9 @@ public struct OpenIDProvider: Sendable {
         return google
     }
 
-    /// Apple, called `apple`.
+    /// Returns the provider Apple, with the name `apple`.
     ///
-    /// - Parameter clientID: of one's own app there: its bundle id, or the id of a service.
+    /// - Parameter clientID: the bundle id of the app, or the id of a service.
     public static func apple(clientID: String) -> OpenIDProvider {
         preset("apple", "https://appleid.apple.com", clientID, "https://appleid.apple.com/auth/keys")
     }

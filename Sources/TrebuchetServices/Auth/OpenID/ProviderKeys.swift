@@ -9,7 +9,7 @@ internal import Trebuchet
     internal import Foundation
 #endif
 
-/// The keys of one provider: fetched when they are first needed, one fetch at a time.
+/// The keys of one provider, fetched at the first use, one fetch at a time.
 actor ProviderKeys {
     private struct Discovery: Decodable {
         let issuer: String
@@ -25,8 +25,8 @@ actor ProviderKeys {
 
     /// - Parameters:
     ///   - now: milliseconds since 1970.
-    ///   - uptime: milliseconds that pass evenly: for how long keys are kept.
-    ///   - report: told why keys were not fetched.
+    ///   - uptime: monotonic milliseconds, for the cache lifetime.
+    ///   - report: receives the reasons of failed fetches.
     init(
         _ provider: OpenIDProvider, now: @escaping @Sendable () -> Int64, uptime: @escaping @Sendable () -> Int64,
         report: @escaping @Sendable (String) -> Void
@@ -37,7 +37,7 @@ actor ProviderKeys {
         self.report = report
     }
 
-    /// Who an ID token speaks of.
+    /// Verifies an ID token and returns its identity.
     func identity(of token: String, nonce: String?) async throws(AuthError) -> Identity {
         let head = try IDToken.Head(token)
         guard ["RS256", "ES256"].contains(head.alg) else {
@@ -51,7 +51,7 @@ actor ProviderKeys {
     }
 
     private func keys(for head: IDToken.Head) async throws(AuthError) -> [SigningKey] {
-        // Once more after a fetch: it may have been another's, that began before the key was there.
+        // A second attempt after a fetch: that fetch may have begun for another token, before the key was published.
         for _ in 0..<2 {
             switch cache.answer(head, at: uptime()) {
             case .keys(let keys): return keys
@@ -79,7 +79,7 @@ actor ProviderKeys {
             cache.fetched(keys, lifetime: KeyCache.lifetime(reply.list("Cache-Control")), at: uptime())
         } catch {
             cache.failed(at: uptime())
-            report("the keys of provider '\(provider.name)' cannot be had: \(error)")
+            report("fetching the keys of provider '\(provider.name)' failed: \(error)")
         }
     }
 
@@ -92,7 +92,7 @@ actor ProviderKeys {
                 throw FetchError("\(address) has no issuer and jwks_uri")
             }
             guard found.issuer.isSameBytes(as: provider.issuer) else {
-                throw FetchError("\(address) is of the issuer '\(found.issuer.prefix(bytes: 256))'")
+                throw FetchError("\(address) has the issuer '\(found.issuer.prefix(bytes: 256))'")
             }
             return try HTTPAddress(found.jwks_uri)
         }

@@ -8,10 +8,10 @@ internal import TrebuchetWire
     internal import Foundation
 #endif
 
-/// A key of a provider, from a set of them (RFC 7517).
+/// A key from a provider's key set (RFC 7517).
 struct SigningKey: Sendable {
     private struct KeySet: Decodable {
-        /// Those that cannot be read are passed over: a set may have kinds of keys that are not known here.
+        /// Keys that cannot be decoded are skipped: a set may contain unsupported types.
         struct Entry: Decodable {
             let key: WireKey?
             init(from decoder: any Decoder) throws { key = try? WireKey(from: decoder) }
@@ -32,20 +32,20 @@ struct SigningKey: Sendable {
         var y: String?
     }
 
-    /// Of a set, more are not looked at.
+    /// The maximum number of keys of a set; more are ignored.
     private static let mostKeys = 32
 
     let id: String?
     let algorithm: String
     let verifier: JSONWebTokenVerifier
 
-    /// The keys for signatures of a set; throws when there is none.
+    /// Returns the signing keys of a set; throws when there is none.
     static func all(in json: [UInt8]) throws(FetchError) -> [SigningKey] {
         guard let set = try? JSONDecoder().decode(KeySet.self, from: Data(json)) else {
-            throw FetchError("the answer is no set of keys (RFC 7517)")
+            throw FetchError("the response is not a JSON Web Key Set (RFC 7517)")
         }
         let keys = set.keys.prefix(mostKeys).compactMap { $0.key.flatMap { SigningKey($0) } }
-        guard !keys.isEmpty else { throw FetchError("the answer has no key for RS256 or ES256") }
+        guard !keys.isEmpty else { throw FetchError("the response has no key for RS256 or ES256") }
         return keys
     }
 
@@ -63,17 +63,17 @@ struct SigningKey: Sendable {
             (algorithm, publicKey) = ("ES256", .es256(pem))
         default: return nil
         }
-        // What the claims say is looked at by `IDToken`.
+        // The claims are validated by `IDToken`.
         guard let verifier = try? JSONWebTokenVerifier(key: publicKey) else { return nil }
         self.verifier = verifier
         id = key.kid
     }
 
-    // MARK: As libcrypto wants them: SubjectPublicKeyInfo (RFC 5280) in PEM
+    // MARK: SubjectPublicKeyInfo (RFC 5280) in PEM, for libcrypto
 
     private static func rsaKey(_ modulus: String?, _ exponent: String?) -> String? {
         guard let modulus = number(modulus), let exponent = number(exponent),
-            // Shorter ones are broken, longer ones take long.
+            // Shorter keys are insecure, longer ones slow.
             (256...1024).contains(modulus.count), (1...8).contains(exponent.count),
             exponent.last.map({ $0 & 1 == 1 }) == true
         else { return nil }
@@ -92,13 +92,13 @@ struct SigningKey: Sendable {
             DER.sequence([DER.element(0x30, ecPublicKey + prime256), DER.element(0x03, [0, 4] + x + y)]))
     }
 
-    /// Without zeros in front.
+    /// Decodes a number without leading zeros.
     private static func number(_ text: String?) -> [UInt8]? {
         text.flatMap { Base64URL.decode($0[...]) }.map { Array($0.drop { $0 == 0 }) }
     }
 }
 
-/// The little of DER (X.690) that a public key takes.
+/// The part of DER (X.690) that a public key needs.
 private enum DER {
     static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
         var length: [UInt8] = []
@@ -112,7 +112,7 @@ private enum DER {
 
     static func sequence(_ elements: [[UInt8]]) -> [UInt8] { element(0x30, elements.flatMap { $0 }) }
 
-    /// - Parameter number: without zeros in front.
+    /// - Parameter number: without leading zeros.
     static func integer(_ number: [UInt8]) -> [UInt8] {
         element(0x02, number.first.map { $0 & 0x80 != 0 } ?? true ? [0] + number : number)
     }

@@ -1,16 +1,16 @@
-/// What shows a collection in a shared value.
+/// A receiver of a collection's state for a shared value.
 protocol CollectionFeed: AnyObject, Sendable {
     var query: CollectionQuery { get }
-    /// The last write that its result shows: -1 before the server has said anything, unless it will not.
+    /// The newest write that its result includes: -1 before the first response of the server, unless none will come.
     var seen: Int { get }
 
-    /// The server has answered a write: which one the results of this connection's queries show, by their numbers, and that they show
-    /// what there is up to another one.
+    /// Handles the positions in the response to a write: `shown` has the newest write in each query's result, by query number.
+    /// Those results are complete up to `revision`.
     func isTold(_ shown: [String: Int], through revision: Int)
-    /// Shows what there is now.
+    /// Renders the current state.
     func refresh()
-    /// Shows that a write was refused for which nobody waits, if it was made as who is shown.
+    /// Reports a refused write that no caller waits for, if its account is the shown one.
     func report(_ error: any Error, of account: ClientAccount)
-    /// Shows what there is for who is signed in now.
+    /// Renders the state of the account that is signed in now.
     func accountChanged()
 }

@@ -3,15 +3,15 @@ internal import Relays
 internal import Synchronization
 internal import Trebuchet
 
-/// Sending what waits: in order, a batch at a time, each until it is answered. The server knows the numbers, so that what is
-/// sent again is not done again; and whose it is, so that nothing is done as somebody else.
+/// Sends pending writes: in order, in batches, each repeated until it is answered. Write numbers prevent a repeated execution,
+/// and the account name an execution under another account.
 extension CollectionLink {
-    /// How long to wait after so many failures in a row.
+    /// Returns the delay after consecutive failures.
     static func delay(after failures: Int) -> Duration {
         Backoff(first: .milliseconds(20), limit: .seconds(2)).delay(afterFailures: failures + 1)
     }
 
-    /// How long to wait after a stream was refused so many times in a row, less up to a half, so that clients do not come at once.
+    /// Returns the delay after consecutive refusals of a stream; the random factor spreads the attempts of many clients.
     static func delay(afterRefusals refusals: Int) -> Duration {
         let backoff = Backoff(first: .milliseconds(100), limit: .seconds(30))
         return backoff.delay(afterFailures: refusals) * Double.random(in: 0.5...1)
@@ -21,7 +21,7 @@ extension CollectionLink {
         try client.resolve(DocumentCollection.self, id: "\(CollectionHost.name)/\(name)")
     }
 
-    /// Sends what waits of who is signed in, and what nobody wrote before that.
+    /// Starts to send pending writes of the current account, and those that were made without a sign-in before.
     func startSending() {
         let account = account
         if beginSending(of: account) { Task { await sendAll(of: account) } }
@@ -37,7 +37,8 @@ extension CollectionLink {
         }
     }
 
-    /// What nobody wrote, over a connection of its own: the client's own is that of who is signed in by now.
+    /// Sends writes that were made without a sign-in, over a separate anonymous connection: the client's connection is signed
+    /// in by now.
     private func sendAllOfNobody() async {
         guard let anonymous = session.anonymousClient() else { return withQueue(.nobody) { $0.isSending = false } }
         for failures in 0..<10 {
@@ -76,7 +77,7 @@ extension CollectionLink {
                 if !isSignedIn { queue.isSending = false }
                 return (isSignedIn ? queue.beginSending() : [], queue.pending.client)
             }
-            // It may be signed in again by now; and what nobody wrote is sent in another way.
+            // The account may be signed in again by now, and anonymous writes are sent over another connection.
             guard isSignedIn else { return startSending() }
             guard !batch.isEmpty else { return }
             do {
@@ -98,7 +99,7 @@ extension CollectionLink {
                 try? await Task.sleep(for: delay)
                 guard account == self.account else { continue }
                 let isOfEndedSession = (error as? TrebuchetError)?.code == .unauthenticated
-                // The connection is somebody else's: of a session that has ended, or one from before.
+                // The connection belongs to another account: it is one of an ended session, or older than the sign-in.
                 if isOfEndedSession || error as? CollectionError == .otherAccount { await session.signInConnection() }
             }
         }
@@ -112,7 +113,7 @@ extension CollectionLink {
         return try await actor().commit(mutations, from: secret, as: name)
     }
 
-    /// How long to wait before it is tried again; nil when that would be of no use.
+    /// Returns the delay before the next attempt; nil when another attempt cannot succeed.
     static func delay(for error: any Error, _ failures: Int, as account: ClientAccount) -> Duration? {
         switch error {
         case CollectionError.rateLimited(let wait): return .milliseconds(wait)
@@ -124,7 +125,7 @@ extension CollectionLink {
             var forGood: Set<TrebuchetError.Code> = [
                 .unauthorized, .unauthenticated, .actorNotFound, .methodNotFound, .invalidArguments,
             ]
-            // A session has ended: whose it was is signed in by another one, or it is known soon that nobody is.
+            // A session has ended: soon either its account is signed in again, or it is known to be signed out.
             if case .user = account { forGood.remove(.unauthenticated) }
             let isForGood = forGood.contains(error.code)
             return isForGood ? nil : delay(after: failures)
@@ -132,7 +133,7 @@ extension CollectionLink {
         }
     }
 
-    /// Returns when there is a connection, which it asks for; throws when the client was closed.
+    /// Connects and returns when there is a connection; throws when the client was closed.
     func connect() async throws {
         var failures = 0
         for await state in client.connectionState.stream {
@@ -142,7 +143,7 @@ extension CollectionLink {
             case .disconnected:
                 if failures > 0 { try await Task.sleep(for: Self.delay(after: failures)) }
                 failures += 1
-                // What it fails with comes as the next state.
+                // An error arrives as the next state.
                 try? await client.connect()
             case .closed: throw TransportError(.closed, "the client was closed")
             }
@@ -152,15 +153,15 @@ extension CollectionLink {
 
     // MARK: Queries
 
-    /// Asks for a query, behind the end of one that is just being closed: the server counts a query once for each connection.
+    /// Opens a query, after a close of the same query in progress: the server counts a query once for each connection.
     func open(_ query: CollectionQuery, again: Bool) async throws -> QueryTicket {
         while let closing = contents.withLock({ $0.closing[query] }) { await closing.value }
-        // As who is signed in now: the server goes on with what was opened as somebody else.
+        // Closes it first, because the server would continue the query of the previous account.
         if again { try await actor().close(query) }
         return try await actor().open(query)
     }
 
-    /// Says that nobody shows a query any more, unless somebody does.
+    /// Closes a query that no value shows any more.
     func close(_ query: CollectionQuery) {
         guard client.connectionState.currentValue == .connected else { return }
         contents.withLock { contents in

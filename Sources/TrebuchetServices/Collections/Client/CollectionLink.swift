@@ -8,27 +8,28 @@ internal import Trebuchet
     internal import Foundation
 #endif
 
-/// A collection as a client has it: the writes that wait, by whose they are, and the results that show it.
+/// The client side of a collection: the pending writes of each account, and the feeds that show results.
 final class CollectionLink: Sendable {
     struct Contents {
         var queues: [ClientAccount: WriteQueue] = [:]
         var feeds: [Int: any CollectionFeed] = [:]
         var lastFeed = 0
-        /// Queries that are just being closed.
+        /// Queries with a close in progress.
         var closing: [CollectionQuery: Task<Void, Never>] = [:]
     }
 
-    /// Larger commands are not sent at all: a message that is larger than the server takes would end the connection.
+    /// The maximum size of a write in bytes. A message above the server's limit would end the connection, so larger writes are
+    /// never sent.
     static let largestCommand = CollectionLimits.mutationBytes
 
     let name: String
     let client: TrebuchetClient
     let session: SessionKeeper
     let results: KeptResults?
-    /// Its version grows with each answer.
+    /// Each version is a response to a write.
     let answers: StateRelay<Void>
     private let file: @Sendable (ClientAccount) -> PendingWritesFile?
-    /// Held while a file is written, so that an older content never replaces a newer one.
+    /// Held while a file is written, so that older content never replaces newer content.
     private let saving = Mutex(())
     let contents = Mutex(Contents())
 
@@ -45,10 +46,10 @@ final class CollectionLink: Sendable {
         startSending()
     }
 
-    /// Who writes and reads now.
+    /// The account that reads and writes now.
     var account: ClientAccount { session.account }
 
-    /// Does something with the writes of an account, which are read from their file when that was not done yet.
+    /// Runs `body` with the writes of an account; the first use reads them from their file.
     func withQueue<Result, Failure: Error>(
         _ account: ClientAccount, _ body: (inout WriteQueue) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
@@ -59,7 +60,7 @@ final class CollectionLink: Sendable {
 
     // MARK: Results
 
-    /// What was kept of a query.
+    /// Returns the stored result of a query.
     func kept(_ query: CollectionQuery, for account: ClientAccount) -> KeptResult? {
         results?.result(of: query, in: name, for: account)
     }
@@ -82,7 +83,7 @@ final class CollectionLink: Sendable {
         forgetSeen()
     }
 
-    /// Forgets the writes that all results show.
+    /// Removes the writes that all results include.
     func forgetSeen() {
         let account = account
         let seen = feeds.map(\.seen).min() ?? .max
@@ -93,7 +94,7 @@ final class CollectionLink: Sendable {
 
     func refreshFeeds() { for feed in feeds { feed.refresh() } }
 
-    /// What is shown of an account's writes, and why it takes none.
+    /// Returns the pending writes of an account, and the error because of which it accepts none.
     func shown(of account: ClientAccount) -> (pending: PendingWrites, damage: CollectionError?) {
         withQueue(account) { ($0.pending, $0.damage) }
     }
@@ -104,7 +105,7 @@ final class CollectionLink: Sendable {
 
     // MARK: Writes
 
-    /// Queues a write behind those that wait, and shows it.
+    /// Queues a write behind earlier ones, and shows it.
     func write(_ writes: [DocumentWrite]) -> WriteReceipt {
         let bytes = writes.reduce(32) { $0 + $1.byteCount }
         guard bytes <= Self.largestCommand else {
@@ -150,7 +151,7 @@ final class CollectionLink: Sendable {
         }
     }
 
-    /// Takes in what the server has answered.
+    /// Applies the server's responses.
     func settle(_ outcomes: [MutationOutcome], of account: ClientAccount) {
         let settled = withQueue(account) { queue in
             outcomes.map { outcome in
@@ -162,7 +163,7 @@ final class CollectionLink: Sendable {
             for feed in feeds { feed.isTold(shown, through: revision) }
         }
         forgetSeen()
-        // One that stays in the file is sent again after a restart, and not done again.
+        // Errors are ignored: a write that stays in the file is sent again after a restart, and not executed again.
         try? save(account)
         let feeds = feeds
         for feed in feeds { feed.refresh() }
@@ -170,7 +171,7 @@ final class CollectionLink: Sendable {
             if let receipt {
                 receipt.settle(outcome.failure.map { .failure($0) } ?? .success(()))
             } else if let write, let reason = outcome.error {
-                // It was made before a restart, or before its account was signed out: nobody waits for it.
+                // The write is from before a restart, or its account was signed out since: no caller waits for it.
                 let refusal = LateRefusal(id: write.command.id.text, command: write.command.name, reason: reason)
                 for feed in feeds { feed.report(refusal, of: account) }
             }
@@ -178,7 +179,7 @@ final class CollectionLink: Sendable {
         answers.update(())
     }
 
-    /// Ends all that waits, as the client was closed. Writes in a file stay there, and who waits for them is told so.
+    /// Ends all waits because the client was closed. Writes in a file stay there, and their callers receive that error.
     func giveUp(_ error: any Error) {
         let waiting = contents.withLock { contents in
             contents.queues.keys.map { account in
@@ -191,7 +192,8 @@ final class CollectionLink: Sendable {
         }
     }
 
-    /// What waits of the account of before waits on, and nobody for it; what nobody wrote is sent all the same.
+    /// Ends the waits for writes of the previous account; the writes stay pending. Writes that were made without a sign-in are
+    /// still sent.
     func accountChanged(from before: ClientAccount) {
         let receipts = before == .nobody ? [] : withQueue(before) { $0.takeReceipts() }
         for receipt in receipts { receipt.settle(.failure(CollectionError.signedOut)) }

@@ -9,7 +9,7 @@ internal import Trebuchet
     internal import Foundation
 #endif
 
-/// A client's links to the collections that it uses: one for each, as long as the backend lives.
+/// The links of a client to its collections: one for each, for the lifetime of the backend.
 final class CollectionLinks: AccountFollower {
     private struct Contents {
         var links: [String: CollectionLink] = [:]
@@ -18,7 +18,7 @@ final class CollectionLinks: AccountFollower {
     }
 
     private let session: SessionKeeper
-    /// Its version grows with each answer of a server.
+    /// Each version is a response of the server.
     private let answers = StateRelay(())
     private let contents = Mutex(Contents())
 
@@ -26,12 +26,12 @@ final class CollectionLinks: AccountFollower {
 
     func keepWrites(in folder: URL, _ files: any FileStorage) {
         contents.withLock { contents in
-            precondition(contents.links.isEmpty, "say where writes are kept before a collection is used")
+            precondition(contents.links.isEmpty, "configure where writes are stored before a collection is used")
             contents.folder = OfflineFolder(folder, files)
         }
     }
 
-    /// - Parameter make: makes what keeps results in the folder.
+    /// - Parameter make: creates the result storage in the folder.
     func keepResults(_ make: (OfflineFolder) -> KeptResults) {
         contents.withLock { $0.results = $0.folder.map(make) }
     }
@@ -39,7 +39,7 @@ final class CollectionLinks: AccountFollower {
     func link(to name: String, _ client: TrebuchetClient) -> CollectionLink {
         contents.withLock { contents in
             if let link = contents.links[name] { return link }
-            // Who is signed in is remembered there: whoever is not, is not any more.
+            // The signed-in account is stored with the session, so all other accounts are signed out.
             if contents.links.isEmpty, let results = contents.results, session.isOwnerOfConnections,
                 session.loadFailure == nil
             {
@@ -59,16 +59,16 @@ final class CollectionLinks: AccountFollower {
 
     // MARK: Accounts
 
-    /// Somebody else is signed in, or nobody: nothing of the account of before is shown or sent any more, and what it has read
-    /// is not kept.
+    /// Handles another account, or none: nothing of the previous account is shown or sent any more, and its results are
+    /// removed.
     func accountChanged(from before: ClientAccount) {
         let results = contents.withLock { $0.results }
         results?.remove(of: before)
         for link in links { link.accountChanged(from: before) }
     }
 
-    /// Returns when the server has answered all that waits as who is signed in now, and at once when nothing waits: else two
-    /// seconds after there is a connection, or after `limit`.
+    /// Returns when the server has answered all pending writes of the current account, at once when there are none. Otherwise
+    /// it returns two seconds after there is a connection, or after `limit`.
     func waitUntilSent(_ client: TrebuchetClient, within limit: Duration) async {
         let account = session.account
         let isSent = { @Sendable [weak self] in self?.links.allSatisfy { !$0.waits(for: account) } ?? true }
@@ -89,9 +89,9 @@ final class CollectionLinks: AccountFollower {
         }
     }
 
-    // MARK: The end
+    // MARK: Shutdown
 
-    /// Writes what was read and lets go of the folder.
+    /// Writes the results and unlocks the folder.
     func close() {
         let (results, folder) = contents.withLock { ($0.results, $0.folder) }
         results?.close()

@@ -2,12 +2,12 @@ internal import Platform
 internal import Bytes
 internal import TrebuchetWire
 
-/// The result of a query as it was when the server was last heard of, in a file.
+/// The stored result of a query, as of the last update from the server.
 struct KeptResult: Codable, Sendable {
-    /// What is kept once: another server, account, collection or query has another file.
+    /// Identifies a stored result: each server, account, collection and query has a separate file.
     struct Key: Codable, Hashable, Sendable {
         let server: String
-        /// As in the name of its folder.
+        /// The account, as in the name of its folder.
         let account: String
         let collection: String
         let query: CollectionQuery
@@ -23,7 +23,7 @@ struct KeptResult: Codable, Sendable {
 
     private static let digits = 16
 
-    /// A line with a digest, and JSON.
+    /// The content of a file: a line with a digest, then JSON.
     var bytes: [UInt8] {
         get throws {
             var buffer = ByteBuffer()
@@ -32,7 +32,7 @@ struct KeptResult: Codable, Sendable {
         }
     }
 
-    /// Nil for what is damaged.
+    /// Returns nil for damaged content.
     init?(_ bytes: [UInt8]) {
         let read = bytes.withUnsafeBytes { bytes -> KeptResult? in
             guard bytes.count > Self.digits else { return nil }

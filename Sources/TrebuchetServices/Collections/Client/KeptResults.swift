@@ -9,19 +9,19 @@ internal import Trebuchet
     internal import Foundation
 #endif
 
-/// What was read of collections, in files, to be shown again before the server says more.
+/// Stores results of queries in files, to show them after a restart before the server responds.
 ///
-/// A file is for one server, account, collection and query. Those that were not used for the longest time go when there are too
-/// many, and one that is damaged or of somebody else is as none: nothing here is an error for anybody.
+/// Each server, account, collection and query has a separate file. The least recently used files are removed above the limits,
+/// and a damaged or foreign file is ignored: no failure here is an error for the app.
 final class KeptResults: Sendable {
     private struct Contents {
-        /// The newest result of each query that is to be written.
+        /// The newest result of each query that must be written.
         var waiting: [KeptResult.Key: (account: ClientAccount, result: QueryResult, date: Date)] = [:]
         var isWriting = false
         var isClosed = false
     }
 
-    /// Files; beside the limit of bytes.
+    /// The maximum number of files, in addition to the limit in bytes.
     static let mostFiles = 1_000
     private static let suffix = ".result"
 
@@ -36,8 +36,8 @@ final class KeptResults: Sendable {
     private let files = Mutex(())
 
     /// - Parameters:
-    ///   - limit: of all files together, in bytes.
-    ///   - pause: between what is written.
+    ///   - limit: the maximum size of all files together, in bytes.
+    ///   - pause: waits between two writes.
     init(
         in folder: OfflineFolder, server: String, limit: Int, log: @escaping @Sendable (String) -> Void,
         pause: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .seconds(1)) }
@@ -52,40 +52,40 @@ final class KeptResults: Sendable {
 
     // MARK: Reading
 
-    /// What was there when the server was last heard of; nil when nothing is kept of that.
+    /// Returns the last known result; nil when none is stored.
     func result(of query: CollectionQuery, in collection: String, for account: ClientAccount) -> KeptResult? {
         let key = key(query, collection, account)
         let file = file(key)
         do {
             try folder.take()
-            // Without the lock: a file is replaced as a whole, and who begins to read is not to wait for one that is written.
+            // Without the lock: a file is replaced atomically, and a reader must not wait for a write.
             guard let bytes = try PrivateFile.contents(file.path) else { return nil }
             guard let kept = KeptResult(bytes), kept.key == key else {
-                log("\(file.path) is damaged and is removed; it is read again from the server")
+                log("\(file.path) is damaged and was removed; the data is read from the server")
                 try files.withLock { _ in try FileManager.default.removeItem(at: file) }
                 return nil
             }
-            // The least recently used go first.
+            // Marks the file as used, because the least recently used files are removed first.
             try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: file.path)
             return kept
         } catch {
-            log("\(file.path) is not read: \(error)")
+            log("reading \(file.path) failed: \(error)")
             return nil
         }
     }
 
     // MARK: Writing
 
-    /// Keeps the newest result, a second later.
+    /// Stores the newest result, a second later.
     ///
-    /// - Parameter isCurrent: whether the account is still signed in.
+    /// - Parameter isCurrent: returns whether the account is still signed in.
     func keep(
         _ result: QueryResult, from date: Date, of query: CollectionQuery, in collection: String,
         for account: ClientAccount, if isCurrent: () -> Bool
     ) {
         let key = key(query, collection, account)
         let isFirst = contents.withLock { contents in
-            // Asked under the lock: what an account has read is removed behind its end, not before.
+            // Checked under the lock, so that a result of a signed-out account is never written after its removal.
             guard !contents.isClosed, isCurrent() else { return false }
             contents.waiting[key] = (account, result, date)
             defer { contents.isWriting = true }
@@ -121,15 +121,15 @@ final class KeptResults: Sendable {
             if bytes.count <= limit {
                 try bytes.withUnsafeBytes { try PrivateFile.replace(file.path, with: $0) }
             } else if FileManager.default.fileExists(atPath: file.path) {
-                // Older than what is known, and there will be nothing newer.
+                // The file is older than the known result, and no newer one will be written.
                 try FileManager.default.removeItem(at: file)
             }
         } catch {
-            log("\(file.path) is not kept: \(error)")
+            log("writing \(file.path) failed: \(error)")
         }
     }
 
-    /// Removes what an account has read.
+    /// Removes the results of an account.
     func remove(of account: ClientAccount) {
         contents.withLock { contents in contents.waiting = contents.waiting.filter { $0.value.account != account } }
         let place = place.appendingPathComponent(Self.name(of: account))
@@ -139,36 +139,36 @@ final class KeptResults: Sendable {
                 try folder.take()
                 try FileManager.default.removeItem(at: place)
             } catch {
-                log("\(place.path) is not removed: \(error)")
+                log("removing \(place.path) failed: \(error)")
             }
         }
     }
 
-    /// Removes what all other accounts have read: one was signed in before that another process has signed out.
+    /// Removes the results of all other accounts, because another process may have signed one of them out.
     func removeOthers(than account: ClientAccount) {
         let own = Self.name(of: account)
         files.withLock { _ in
             let names = (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? []
-            // Whoever has the folder does it himself.
+            // The process that has the folder removes them.
             guard names.contains(where: { $0 != own }), (try? folder.take()) != nil else { return }
             for name in names where name != own {
                 let other = place.appendingPathComponent(name)
                 do {
                     try FileManager.default.removeItem(at: other)
                 } catch {
-                    log("\(other.path) is not removed: \(error)")
+                    log("removing \(other.path) failed: \(error)")
                 }
             }
         }
     }
 
-    /// Writes what waits, and nothing more afterwards.
+    /// Writes pending results, and accepts no more.
     func close() {
         contents.withLock { $0.isClosed = true }
         writeAll()
     }
 
-    // MARK: The limit
+    // MARK: Limits
 
     private struct Used {
         let file: URL
@@ -185,7 +185,7 @@ final class KeptResults: Sendable {
         }
     }
 
-    /// All files; what a crash has left half written goes at once.
+    /// Returns all files, and removes those that a crash has left incomplete.
     private func filesInUse() -> [Used] {
         let disk = FileManager.default
         let folders = (try? disk.contentsOfDirectory(atPath: place.path)) ?? []
@@ -221,7 +221,7 @@ final class KeptResults: Sendable {
 
     private func file(_ key: KeptResult.Key) -> URL {
         var digest = StableDigest()
-        // One that does not encode cannot be asked either.
+        // A query that does not encode cannot be sent either.
         digest.combine((try? JSONValue(encoding: key)) ?? .null)
         return place.appendingPathComponent(key.account)
             .appendingPathComponent(String(digest.value, radix: 16) + Self.suffix)

@@ -1,20 +1,21 @@
 internal import TrebuchetWire
 
 extension JSONValue {
-    /// Why it is no such element: which member is missing, or of another type. It is decoded once more to find that out.
+    /// Returns the reason why the value does not decode as an element: the member that is missing or of another type. It
+    /// decodes the value once more.
     func misfit(_ type: (some Decodable).Type) -> String { Self.misfit(self, type) }
 
     private static func misfit<Element: Decodable>(_ value: JSONValue, _ type: Element.Type) -> String {
         do {
-            return try value.decode(MisfitProbe<Element>.self).reason ?? "it is no \(type)"
+            return try value.decode(MisfitProbe<Element>.self).reason ?? "it is not of type \(type)"
         } catch {
-            return "it is no \(type)"
+            return "it is not of type \(type)"
         }
     }
 }
 
-/// Decodes an element to see what is wrong. The errors of decoders do not say which type a missing member has: here each member is
-/// asked for with its type.
+/// Decodes an element to find the reason of an error. A decoder's errors lack the type of a missing member; this decoder
+/// requests each member with its type.
 private struct MisfitProbe<Element: Decodable>: Decodable {
     let reason: String?
 
@@ -35,21 +36,21 @@ private struct Misfit: Error {
 
     init(text: String) { self.text = text }
 
-    /// - Parameter path: where the value stands that was to be of this type.
+    /// - Parameter path: the path of the value that failed to decode.
     init(_ error: any Error, _ path: [any CodingKey], _ type: Any.Type) {
         func name(_ path: [any CodingKey]) -> String {
             let names = path.map { $0.intValue.map(String.init) ?? $0.stringValue }
-            // A peer's names may be long.
+            // Names from a peer may be long.
             return "'\(String(decoding: names.joined(separator: ".").utf8.prefix(128), as: UTF8.self))'"
         }
         switch error {
         case DecodingError.keyNotFound(let key, let context): text = "no member \(name(context.codingPath + [key]))"
         case DecodingError.typeMismatch(let type, let context) where context.codingPath.count > path.count,
             DecodingError.valueNotFound(let type, let context) where context.codingPath.count > path.count:
-            text = "its member \(name(context.codingPath)) is no \(type)"
+            text = "its member \(name(context.codingPath)) is not of type \(type)"
         case DecodingError.dataCorrupted(let context) where context.codingPath.count > path.count:
             text = "its member \(name(context.codingPath)) does not fit"
-        default: text = path.isEmpty ? "it is no \(type)" : "its member \(name(path)) is no \(type)"
+        default: text = path.isEmpty ? "it is not of type \(type)" : "its member \(name(path)) is not of type \(type)"
         }
     }
 }
@@ -140,11 +141,11 @@ private struct NamingMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder(forKey key: Key) throws -> any Decoder { try base.superDecoder(forKey: key) }
 }
 
-/// A document that is no element of an app's type.
+/// A document that does not decode as the app's type.
 public struct UnreadableDocument: Sendable, Hashable {
-    /// That of the document.
+    /// The id of the document.
     public let id: String
-    /// Which of its members is missing, or of another type.
+    /// The member that is missing, or of another type.
     public let reason: String
 
     var error: CollectionError { .unreadable(id: id, reason: reason) }

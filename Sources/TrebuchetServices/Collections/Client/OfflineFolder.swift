@@ -7,7 +7,7 @@ internal import Synchronization
     internal import Foundation
 #endif
 
-/// The folder in which a backend keeps what waits and what was read: that backend's alone, as long as it is open.
+/// The folder of a backend's pending writes and results. Only one backend may use it while it is open.
 final class OfflineFolder: Sendable {
     private enum State {
         case open
@@ -24,14 +24,14 @@ final class OfflineFolder: Sendable {
         self.files = files
     }
 
-    /// Takes the folder, unless it has it. While somebody else has it, each call tries again.
+    /// Locks the folder, unless it is locked already. While another backend has it, each call tries again.
     func take() throws(CollectionError) {
-        // Other storages than the disk have no folders: who has one of his own keeps it apart.
+        // Only the disk has folders; an app with a custom storage must separate its backends itself.
         guard files is DiskFileStorage else { return }
         try state.withLock { state throws(CollectionError) in
             switch state {
             case .taken: return
-            case .closed: throw .pendingNotKept("\(url.path) is not used any more: the backend was closed")
+            case .closed: throw .pendingNotKept("\(url.path) is no longer used: the backend was closed")
             case .open:
                 do throws(FolderLock.Failure) {
                     state = .taken(try FolderLock(url.path))
@@ -42,7 +42,7 @@ final class OfflineFolder: Sendable {
         }
     }
 
-    /// Lets others have the folder. Nothing is written to it afterwards.
+    /// Unlocks the folder. Later writes to it fail.
     func close() {
         state.withLock { state in
             if case .taken(let lock) = state { lock.release() }

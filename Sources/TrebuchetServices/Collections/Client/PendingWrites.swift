@@ -1,33 +1,34 @@
-/// The writes of a client to one collection that its server has not answered, or whose answer is not seen in all results yet:
-/// in order, each with its number. Pure.
+/// The numbered writes of a client to one collection, in order. A write stays until the server has answered it and all results
+/// include it. Pure.
 struct PendingWrites: Codable, Sendable, Equatable {
     struct Entry: Codable, Sendable, Equatable {
         let mutation: DocumentMutation
-        /// When it was made, by this client's clock: milliseconds since 1970. Nil for one that an older client kept.
+        /// The time of the write by this client's clock, in milliseconds since 1970. Nil for a write that an older client
+        /// version has stored.
         var madeAt: Int?
-        /// The number of the server's write, once it is done.
+        /// The number of the write at the server, once it was executed.
         var revision: Int?
     }
 
-    /// Writes that may wait; more are refused.
+    /// The maximum number of pending writes; more are refused.
     static let limit = 10_000
-    /// Writes that are done and wait to be seen; the first of more are not shown any more.
+    /// The maximum number of executed writes that wait for results; above it, the oldest are not shown any more.
     private static let doneLimit = 1_000
     private static let batchBytes = 256 << 10
 
-    /// Tells the server whose numbers they are: a secret.
+    /// A secret that identifies the client whose numbers these are.
     let client: String
     private var lastNumber = 0
-    /// The last number that was sent, perhaps in vain.
+    /// The last number that was sent, perhaps without success.
     private var lastSent = 0
     private(set) var entries: [Entry] = []
 
     init(client: String) { self.client = client }
 
-    /// Whether writes wait for the server.
+    /// True when writes wait for the server.
     var isWaiting: Bool { entries.contains { $0.revision == nil } }
 
-    /// Whether a client can have written this: what is counted on from there would not come to a good end else.
+    /// True when a client can have produced this content; operations on other content could overflow.
     var isSound: Bool {
         let numbers = entries.map(\.mutation.number)
         return (0..<Int.max / 2).contains(lastNumber) && (0...lastNumber).contains(lastSent)
@@ -41,14 +42,14 @@ struct PendingWrites: Codable, Sendable, Equatable {
         return lastNumber
     }
 
-    /// Takes a write back; false when it may have reached the server.
+    /// Removes a write; returns false when it may have reached the server.
     mutating func takeBack(_ number: Int) -> Bool {
         guard number > lastSent, let index = index(of: number) else { return false }
         entries.remove(at: index)
         return true
     }
 
-    /// What is to be sent next: the first writes that are not answered, those that were sent before too.
+    /// Returns the next batch: the first unanswered writes, including those that were sent before.
     mutating func beginSending() -> [DocumentMutation] {
         var batch: [DocumentMutation] = []
         var bytes = 0
@@ -62,12 +63,12 @@ struct PendingWrites: Codable, Sendable, Equatable {
         return batch
     }
 
-    /// The first write that was sent and has no answer; nil when all have theirs.
+    /// The first write that was sent without a response; nil when there is none.
     var firstUncertain: Int? {
         entries.first { $0.revision == nil }.map(\.mutation.number).flatMap { $0 <= lastSent ? $0 : nil }
     }
 
-    /// Documents to which writes add that the server may have done without an answer: a result may have them already.
+    /// Documents with unanswered increments, which a result may already include.
     var uncertain: Set<DocumentID> {
         var ids: Set<DocumentID> = []
         for entry in entries where entry.revision == nil && entry.mutation.number <= lastSent {
@@ -76,7 +77,7 @@ struct PendingWrites: Codable, Sendable, Equatable {
         return ids
     }
 
-    /// What an answer is about: of several writes that belong together the one that could not be done.
+    /// Returns the write of a response: for a transaction, the command that failed.
     func write(of outcome: MutationOutcome) -> DocumentWrite? {
         guard let index = index(of: outcome.number) else { return nil }
         let writes = entries[index].mutation.writes
@@ -84,7 +85,7 @@ struct PendingWrites: Codable, Sendable, Equatable {
         return writes.indices.contains(place) ? writes[place] : nil
     }
 
-    /// Notes an answer. A write that was refused is forgotten.
+    /// Applies a response. A refused write is removed.
     mutating func settle(_ outcome: MutationOutcome) {
         guard let index = index(of: outcome.number) else { return }
         if outcome.error != nil {
@@ -94,7 +95,7 @@ struct PendingWrites: Codable, Sendable, Equatable {
         }
     }
 
-    /// Forgets what all results show: they are at this write, or behind it.
+    /// Removes writes that all results include: those up to this one.
     mutating func forget(through revision: Int) {
         entries.removeAll { $0.revision.map { $0 <= revision } ?? false }
         let done = entries.count { $0.revision != nil }

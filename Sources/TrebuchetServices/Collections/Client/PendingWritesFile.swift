@@ -8,7 +8,7 @@ internal import TrebuchetWire
     internal import Foundation
 #endif
 
-/// The writes of one account to one collection that wait, in a file, so that they are sent after a restart.
+/// The file with the pending writes of one account to one collection; they are sent after a restart.
 struct PendingWritesFile: Sendable {
     let url: URL
     let folder: OfflineFolder
@@ -19,7 +19,7 @@ struct PendingWritesFile: Sendable {
         self.folder = folder
     }
 
-    /// Nil when there is no file.
+    /// Returns nil when there is no file.
     func read() throws(CollectionError) -> PendingWrites? {
         try folder.take()
         do {
@@ -27,10 +27,10 @@ struct PendingWritesFile: Sendable {
             let writes = try Array(data).withUnsafeBytes {
                 try ValueCoder().decode(PendingWrites.self, from: $0)
             }
-            guard writes.isSound else { throw ValueError("its numbers are not those of a client") }
+            guard writes.isSound else { throw ValueError("its numbers are not valid for a client") }
             return writes
         } catch {
-            throw .pendingNotKept("\(url.path) cannot be read: \(error); it stays as it is")
+            throw .pendingNotKept("\(url.path) cannot be read and is not changed: \(error)")
         }
     }
 

@@ -1,19 +1,19 @@
-/// Up to which write a result shows what the server has. Pure.
+/// The newest write up to which a result is complete. Pure.
 ///
-/// A result has the number of the last write that changed it, and the server does not send it where later ones change nothing. It says
-/// so with its tickets and with the answers of writes: "your result, once it is at this write, shows all up to that one".
+/// A result has the number of the last write that changed it; later writes without effect on it do not update it. So tickets
+/// and responses to writes say: "your result, once it is at this write, is complete up to that one".
 struct ResultPosition: Sendable, Equatable {
-    /// Of the result that has come.
+    /// The number in the received result.
     private var shown: Int?
-    /// What was said of results that have come.
+    /// The confirmed position of a received result.
     private var sure: Int?
-    /// What was said last of one that has not.
+    /// The newest announced position of a result that has not been received.
     private var expected: (shown: Int, through: Int)?
 
-    /// Nil before there is a result.
+    /// Nil without a result.
     var seen: Int? { shown.map { max($0, sure ?? $0) } }
 
-    /// What comes now is another view's: perhaps of a server that has begun anew.
+    /// Starts another view, perhaps of a restarted server.
     mutating func begin() { (sure, expected) = (nil, nil) }
 
     mutating func shows(_ revision: Int) {

@@ -1,17 +1,17 @@
 internal import Trebuchet
 
-/// Documents as they were before writes were sent that add to them, as an increment does, and have no answer yet. A result that
-/// comes meanwhile may have those writes or not; until the answer says it, a client shows the writes over what was there before.
-/// Pure.
+/// Documents as they were before non-idempotent writes, such as increments, were sent that have no response yet. A result that
+/// arrives meanwhile may or may not include those writes. Until the response, the client shows the writes over the earlier
+/// documents. Pure.
 struct UncertainDocuments {
-    /// Nil for one that was not there.
+    /// The earlier documents; nil for one that did not exist.
     private(set) var documents: [DocumentID: Document?] = [:]
-    /// The first of the writes.
+    /// The number of the first of the writes.
     private var since: Int?
 
-    /// Another result comes.
+    /// Keeps documents of the previous result before another one replaces it.
     ///
-    /// - Parameter revision: of the last write that the result of before shows.
+    /// - Parameter revision: the last write that the previous result includes.
     mutating func keep(_ result: QueryResult?, seen revision: Int?, _ pending: PendingWrites) {
         forget(pending)
         since = pending.firstUncertain
@@ -21,7 +21,7 @@ struct UncertainDocuments {
         }
     }
 
-    /// Writes may have their answers.
+    /// Removes the documents when the writes may have their responses.
     mutating func forget(_ pending: PendingWrites) {
         if pending.firstUncertain != since { documents = [:] }
     }

@@ -1,10 +1,10 @@
-/// The writes of one account to one collection, and who waits for them.
+/// The writes of one account to one collection, with the receipts of waiting callers.
 struct WriteQueue: Sendable {
     private(set) var pending = PendingWrites(client: Secret.make())
     var receipts: [Int: WriteReceipt] = [:]
-    /// A task sends what waits.
+    /// True while a task sends the writes.
     var isSending = false
-    /// Why nothing can be written: writes of before cannot be read.
+    /// The error because of which no write is accepted: stored writes cannot be read.
     private(set) var damage: CollectionError?
     let file: PendingWritesFile?
 
@@ -13,7 +13,7 @@ struct WriteQueue: Sendable {
         read()
     }
 
-    /// Reads the file, again when that could not be done before: it may have been mended, or the folder be free now.
+    /// Reads the file again after a failure: it may have been repaired, or the folder may be unlocked now.
     mutating func read() {
         guard let file else { return }
         do throws(CollectionError) {
@@ -35,7 +35,7 @@ struct WriteQueue: Sendable {
         return (number, receipt)
     }
 
-    /// False when it may have reached the server.
+    /// Returns false when the write may have reached the server.
     mutating func takeBack(_ number: Int) -> Bool {
         receipts[number] = nil
         return pending.takeBack(number)
@@ -54,7 +54,7 @@ struct WriteQueue: Sendable {
 
     mutating func forget(through revision: Int) { pending.forget(through: revision) }
 
-    /// Those who wait, who are to be told that they wait in vain.
+    /// Returns the receipts of callers whose wait ends without a response.
     mutating func takeReceipts() -> [WriteReceipt] {
         defer { receipts = [:] }
         return receipts.sorted { $0.key < $1.key }.map(\.value)

@@ -1,6 +1,6 @@
 internal import SharedState
 
-/// What becomes of a write, told once.
+/// The outcome of a write, settled once.
 final class WriteReceipt: Sendable {
     let outcome: OperationOutcome<Void>
     private let takeBack: @Sendable () -> Void
@@ -10,27 +10,28 @@ final class WriteReceipt: Sendable {
         self.takeBack = takeBack
     }
 
-    /// Of a write that is settled already.
+    /// Creates the receipt of a write that is already settled.
     init(_ result: Result<Void, any Error>) {
         outcome = OperationOutcome(result)
         takeBack = {}
     }
 
-    /// The first outcome counts.
+    /// Settles the receipt; only the first outcome counts.
     func settle(_ result: Result<Void, any Error>) { outcome.tell(result) }
 
-    /// Takes the write back, unless it may have reached the server.
+    /// Withdraws the write, unless it may have reached the server.
     func withdraw() { takeBack() }
 }
 
-/// What the server has refused of a write for which nobody waits any more: it was made before a restart of the app, or before its
-/// account was signed out.
+/// A write that the server has refused and that no caller waits for: it was made before a restart of the app, or its account
+/// was signed out since.
 public struct LateRefusal: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The document.
+    /// The id of the document.
     public let id: String
-    /// As it is called on the wire: `create`, `update`, `merge`, `increment`, `link`, `unlink`, `expire`, `delete` or `check`.
+    /// The name of the command on the wire: `create`, `update`, `merge`, `increment`, `link`, `unlink`, `expire`, `delete` or
+    /// `check`.
     public let command: String
-    /// Why the server refused it.
+    /// The reason of the refusal.
     public let reason: CollectionError
 
     public var description: String {

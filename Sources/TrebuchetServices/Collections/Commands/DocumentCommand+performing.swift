@@ -1,19 +1,19 @@
-/// Where and when a command is done.
+/// The context in which a command is executed.
 struct CommandContext {
-    /// Who does it; nil for somebody who is not signed in.
+    /// The caller's principal; nil when the caller is not signed in.
     var creator: String?
-    /// His host.
+    /// The caller's host.
     var origin: UInt32?
     /// The number of the write.
     var number: Int
     /// Milliseconds since 1970.
     var time: Int
-    /// How long there are documents of which nobody says it.
+    /// The lifetime of documents that are created without one.
     var lifetime: Duration?
 }
 
 extension DocumentCommand {
-    /// What is there after it: the same at the server and where a client shows a write that waits. Pure.
+    /// Returns the document after the command: at the server, and where a client shows a pending write. Pure.
     func perform(on document: Document?, _ context: CommandContext) throws(CollectionError) -> Document? {
         if case .create(let id, let fields, let duration) = self {
             guard document == nil else { throw .alreadyExists(id: id.text) }
@@ -45,7 +45,7 @@ extension DocumentCommand {
     private static func end(_ duration: Duration?, _ context: CommandContext) throws(CollectionError) -> Int? {
         guard let duration else { return nil }
         guard duration > .zero, duration <= CollectionLimits.longestLifetime else {
-            throw .invalidDocument("a document is there for more than no time, and at most 100 years")
+            throw .invalidDocument("the lifetime of a document must be more than 0 and at most 100 years")
         }
         return context.time
             + max(
@@ -55,7 +55,7 @@ extension DocumentCommand {
 }
 
 extension Document {
-    /// Sets fields; null removes one. The others stay, so that of two writes to one field the last counts.
+    /// Sets fields; null removes one. Other fields stay, so the last of two writes to one field wins.
     mutating func set(_ changes: JSONObject) {
         for (name, value) in changes { fields[name] = value == .null ? nil : value }
     }
@@ -75,7 +75,7 @@ extension Document {
         case (.integer(let one), .number(let other)): try setSum(Double(one) + other, field)
         case (.number(let one), .integer(let other)): try setSum(one + Double(other), field)
         case (.number(let one), .number(let other)): try setSum(one + other, field)
-        case (.integer, _), (.number, _): throw .invalidDocument("an increment is a number")
+        case (.integer, _), (.number, _): throw .invalidDocument("an increment must be a number")
         default: throw .notANumber(id: id.text, field: field.shown)
         }
     }
@@ -85,7 +85,7 @@ extension Document {
         fields[field] = JSONValue(sum)
     }
 
-    /// Adds to the array in a field what it does not have, or takes it out. Other values in it stay, whoever put them there.
+    /// Adds a value to the array in a field unless it is there, or removes it. Other values in the array stay.
     mutating func setLink(_ isLinked: Bool, _ field: String, _ target: JSONValue) throws(CollectionError) {
         var targets: [JSONValue] = []
         switch fields[field] {
@@ -100,6 +100,6 @@ extension Document {
 }
 
 extension String {
-    /// As much of a peer's text as an error shows.
+    /// Shortens a peer's text for an error.
     fileprivate var shown: String { String(decoding: utf8.prefix(64), as: UTF8.self) }
 }

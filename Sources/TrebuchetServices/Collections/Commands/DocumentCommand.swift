@@ -1,29 +1,29 @@
-/// What is to be done with one document.
+/// A command for one document.
 enum DocumentCommand: Sendable, Hashable {
-    /// Fails with `alreadyExists` when there is one with the id.
+    /// Creates a document. Fails with `alreadyExists` when a document has the id.
     ///
-    /// - Parameter expiresIn: how long there is one; nil for what the collection says.
+    /// - Parameter expiresIn: the lifetime of the document; nil for that of the collection.
     case create(id: DocumentID, fields: JSONObject, expiresIn: Duration? = nil)
-    /// Sets these fields and leaves the others; null removes one. Fails with `notFound`, as all that follow.
+    /// Sets these fields and keeps the others; null removes one. Fails with `notFound`, as all the following.
     case update(id: DocumentID, fields: JSONObject)
-    /// Changes parts of fields: a merge patch (RFC 7396).
+    /// Changes parts of fields with a merge patch (RFC 7396).
     case merge(id: DocumentID, fields: JSONObject)
-    /// Adds to a number, exactly where both are whole; an absent one is 0.
+    /// Adds to a number, exactly for integers; a missing field is 0.
     case increment(id: DocumentID, field: String, by: JSONValue)
-    /// Does nothing when there is none.
+    /// Deletes the document; does nothing when it does not exist.
     case delete(id: DocumentID)
     /// Adds a value to the array in a field, unless it is there.
     ///
-    /// - Parameter in: the collection that must have a document with this id; nil when that is not looked at.
+    /// - Parameter in: the collection that must have a document with this id; nil for no check.
     case link(id: DocumentID, field: String, target: JSONValue, in: String? = nil)
-    /// Takes a value out of the array in a field.
+    /// Removes a value from the array in a field.
     case unlink(id: DocumentID, field: String, target: JSONValue)
-    /// Says anew how long there is a document; nil for as long as nobody deletes it.
+    /// Sets the remaining lifetime of a document; nil removes the limit.
     case expire(id: DocumentID, expiresIn: Duration?)
     /// Changes nothing, and fails unless its condition holds.
     case check(id: DocumentID)
 
-    /// The document.
+    /// The id of the document.
     var id: DocumentID {
         switch self {
         case .create(let id, _, _), .update(let id, _), .merge(let id, _), .increment(let id, _, _), .delete(let id),
@@ -32,7 +32,7 @@ enum DocumentCommand: Sendable, Hashable {
         }
     }
 
-    /// What it is called in JSON.
+    /// The name in JSON.
     var name: String {
         switch self {
         case .create: "create"
@@ -47,7 +47,7 @@ enum DocumentCommand: Sendable, Hashable {
         }
     }
 
-    /// What its writer must be allowed.
+    /// The action for which the caller must be authorized.
     var action: CollectionAction {
         switch self {
         case .create: .create
@@ -57,18 +57,18 @@ enum DocumentCommand: Sendable, Hashable {
         }
     }
 
-    /// The document in another collection, or the same one, that must be there.
+    /// The document, in this or another collection, that must exist.
     var target: LinkTarget? {
         guard case .link(_, _, let target, let collection?) = self, let id = Document.id(target) else { return nil }
         return LinkTarget(collection: collection, id: id)
     }
 
-    /// Whether it makes something else of a document when it is done twice.
+    /// True for a command that is not idempotent.
     var adds: Bool {
         if case .increment = self { true } else { false }
     }
 
-    /// About how many bytes of JSON it has.
+    /// The approximate number of bytes of its JSON.
     var byteCount: Int {
         switch self {
         case .create(let id, let fields, _), .update(let id, let fields), .merge(let id, let fields):
@@ -82,7 +82,7 @@ enum DocumentCommand: Sendable, Hashable {
     }
 }
 
-/// A document that must be there for a link to it.
+/// A document that must exist for a link to it.
 struct LinkTarget: Sendable, Hashable {
     let collection: String
     let id: DocumentID

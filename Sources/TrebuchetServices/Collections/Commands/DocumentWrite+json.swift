@@ -1,12 +1,12 @@
 internal import Bytes
 
-/// The JSON of commands, for clients in all languages: an object with one member, which says what is to be done.
+/// The JSON of commands, for clients in all languages: an object with one member, the name of the command.
 ///
 ///     {"update":{"id":"1","fields":{"done":true},"if":{"owner":"ada"}}}
 extension DocumentWrite {
     init(_ value: JSONValue) throws(CollectionError) {
         guard case .object(let object) = value, object.count == 1, let (name, parameters) = object.sorted.first else {
-            throw .invalidDocument("a command is an object with one member, which says what is to be done")
+            throw .invalidDocument("a command must be an object with one member, the name of the command")
         }
         var members = try CommandMembers(name, parameters)
         let id = try members.id()
@@ -27,7 +27,7 @@ extension DocumentWrite {
             command = .unlink(id: id, field: try members.text("field"), target: try members.value("target"))
         case "expire": command = .expire(id: id, expiresIn: try members.duration())
         case "check": command = .check(id: id)
-        default: throw .invalidDocument("there is no command '\(name.prefix(bytes: 32))'")
+        default: throw .invalidDocument("unknown command '\(name.prefix(bytes: 32))'")
         }
         self.init(command, if: try members.condition())
         try members.expectEnd()
@@ -61,14 +61,14 @@ extension DocumentWrite {
     }
 }
 
-/// The members of a command. What is there and not asked for is an error: a condition whose name is misspelled is no condition.
+/// The members of a command. Unknown members are an error, because a misspelled condition must not be ignored.
 private struct CommandMembers {
     private let command: String
     private var members: JSONObject
 
     init(_ command: String, _ value: JSONValue) throws(CollectionError) {
         guard case .object(let members) = value else {
-            throw .invalidDocument("the command '\(command.prefix(bytes: 32))' has an object")
+            throw .invalidDocument("the command '\(command.prefix(bytes: 32))' requires an object")
         }
         self.command = command
         self.members = members
@@ -80,7 +80,7 @@ private struct CommandMembers {
     }
 
     private func error(_ expected: String) -> CollectionError {
-        .invalidDocument("the command '\(command)' has \(expected)")
+        .invalidDocument("the command '\(command)' requires \(expected)")
     }
 
     mutating func value(_ name: String) throws(CollectionError) -> JSONValue {
@@ -89,7 +89,7 @@ private struct CommandMembers {
     }
 
     mutating func id() throws(CollectionError) -> DocumentID {
-        guard let id = Document.id(take("id")) else { throw error("an 'id', a text or a whole number") }
+        guard let id = Document.id(take("id")) else { throw error("an 'id', a string or an integer") }
         return id
     }
 
@@ -99,7 +99,7 @@ private struct CommandMembers {
     }
 
     mutating func text(_ name: String) throws(CollectionError) -> String {
-        guard case .string(let text)? = take(name) else { throw error("'\(name)', a text") }
+        guard case .string(let text)? = take(name) else { throw error("'\(name)', a string") }
         return text
     }
 
@@ -119,7 +119,7 @@ private struct CommandMembers {
         }
     }
 
-    /// Nil where it is absent.
+    /// Returns nil when the member is missing.
     mutating func duration() throws(CollectionError) -> Duration? {
         switch take("expiresIn") {
         case nil: return nil
@@ -140,7 +140,7 @@ private struct CommandMembers {
         switch take("ifRevision") {
         case nil: break
         case .integer(let number)?: revision = Int(number)
-        default: throw error("'ifRevision', a whole number")
+        default: throw error("'ifRevision', an integer")
         }
         var isAbsent = false
         switch take("ifAbsent") {
@@ -158,10 +158,10 @@ private struct CommandMembers {
 }
 
 extension DocumentMutation {
-    /// `{"number":7,"command":{…}}`, or `{"number":7,"commands":[{…},{…}]}` for several at once.
+    /// Decodes `{"number":7,"command":{…}}`, or `{"number":7,"commands":[{…},{…}]}` for several commands at once.
     init(_ value: JSONValue) throws(CollectionError) {
         let number = try Self.number(of: value)
-        guard case .object(let object) = value else { throw .invalidDocument("a mutation is an object") }
+        guard case .object(let object) = value else { throw .invalidDocument("a mutation must be an object") }
         switch (object["command"], object["commands"], object.count) {
         case (let command?, nil, 2): self.init(number: number, writes: [try DocumentWrite(command)])
         case (nil, .array(let commands)?, 2):
@@ -171,16 +171,16 @@ extension DocumentMutation {
             var writes: [DocumentWrite] = []
             for command in commands { writes.append(try DocumentWrite(command)) }
             self.init(number: number, writes: writes)
-        default: throw .invalidDocument("a mutation has a number, and a 'command' or an array of 'commands'")
+        default: throw .invalidDocument("a mutation requires a number, and a 'command' or an array of 'commands'")
         }
     }
 
-    /// How many arrays and objects a document stands in, in one of several commands.
+    /// The nesting depth of a document inside the mutation.
     static let depth = 4
 
     static func number(of value: JSONValue) throws(CollectionError) -> Int {
         guard case .object(let object) = value, case .integer(let number)? = object["number"], number > 0 else {
-            throw .invalidDocument("a mutation has a number from 1")
+            throw .invalidDocument("the number of a mutation must be at least 1")
         }
         return Int(number)
     }

@@ -1,6 +1,6 @@
 internal import Platform
 
-/// A command, and what must hold for it to be done.
+/// A command with its condition.
 struct DocumentWrite: Sendable, Hashable {
     let command: DocumentCommand
     let condition: WriteCondition?
@@ -10,12 +10,12 @@ struct DocumentWrite: Sendable, Hashable {
         self.condition = condition
     }
 
-    /// About how many bytes of JSON it has.
+    /// The approximate number of bytes of its JSON.
     var byteCount: Int { command.byteCount + (condition.map { JSONValue.object($0.fields).byteCount + 48 } ?? 0) }
 }
 
-/// What a client has done at once, or not at all: one command, or several. A client counts its mutations, so that one that is
-/// sent again is not done again.
+/// One command, or several that are executed atomically. A client numbers its mutations, so that a repeated mutation is not
+/// executed again.
 struct DocumentMutation: Sendable, Hashable {
     let number: Int
     let writes: [DocumentWrite]
@@ -27,42 +27,42 @@ struct DocumentMutation: Sendable, Hashable {
 
     init(number: Int, command: DocumentCommand) { self.init(number: number, writes: [DocumentWrite(command)]) }
 
-    /// Tells it from others of its client with the same number.
+    /// Distinguishes the mutation from another one of its client with the same number.
     var digest: UInt32 {
         var digest = StableDigest()
         for write in writes { digest.combine(write.value) }
         return UInt32(truncatingIfNeeded: digest.value ^ digest.value >> 32)
     }
 
-    /// About how many bytes of JSON it has.
+    /// The approximate number of bytes of its JSON.
     var byteCount: Int { writes.reduce(32) { $0 + $1.byteCount } }
 }
 
-/// What became of a mutation.
+/// The outcome of a mutation.
 struct MutationOutcome: Codable, Sendable, Hashable {
     let number: Int
-    /// The number of the write; of the last one when nothing was to be done.
+    /// The number of the write; that of the last write when nothing changed.
     let revision: Int
-    /// Why it was not done.
+    /// The reason why it was not executed.
     var error: CollectionError?
-    /// Which of several commands that was, from 0.
+    /// The index of the failed command in a transaction, from 0.
     var index: Int?
-    /// In the last of an answer: which write the result of each query shows that the connection has open, by the query's number. They
-    /// have left before the answer, and show what the outcomes say.
+    /// The newest write in the result of each open query of the connection, by query number. Set in the last outcome of a
+    /// response. Those results were sent before the response, and include its outcomes.
     var shown: [String: Int]?
 
-    /// What its caller is told; nil when it was done.
+    /// The error for the caller; nil on success.
     var failure: (any Error)? {
         guard let error, let index else { return error }
         return TransactionError(index: index, reason: error)
     }
 }
 
-/// Why several commands that belong together were not done: none of them was.
+/// The reason why a transaction failed; none of its commands was executed.
 public struct TransactionError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Which of them could not be done, from 0.
+    /// The index of the command that failed, from 0.
     public let index: Int
-    /// Why it could not be done.
+    /// The error of that command.
     public let reason: CollectionError
 
     public var description: String { "command \(index) of the transaction: \(reason)" }

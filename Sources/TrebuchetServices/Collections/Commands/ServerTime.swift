@@ -4,25 +4,25 @@
     public import Foundation
 #endif
 
-/// A time that the server sets when it does the write: a member of an element.
+/// A time that the server sets when it executes the write: a member of an element.
 ///
 ///     struct Message: Codable, Identifiable, Equatable, Sendable { var id: String; var sentAt = ServerTime.now }
 ///
-/// In a write it is `{"$serverTime":true}` in JSON, and in the document milliseconds since 1970 by the server's clock, those of
+/// In a write its JSON is `{"$serverTime":true}`. In the document it is milliseconds since 1970 by the server's clock, as in
 /// ``Document/updatedAt``.
 public struct ServerTime: Sendable, Hashable {
-    /// Milliseconds since 1970; nil for a time that is still to be set.
+    /// Milliseconds since 1970; nil for a time that the server has not set yet.
     public let milliseconds: Int?
 
     private init(_ milliseconds: Int?) { self.milliseconds = milliseconds }
 
-    /// When the server does the write. Until then a client shows the time by its own clock.
+    /// The time at which the server executes the write. Until then a client shows its local time.
     public static let now = Self(nil)
 
-    /// A time that is set already, and is written as it is: milliseconds since 1970.
+    /// Creates a fixed time, in milliseconds since 1970.
     public init(milliseconds: Int) { self.init(milliseconds) }
 
-    /// Nil for a time that is still to be set.
+    /// The time as a date; nil for a time that the server has not set yet.
     public var date: Date? { milliseconds.map { Date(timeIntervalSince1970: Double($0) / 1_000) } }
 }
 
@@ -33,7 +33,7 @@ extension ServerTime: Codable {
         case .serverTime: self.init(nil)
         case let other:
             throw DecodingError.typeMismatch(
-                ServerTime.self, .init(codingPath: decoder.codingPath, debugDescription: "\(other) is no time"))
+                ServerTime.self, .init(codingPath: decoder.codingPath, debugDescription: "\(other) is not a time"))
         }
     }
 
@@ -44,7 +44,7 @@ extension ServerTime: Codable {
 }
 
 extension JSONValue {
-    /// Stands for the server's time in what is written: `{"$serverTime":true}`.
+    /// The placeholder for the server's time in a write: `{"$serverTime":true}`.
     public static let serverTime = JSONValue.object(["$serverTime": .bool(true)])
 
     private var hasServerTime: Bool {
@@ -67,7 +67,7 @@ extension JSONValue {
 }
 
 extension JSONObject {
-    /// With the time, in milliseconds since 1970, wherever it is asked for.
+    /// Returns the object with all placeholders replaced by the time, in milliseconds since 1970.
     func settingServerTime(_ time: Int) -> JSONObject {
         var set = self
         for (name, value) in self {
@@ -81,7 +81,7 @@ extension JSONObject {
 }
 
 extension JSONValue {
-    /// Whole numbers that a double can have all of are integers: 1.0 and 1 are one number.
+    /// Creates an integer for a whole number that a double represents exactly: 1.0 and 1 are the same number.
     init(_ number: Double) {
         if let whole = Int64(exactly: number), whole.magnitude < 1 << 53 {
             self = .integer(whole)

@@ -1,12 +1,13 @@
-/// What must hold for a document so that something is done with it: else it fails with ``CollectionError/conditionFailed(id:revision:found:)``.
+/// A condition on a document for a write; otherwise the write fails with
+/// ``CollectionError/conditionFailed(id:revision:found:)``.
 ///
 ///     $todos.update("1", if: .field("status", equals: .string("open"))) { $0.status = "taken" }
 public struct WriteCondition: Sendable, Hashable {
-    /// Values that fields must have; null for fields that must be absent.
+    /// The required values of fields; null for fields that must be missing.
     let fields: JSONObject
-    /// The number of the last write to it.
+    /// The required number of the last write to the document.
     let revision: Int?
-    /// There is no such document.
+    /// True when the document must not exist.
     let isAbsent: Bool
 
     init(fields: JSONObject = [:], revision: Int? = nil, isAbsent: Bool = false) {
@@ -15,16 +16,16 @@ public struct WriteCondition: Sendable, Hashable {
         self.isAbsent = isAbsent
     }
 
-    /// A field has this value; null for one that is absent.
+    /// Requires that a field has this value; null for a missing field.
     public static func field(_ name: String, equals value: JSONValue) -> Self { Self(fields: [name: value]) }
 
-    /// All of these fields have these values.
+    /// Requires that all of these fields have these values.
     public static func fields(_ values: JSONObject) -> Self { Self(fields: values) }
 
-    /// Nobody has written to it since: its ``Document/revision`` is this.
+    /// Requires that the document is unchanged: its ``Document/revision`` is this.
     public static func revision(_ revision: Int) -> Self { Self(revision: revision) }
 
-    /// There is no document with the id.
+    /// Requires that no document has the id.
     public static let absent = Self(isAbsent: true)
 
     func holds(for document: Document?) -> Bool {
@@ -33,7 +34,7 @@ public struct WriteCondition: Sendable, Hashable {
         return fields.allSatisfy { JSONOrder.areEqual(document.fields[$0.name], $0.value) }
     }
 
-    /// Says what is there: of the fields that it names those that are not too large for an answer that is kept.
+    /// Returns the error with the current values of its fields, without those that are too large for a recorded response.
     func failure(_ id: DocumentID, _ document: Document?) -> CollectionError {
         var found = JSONObject()
         var room = 256

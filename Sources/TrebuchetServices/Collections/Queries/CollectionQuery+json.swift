@@ -1,12 +1,12 @@
 package import Bytes
 package import TrebuchetWire
 
-/// Queries as clients send them:
+/// The JSON of queries:
 ///
 ///     {"conditions":[{"field":"done","comparison":"equal","value":false}],
 ///      "order":[{"field":"priority","isDescending":true}],"limit":20,"after":null,"counts":false}
 ///
-/// All members may be absent, and no others may be there. A condition with groups is `{"any":[[…],[…]]}`.
+/// All members are optional, and unknown members are an error. A condition with groups is `{"any":[[…],[…]]}`.
 extension CollectionQuery: Codable {
     public init(from decoder: any Decoder) throws { try self.init(JSONValue(from: decoder)) }
     public func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
@@ -33,7 +33,7 @@ extension CollectionQuery: DirectJSON {
             "order": .array(
                 order.map { .object(["field": .string($0.field), "isDescending": .bool($0.isDescending)]) }),
         ]
-        // What older servers do not know is there only where it is used.
+        // Members that older servers do not know are written only when they are used.
         members["limit"] = limit.map { .integer(Int64($0)) }
         members["after"] = after.map { .string($0) }
         members["counts"] = counts ? .bool(true) : nil
@@ -48,9 +48,11 @@ extension QueryCondition: Codable {
     init(_ value: JSONValue) throws {
         let members = try value.members("a condition", ["field", "comparison", "value", "any"])
         if members["any"] != nil {
-            guard members.count == 1 else { throw ValueError("a condition with 'any' has nothing else") }
+            guard members.count == 1 else { throw ValueError("a condition with 'any' must not have other members") }
             let groups = try members.list("any").map { group in
-                guard case .array(let conditions) = group else { throw ValueError("'any' has arrays of conditions") }
+                guard case .array(let conditions) = group else {
+                    throw ValueError("'any' must have arrays of conditions")
+                }
                 return try conditions.map { try QueryCondition($0) }
             }
             self.init(.any(groups))
@@ -58,12 +60,12 @@ extension QueryCondition: Codable {
         }
         let name = try members.text("comparison")
         guard let comparison = Comparison(rawValue: name) else {
-            throw ValueError("there is no comparison '\(name.prefix(bytes: 32))'")
+            throw ValueError("unknown comparison '\(name.prefix(bytes: 32))'")
         }
         self.init(.field(FieldPath(try members.text("field")), comparison, members["value"] ?? .null))
     }
 
-    /// As JSON.
+    /// The JSON of the condition.
     var value: JSONValue {
         switch kind {
         case .field(let field, let comparison, let value):
@@ -76,9 +78,9 @@ extension QueryCondition: Codable {
 }
 
 extension JSONValue {
-    /// The members of an object that has no others than these.
+    /// Returns the members of an object; throws for unknown ones.
     fileprivate func members(_ what: String, _ names: Set<String>) throws -> JSONObject {
-        guard case .object(let members) = self else { throw ValueError("\(what) is an object") }
+        guard case .object(let members) = self else { throw ValueError("\(what) must be an object") }
         for name in members.names where !names.contains(name) {
             throw ValueError("\(what) has no member '\(name.prefix(bytes: 32))'")
         }
@@ -91,12 +93,12 @@ extension JSONObject {
         switch self[name] ?? .null {
         case .null: return []
         case .array(let elements): return elements
-        default: throw ValueError("'\(name)' is an array")
+        default: throw ValueError("'\(name)' must be an array")
         }
     }
 
     fileprivate func text(_ name: String) throws -> String {
-        guard case .string(let text)? = self[name] else { throw ValueError("'\(name)' is a text") }
+        guard case .string(let text)? = self[name] else { throw ValueError("'\(name)' must be a string") }
         return text
     }
 
@@ -104,7 +106,7 @@ extension JSONObject {
         switch self[name] ?? .null {
         case .null: return false
         case .bool(let flag): return flag
-        default: throw ValueError("'\(name)' is true or false")
+        default: throw ValueError("'\(name)' must be true or false")
         }
     }
 
@@ -112,16 +114,16 @@ extension JSONObject {
         switch self[name] ?? .null {
         case .null: return nil
         case .integer(let integer): return Int(integer)
-        default: throw ValueError("'\(name)' is a whole number")
+        default: throw ValueError("'\(name)' must be an integer")
         }
     }
 }
 
 extension CollectionQuery {
-    /// A query as a client has sent it. Its size is looked at before anything is made of it.
+    /// Decodes a query of a client. Its size is checked before anything is decoded.
     init(sent query: EncodedJSON) throws(CollectionError) {
         guard query.byteCount <= Self.mostBytes else {
-            throw .invalidQuery("\(query.byteCount) bytes; \(Self.mostBytes) are allowed")
+            throw .invalidQuery("\(query.byteCount) bytes; at most \(Self.mostBytes) are allowed")
         }
         do {
             try self.init(try query.value())

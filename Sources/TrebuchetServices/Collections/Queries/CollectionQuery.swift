@@ -1,30 +1,32 @@
 internal import Platform
 
-/// Which documents of a collection, in which order, and how many.
+/// A query: the conditions on documents of a collection, their order, and their maximum number.
 ///
 ///     CollectionQuery(where: [.equal("done", .bool(false))], order: [.descending("priority")], limit: 20)
 ///
-/// Documents that are equal in what the order names come as they were created.
+/// Documents that are equal in the order are sorted by their creation.
 public struct CollectionQuery: Sendable {
-    /// What must hold, all of it.
+    /// The conditions, all of which must hold.
     public let conditions: [QueryCondition]
-    /// By the first of these, what is equal in that by the second, and so on; empty: as they were created.
+    /// The sort order: each element sorts documents that are equal in the previous ones. Without elements, documents are sorted
+    /// by their creation.
     public let order: [QueryOrder]
-    /// How many at most, from the first; nil for all.
+    /// The maximum number of documents; nil for all.
     public let limit: Int?
-    /// Only documents behind this place in the order: a cursor that came with another result (``QueryPage/cursor``); nil for all.
+    /// The position in the order after which results start: the cursor of another result (``QueryPage/cursor``); nil for the
+    /// beginning.
     public let after: String?
-    /// Whether the result says how many documents match, those that it does not show too.
+    /// True when the result includes the number of all matching documents.
     public let counts: Bool
 
     static let mostConditions = 32
     static let longestOrder = 4
     static let largestLimit = 10_000
-    /// Bytes of its JSON.
+    /// The maximum size of its JSON in bytes.
     static let mostBytes = 16 << 10
 
-    /// At most 32 conditions, those in groups too, and 4 orders; a limit from 1 to 10,000, or 0 where matches are counted; 16 KiB
-    /// as JSON. Others are refused with `invalidQuery`.
+    /// Creates a query. It may have at most 32 conditions, including those in groups, and 4 orders. Its limit is from 1 to
+    /// 10,000, or 0 when it counts; its JSON has at most 16 KiB. The server refuses other queries with `invalidQuery`.
     public init(
         where conditions: [QueryCondition] = [], order: [QueryOrder] = [], limit: Int? = nil, after: String? = nil,
         counts: Bool = false
@@ -39,7 +41,7 @@ public struct CollectionQuery: Sendable {
     /// All documents.
     public static var all: Self { Self() }
 
-    /// The same query, and the same for queries that differ in the order of their conditions alone.
+    /// The query in a normal form, equal for queries that differ only in the order of their conditions.
     var canonical: Self {
         Self(where: QueryCondition.canonical(conditions), order: order, limit: limit, after: after, counts: counts)
     }
@@ -47,20 +49,20 @@ public struct CollectionQuery: Sendable {
     func check() throws(CollectionError) {
         let count = conditions.reduce(0) { $0 + $1.count }
         guard count <= Self.mostConditions else {
-            throw .invalidQuery("\(count) conditions; \(Self.mostConditions) are allowed")
+            throw .invalidQuery("\(count) conditions; at most \(Self.mostConditions) are allowed")
         }
         for condition in conditions { try condition.check() }
         guard order.count <= Self.longestOrder else {
-            throw .invalidQuery("an order by \(order.count) fields; \(Self.longestOrder) are allowed")
+            throw .invalidQuery("an order by \(order.count) fields; at most \(Self.longestOrder) are allowed")
         }
         for order in order { try order.path.check() }
         if let limit, !(counts ? 0...Self.largestLimit : 1...Self.largestLimit).contains(limit) {
-            throw .invalidQuery("a limit of \(limit); from 1 to \(Self.largestLimit) is allowed, and 0 to count only")
+            throw .invalidQuery("a limit of \(limit); 1 to \(Self.largestLimit) are allowed, and 0 to count only")
         }
         _ = try start
     }
 
-    /// The place behind which it begins.
+    /// The position after which it starts.
     var start: QueryCursor? {
         get throws(CollectionError) {
             guard let after else { return nil }
@@ -70,11 +72,11 @@ public struct CollectionQuery: Sendable {
 
     func matches(_ document: Document) -> Bool { conditions.allSatisfy { $0.holds(for: document) } }
 
-    /// Whether one document stands before another; no two are at the same place.
+    /// Returns whether one document comes before another; no two are at the same position.
     func precedes(_ one: Document, _ other: Document) -> Bool { order.precedes(one, other) }
 }
 
-/// By the bytes of its texts.
+/// Strings are compared by their bytes.
 extension CollectionQuery: Hashable {
     public static func == (one: Self, other: Self) -> Bool {
         one.conditions == other.conditions && one.order == other.order && one.limit == other.limit
@@ -90,14 +92,14 @@ extension CollectionQuery: Hashable {
     }
 }
 
-/// How documents are ordered by one field, which is named as in a ``QueryCondition``. Absent comes first, then false, true, numbers,
-/// texts by their first 512 bytes, arrays and objects; two arrays are equal, and so are two objects.
+/// A sort order by one field, which is named as in a ``QueryCondition``. Missing values come first, then false, true, numbers,
+/// strings by their first 512 bytes, arrays and objects; all arrays are equal, and so are all objects.
 public struct QueryOrder: Hashable, Sendable {
     let path: FieldPath
-    /// Whether the largest comes first.
+    /// True when the largest value comes first.
     public let isDescending: Bool
 
-    /// The field, as it was named.
+    /// The name of the field.
     public var field: String { path.text }
 
     init(_ field: String, isDescending: Bool) {
@@ -105,14 +107,14 @@ public struct QueryOrder: Hashable, Sendable {
         self.isDescending = isDescending
     }
 
-    /// The smallest first; documents without the field are before all others.
+    /// Sorts the smallest value first; documents without the field come before all others.
     public static func ascending(_ field: String) -> Self { Self(field, isDescending: false) }
-    /// The largest first; documents without the field are behind all others.
+    /// Sorts the largest value first; documents without the field come after all others.
     public static func descending(_ field: String) -> Self { Self(field, isDescending: true) }
 }
 
 extension [QueryOrder] {
-    /// Whether one document stands before another; no two are at the same place.
+    /// Returns whether one document comes before another; no two are at the same position.
     func precedes(_ one: Document, _ other: Document) -> Bool {
         for order in self {
             switch JSONOrder.comparePlaces(order.path.value(in: one), order.path.value(in: other)) {

@@ -1,30 +1,30 @@
 internal import Bytes
 internal import Platform
 
-/// Where in a document a condition or an order looks.
+/// The location of a value in a document, for a condition or an order.
 ///
-/// `title` is a field, `address.city` a field of an object in a field. A backslash before a dot, a backslash or a `$` makes it a part of
-/// the name: `a\.b` is the field `a.b`. Without it `$` begins the name of something that the server knows of a document: `$creator`,
-/// `$created`, `$revision`, `$createdAt`, `$updatedAt`.
+/// `title` is a field, `address.city` a member of an object in a field. A backslash escapes a dot, a backslash or a `$`: `a\.b`
+/// is the field `a.b`. An unescaped `$` at the beginning selects metadata of the document: `$creator`, `$created`, `$revision`,
+/// `$createdAt`, `$updatedAt`.
 struct FieldPath: Sendable {
     enum Place: Sendable, Equatable {
         case field([String])
-        /// The id of the principal who created it; null for nobody.
+        /// The id of the principal that created the document; null without one.
         case creator
-        /// The number of the write that created it, and of the last one to it.
+        /// The numbers of the write that created it, and of the last write.
         case created, revision
-        /// When these were: milliseconds since 1970.
+        /// The times of these writes, in milliseconds since 1970.
         case createdAt, updatedAt
     }
 
-    /// Names in each other.
+    /// The maximum number of nested names.
     static let deepest = 8
 
     let text: String
-    /// Nil for a text that is no path.
+    /// Nil for an invalid path.
     let place: Place?
 
-    /// A path has one text, however it was written: with a backslash only where one is needed.
+    /// Creates a path in its normal form: with a backslash only where it is needed.
     init(_ text: String) {
         place = Self.place(text)
         guard case .field(let names)? = place, text.utf8.contains(UInt8(ascii: "\\")) else {
@@ -89,11 +89,11 @@ struct FieldPath: Sendable {
     func check() throws(CollectionError) {
         guard place == nil else { return }
         throw .invalidQuery(
-            "'\(text.prefix(bytes: 64))' is no field: names are parted by dots, \(Self.deepest) at most, and a dot, a backslash or a $ at "
-                + "the beginning that is part of one has a backslash before it")
+            "'\(text.prefix(bytes: 64))' is not a field: names are separated by dots, at most \(Self.deepest), and a dot, a backslash or a $ at "
+                + "the beginning of a name must be escaped with a backslash")
     }
 
-    /// Nil where the document has nothing.
+    /// Returns the value; nil when it is missing.
     func value(in document: Document) -> JSONValue? {
         switch place {
         case .field(let names):
@@ -113,7 +113,7 @@ struct FieldPath: Sendable {
     }
 }
 
-/// By its bytes: texts that Swift takes for equal may be other names.
+/// Compared by its bytes, because strings that are equal in Swift may be different names.
 extension FieldPath: Hashable {
     static func == (one: Self, other: Self) -> Bool { one.text.isSameBytes(as: other.text) }
     func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }

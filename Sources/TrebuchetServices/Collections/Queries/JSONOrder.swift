@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// An order of all values in JSON, absent ones first. Numbers are compared as numbers, texts by their bytes.
+/// A total order of JSON values, missing ones first. Numbers are compared as numbers, strings by their bytes.
 enum JSONOrder {
-    /// What there is before values of a kind are compared with each other.
+    /// The kind of a value; kinds are compared before values.
     enum Kind: Int, Comparable {
         case null, bool, number, text, array, object
 
         static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
     }
 
-    /// Below zero when the first comes first, above when the second does.
+    /// Returns a negative number when the first value comes first, a positive one when the second does.
     static func compare(_ one: JSONValue?, _ other: JSONValue?) -> Int {
         switch (one ?? .null, other ?? .null) {
         case (.integer(let one), .integer(let other)): sign(one, other)
@@ -24,8 +24,8 @@ enum JSONOrder {
         }
     }
 
-    /// Whether `compare` takes two values for one. It costs as much as the smaller one is large: of objects that have as many members
-    /// each is looked up, and none are sorted.
+    /// Returns whether `compare` returns 0. The cost is linear in the size of the smaller value: members of objects are looked
+    /// up, not sorted.
     static func areEqual(_ one: JSONValue?, _ other: JSONValue?) -> Bool {
         switch (one ?? .null, other ?? .null) {
         case (.string(let one), .string(let other)): one.utf8.count == other.utf8.count && compare(one, other) == 0
@@ -39,7 +39,7 @@ enum JSONOrder {
         }
     }
 
-    /// Whether two values are both numbers or both texts.
+    /// Returns whether two values are both numbers or both strings.
     static func areComparable(_ one: JSONValue?, _ other: JSONValue) -> Bool {
         guard let one else { return false }
         let kind = kind(one)
@@ -57,7 +57,7 @@ enum JSONOrder {
         }
     }
 
-    /// The same for all values that `compare` takes for one, and for no others: 3 and 3.0 are one number.
+    /// Returns one representation for all values that `compare` treats as equal: 3 and 3.0 are one number.
     static func identity(_ value: JSONValue?) -> JSONValue {
         switch value {
         case nil: .null
@@ -68,13 +68,13 @@ enum JSONOrder {
         }
     }
 
-    // MARK: Where documents stand
+    // MARK: Sort positions
 
-    /// How much of a text says where its document stands.
+    /// The number of bytes of a string that count for the sort position.
     static let longestText = 512
 
-    /// What of a value says where its document stands: of a long text the beginning, of an array or object only that it is one. So
-    /// the place of a document can be told in few bytes.
+    /// Returns the part of a value that counts for the sort position: the beginning of a long string, only the kind of an array
+    /// or object. So a cursor is small.
     static func placing(_ value: JSONValue?) -> JSONValue {
         switch value ?? .null {
         case .string(let text) where text.utf8.count > longestText:
@@ -85,7 +85,7 @@ enum JSONOrder {
         }
     }
 
-    /// Compares what says where documents stand.
+    /// Compares the sort positions of two values.
     static func comparePlaces(_ one: JSONValue?, _ other: JSONValue?) -> Int {
         switch (one ?? .null, other ?? .null) {
         case (.string(let one), .string(let other)): compare(one, other, placingCount(one), placingCount(other))
@@ -94,7 +94,7 @@ enum JSONOrder {
         }
     }
 
-    /// As many bytes of a text, and no half characters.
+    /// Returns the number of bytes that count, without a partial character.
     private static func placingCount(_ text: String) -> Int {
         let bytes = text.utf8
         guard bytes.count > longestText else { return bytes.count }
@@ -106,7 +106,7 @@ enum JSONOrder {
     // MARK: Kinds
 
     private static func compare(_ integer: Int64, _ number: Double) -> Int {
-        // Exactly: a double has no room for all digits of the integer.
+        // Exact, because a double cannot represent all digits of the integer.
         if number.isNaN || number < -0x1p63 { return 1 }
         if number >= 0x1p63 { return -1 }
         let whole = number.rounded(.towardZero)
@@ -137,7 +137,7 @@ enum JSONOrder {
         compare(one, other, one.utf8.count, other.utf8.count)
     }
 
-    /// Compares the first bytes of two texts.
+    /// Compares the first bytes of two strings.
     private static func compare(_ one: String, _ other: String, _ count: Int, _ otherCount: Int) -> Int {
         let both = min(count, otherCount)
         let order = one.utf8.withContiguousStorageIfAvailable { one in

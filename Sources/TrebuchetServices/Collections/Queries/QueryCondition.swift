@@ -1,9 +1,9 @@
-/// What must hold for a document.
+/// A condition on a document.
 ///
-/// A field is the name of one, `address.city` for a field within a field, or what the server knows of a document: `$creator` (the id
-/// of who created it, null for somebody who was not signed in), `$createdAt` and `$updatedAt` (milliseconds since 1970), `$created`
-/// and `$revision` (the numbers of the writes that created and last changed it). In a name, a dot or a backslash has a backslash
-/// before it, and so has a `$` at the beginning: `a\.b`.
+/// A field is a name, `address.city` for a field within a field, or metadata of a document. These are `$creator` (the id of the
+/// principal that created it, null without one), `$createdAt` and `$updatedAt` (milliseconds since 1970), `$created` and
+/// `$revision` (the numbers of the writes that created and last changed it). A backslash escapes a dot or a backslash in a
+/// name, and a `$` at its beginning: `a\.b`.
 public struct QueryCondition: Sendable {
     enum Comparison: String, Sendable {
         case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual, contains, prefix
@@ -12,11 +12,11 @@ public struct QueryCondition: Sendable {
 
     indirect enum Kind: Hashable, Sendable {
         case field(FieldPath, Comparison, JSONValue)
-        /// All of one group, at least.
+        /// All conditions of at least one group hold.
         case any([[QueryCondition]])
     }
 
-    /// Values of one `in`.
+    /// The maximum number of values of one `in`.
     public static let longestList = 64
 
     let kind: Kind
@@ -27,27 +27,27 @@ public struct QueryCondition: Sendable {
         kind = .field(FieldPath(field), comparison, value)
     }
 
-    /// Null is equal to an absent field.
+    /// The field has the value. Null is equal to a missing field.
     public static func equal(_ field: String, _ value: JSONValue) -> Self { Self(field, .equal, value) }
-    /// What ``equal(_:_:)`` does not hold for; so an absent field is unequal to all but null.
+    /// The negation of ``equal(_:_:)``; so a missing field is unequal to all values but null.
     public static func notEqual(_ field: String, _ value: JSONValue) -> Self { Self(field, .notEqual, value) }
-    /// Equal to one of these values, at most 64.
+    /// The field has one of these values, at most 64.
     public static func isIn(_ field: String, _ values: [JSONValue]) -> Self { Self(field, .isIn, .array(values)) }
-    /// Holds for numbers when the value is one, and for texts when it is one.
+    /// The field is less than the value. Both must be numbers, or both strings.
     public static func less(_ field: String, _ value: JSONValue) -> Self { Self(field, .less, value) }
-    /// As ``less(_:_:)``, or equal.
+    /// The field is less than or equal to the value, as in ``less(_:_:)``.
     public static func lessOrEqual(_ field: String, _ value: JSONValue) -> Self { Self(field, .lessOrEqual, value) }
-    /// Holds for numbers when the value is one, and for texts when it is one.
+    /// The field is greater than the value. Both must be numbers, or both strings.
     public static func greater(_ field: String, _ value: JSONValue) -> Self { Self(field, .greater, value) }
-    /// As ``greater(_:_:)``, or equal.
+    /// The field is greater than or equal to the value, as in ``greater(_:_:)``.
     public static func greaterOrEqual(_ field: String, _ value: JSONValue) -> Self {
         Self(field, .greaterOrEqual, value)
     }
-    /// The field is a text that begins with this one, byte by byte.
+    /// The field is a string that begins with this one, byte by byte.
     public static func prefix(_ field: String, _ text: String) -> Self { Self(field, .prefix, .string(text)) }
-    /// The field is an array that has the value as an element, as after a link.
+    /// The field is an array with the value as an element, as after a link.
     public static func contains(_ field: String, _ value: JSONValue) -> Self { Self(field, .contains, value) }
-    /// All conditions of at least one group hold. There are no groups within groups.
+    /// All conditions of at least one group hold. Groups cannot be nested.
     public static func any(_ groups: [QueryCondition]...) -> Self { Self(.any(groups)) }
     /// At least one of these conditions holds.
     public static func any(of conditions: [QueryCondition]) -> Self { Self(.any(conditions.map { [$0] })) }
@@ -57,7 +57,7 @@ public struct QueryCondition: Sendable {
         return holds(for: document, &elements)
     }
 
-    /// - Parameter elements: those of the same document.
+    /// - Parameter elements: the cache for the same document.
     func holds(for document: Document, _ elements: inout ArrayElements) -> Bool {
         switch kind {
         case .any(let groups):
@@ -89,7 +89,7 @@ public struct QueryCondition: Sendable {
         }
     }
 
-    // MARK: One form for conditions that mean the same
+    // MARK: Normal form
 
     var canonical: Self {
         switch kind {
@@ -105,7 +105,7 @@ public struct QueryCondition: Sendable {
         }
     }
 
-    /// Each once, in an order of their own.
+    /// Returns the conditions without duplicates, in a canonical order.
     static func canonical(_ conditions: [QueryCondition]) -> [QueryCondition] {
         inOrder(conditions.map(\.canonical)) { $0.value }
     }
@@ -118,7 +118,7 @@ public struct QueryCondition: Sendable {
 
     // MARK: Limits
 
-    /// How many conditions it is made of.
+    /// The number of single conditions.
     var count: Int {
         guard case .any(let groups) = kind else { return 1 }
         return groups.reduce(0) { $0 + $1.count }
@@ -130,15 +130,15 @@ public struct QueryCondition: Sendable {
             try field.check()
             switch (comparison, value) {
             case (.isIn, .array(let values)) where values.count <= Self.longestList: break
-            case (.isIn, _): throw .invalidQuery("'in' has an array of at most \(Self.longestList) values")
+            case (.isIn, _): throw .invalidQuery("'in' must have an array of at most \(Self.longestList) values")
             case (.prefix, .string): break
-            case (.prefix, _): throw .invalidQuery("'prefix' has a text")
+            case (.prefix, _): throw .invalidQuery("'prefix' must have a string")
             default: break
             }
         case .any(let groups):
             guard !isInGroup else { throw .invalidQuery("groups of conditions within groups") }
             guard !groups.isEmpty, !groups.contains(where: \.isEmpty) else {
-                throw .invalidQuery("'any' has groups of at least one condition")
+                throw .invalidQuery("'any' must have groups of at least one condition")
             }
             for group in groups { for condition in group { try condition.check(isInGroup: true) } }
         }

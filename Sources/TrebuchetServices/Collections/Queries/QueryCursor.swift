@@ -2,14 +2,14 @@ internal import Bytes
 internal import Platform
 internal import TrebuchetWire
 
-/// A place in an order: right behind a document, whether that is still there or not. As text it is for nobody to read.
+/// A position in an order: right after a document, even if that does not exist any more. Its text is opaque.
 struct QueryCursor: Hashable, Sendable {
-    /// Of the document, by what the order names.
+    /// The document's values of the order's fields.
     let values: [JSONValue]
     let created: Int
     let id: DocumentID
 
-    /// Four texts that were cut, in base64 twice, and more than the rest.
+    /// Space for four truncated strings, in base64 twice, and the rest.
     static let longestText = 8 << 10
 
     init(behind document: Document, in order: [QueryOrder]) {
@@ -23,7 +23,7 @@ struct QueryCursor: Hashable, Sendable {
             case .array(let parts)? = try? JSONValue(json: bytes), parts.count == order.count + 2,
             case .integer(let created) = parts[0], case .string(let id)? = Self.unpacked(parts[1]),
             case let values = parts.dropFirst(2).compactMap({ Self.unpacked($0) }), values.count == order.count
-        else { throw .invalidQuery("'\(text.prefix(bytes: 32))' is no cursor of a result in this order") }
+        else { throw .invalidQuery("'\(text.prefix(bytes: 32))' is not a cursor of a result in this order") }
         self.created = Int(created)
         self.id = DocumentID(id)
         self.values = values
@@ -34,7 +34,7 @@ struct QueryCursor: Hashable, Sendable {
         return CursorText.text(JSONValue.array([.integer(Int64(created))] + parts.map { Self.packed($0) }).json)
     }
 
-    /// What JSON escapes must not make it longer than a cursor may be.
+    /// Encodes a string, so that JSON escapes cannot make it longer than a cursor may be.
     private static func packed(_ value: JSONValue) -> JSONValue {
         guard case .string(let text) = value else { return value }
         return .string(CursorText.text(Array(text.utf8)))
@@ -45,7 +45,7 @@ struct QueryCursor: Hashable, Sendable {
         return CursorText.bytes(text).flatMap { String(validating: $0, as: UTF8.self) }.map { .string($0) }
     }
 
-    /// Whether a document stands behind it.
+    /// Returns whether a document comes after the cursor.
     func precedes(_ document: Document, in order: [QueryOrder]) -> Bool {
         for (order, value) in zip(order, values) {
             switch JSONOrder.comparePlaces(value, order.path.value(in: document)) {
@@ -58,7 +58,7 @@ struct QueryCursor: Hashable, Sendable {
     }
 }
 
-/// Bytes as letters, digits, `-` and `_` (RFC 4648 §5, without padding).
+/// Base64url without padding (RFC 4648 §5).
 enum CursorText {
     private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
@@ -79,7 +79,7 @@ enum CursorText {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Nil for anything that `text` does not make.
+    /// Returns nil for any input that `text` does not produce.
     static func bytes(_ text: String) -> [UInt8]? {
         var bytes: [UInt8] = []
         var (held, bits) = (0, 0)

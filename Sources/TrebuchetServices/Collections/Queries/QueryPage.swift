@@ -1,19 +1,19 @@
 internal import TrebuchetWire
 
 // trebuchet: as declared
-/// Some of the documents that a query finds, as they were when it was asked.
+/// A page of a query's results, as of the time of the request.
 public struct QueryPage: Codable, Sendable, Equatable {
-    /// In the query's order.
+    /// The documents, in the query's order.
     public let documents: [Document]
-    /// The place behind the last of them, for ``CollectionQuery/after``; nil when there are no more.
+    /// The cursor after the last document, for ``CollectionQuery/after``; nil on the last page.
     public let cursor: String?
-    /// How many documents match, on all pages; nil unless the query counts.
+    /// The number of matching documents on all pages; nil unless the query counts.
     public let count: Int?
-    /// The number of the last write that is in it.
+    /// The number of the last write that the page includes.
     public let revision: Int
 }
 
-/// Within what other coders read and write.
+/// Conformance to `Codable` for other coders.
 extension QueryPage {
     public init(from decoder: any Decoder) throws {
         self = try Self.readDirectly(from: decoder) ?? QueryPage(json: JSONValue(from: decoder).json)

@@ -2,7 +2,8 @@ package import Bytes
 internal import Trebuchet
 package import TrebuchetWire
 
-/// By itself: the names in a document are what their bytes are, and coders that are not Trebuchet's take some for one.
+/// A custom implementation, because field names are compared by their bytes and other coders treat some different names as
+/// equal.
 extension QueryResult: DirectJSON {
     package init(json: inout JSONCursor, depth: Int) throws {
         self.init()
@@ -17,16 +18,16 @@ extension QueryResult: DirectJSON {
                 switch try JSONValue(json: &json, depth: depth + 1) {
                 case .bool(let flag): hasMore = flag
                 case .null: break
-                default: throw ValueError("'hasMore' is true or false")
+                default: throw ValueError("'hasMore' must be true or false")
                 }
             case "documents":
                 let all = try [Document](json: &json, depth: depth + 1)
-                guard Set(all.map(\.id)).count == all.count else { throw ValueError("two documents have one id") }
+                guard Set(all.map(\.id)).count == all.count else { throw ValueError("two documents have the same id") }
                 documents = KeyedCollection(all)
             default: _ = try json.value(depth: depth + 1)
             }
         }
-        guard isRevisionThere else { throw ValueError("a result has a revision") }
+        guard isRevisionThere else { throw ValueError("a result requires a revision") }
     }
 
     package func write(json: inout ByteBuffer) {
@@ -56,7 +57,7 @@ extension QueryPage: DirectJSON {
             default: _ = try json.value(depth: depth + 1)
             }
         }
-        guard let documents, let revision else { throw ValueError("a page has documents and a revision") }
+        guard let documents, let revision else { throw ValueError("a page requires documents and a revision") }
         self.init(documents: documents, cursor: cursor, count: count, revision: revision)
     }
 
@@ -95,13 +96,13 @@ extension JSONCursor {
         switch try JSONValue(json: &self, depth: depth) {
         case .null: return nil
         case .integer(let number): return Int(number)
-        default: throw ValueError("'\(name)' is a whole number")
+        default: throw ValueError("'\(name)' must be an integer")
         }
     }
 
     fileprivate mutating func integer(_ name: String, depth: Int) throws -> Int {
         guard let number = try integerOrNull(name, depth: depth) else {
-            throw ValueError("'\(name)' is a whole number")
+            throw ValueError("'\(name)' must be an integer")
         }
         return number
     }

@@ -2,15 +2,15 @@ internal import Trebuchet
 internal import TrebuchetWire
 
 // trebuchet: as declared
-/// What a query finds: the state that clients observe.
+/// The result of a query: the state that clients observe.
 struct QueryResult: DeltaRecord, Equatable {
     // trebuchet: TypeScript = number
-    /// Of the last write that changed something in it. That it shows later ones too, its server says with a ticket and with the
-    /// answers of writes.
+    /// The number of the last write that changed the result. Tickets and responses to writes say up to which later write the
+    /// result is complete.
     @DeltaValue var revision = 0
-    /// How many documents match, those that are not shown too; nil unless the query counts.
+    /// The number of matching documents, including those that are not shown; nil unless the query counts.
     @DeltaValue var count: Int? = nil
-    /// Whether more documents match behind those that are shown.
+    /// True when more documents match after the shown ones.
     @DeltaValue var hasMore = false
     var documents = KeyedCollection<Document>()
 
@@ -23,7 +23,7 @@ struct QueryResult: DeltaRecord, Equatable {
 extension QueryResult {
     private enum CodingKeys: String, CodingKey { case revision, count, hasMore, documents }
 
-    /// Of a server that does not count, too.
+    /// Also decodes results of servers that do not count.
     init(from decoder: any Decoder) throws {
         if let direct = try Self.readDirectly(from: decoder) {
             self = direct
@@ -40,19 +40,19 @@ extension QueryResult {
         if try writeDirectly(to: encoder) { return }
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(revision, forKey: .revision)
-        // There always or never: a query counts or does not.
+        // Either always present or never: a query counts or does not.
         try members.encodeIfPresent(count, forKey: .count)
         try members.encode(hasMore, forKey: .hasMore)
         try members.encode(documents, forKey: .documents)
     }
 }
 
-/// How a result changes with the documents.
+/// The change of a result by changed documents.
 struct ResultChange: Sendable, Equatable {
     enum Step: Sendable, Equatable {
         case remove(Document.ID)
         case insert(Document, at: Int)
-        /// And stands at this place then.
+        /// Replaces a document, which is at this index afterwards.
         case update(Document, at: Int)
     }
 
@@ -78,19 +78,19 @@ extension QueryResult {
     }
 }
 
-/// Where the result of a query is observed, and what it shows.
+/// The response to opening a query: the actor with its result, and the state of that result.
 struct QueryTicket: Codable, Sendable, Hashable {
-    /// The name of the actor: a secret of those who may read it.
+    /// The name of the actor; a secret of the clients that may read it.
     let view: String
-    /// What the answers of writes call it.
+    /// The number of the query in responses to writes.
     var number: Int?
-    /// The revision of its result, when the query was opened.
+    /// The revision of the result when the query was opened.
     var shown: Int?
-    /// The last write of the collection then: that result shows all up to it.
+    /// The last write of the collection at that time; the result is complete up to it.
     var revision: Int?
 }
 
-/// A change of one document; nil for one that is not there after.
+/// A change of one document; nil for a deleted one.
 struct DocumentChange: Sendable, Equatable {
     let id: Document.ID
     let after: Document?

@@ -4,24 +4,24 @@
     internal import Foundation
 #endif
 
-/// What time it is for collections, and how they wait.
+/// The clock of collections: the time, and sleeping.
 struct CollectionClock: Sendable {
     /// Milliseconds since 1970.
     var now: @Sendable () -> Int = { Int(Date().timeIntervalSince1970 * 1_000) }
-    /// Throws when its task is cancelled.
+    /// Sleeps; throws when its task is cancelled.
     var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
-    /// The time of day may be set meanwhile.
+    /// Limited, because the time of day may be set meanwhile.
     private static let longestSleep = 60_000
 
-    /// How far the times of a collection may be ahead of the clock, in milliseconds: a clock that is set back a little does not take them
-    /// back, and one that was wrong for a while has no lasting effect.
+    /// The maximum lead of a collection's times over the clock, in milliseconds. When the clock is set back a little, times do
+    /// not go back; when it was far ahead for a while, that has no lasting effect.
     private static let mostAhead = 60_000
 
-    /// The time of a write after one at `time`.
+    /// Returns the time of a write after one at `time`.
     static func advance(_ time: Int, to now: Int) -> Int { time - now > mostAhead ? now : max(time, now) }
 
-    /// Returns when it is as late as that, in milliseconds since 1970.
+    /// Returns at that time, in milliseconds since 1970.
     func sleep(until time: Int) async throws {
         while true {
             let wait = time - now()

@@ -1,13 +1,13 @@
 internal import Platform
 internal import Trebuchet
 
-/// What an administrator does with the collections of a server.
+/// Collection operations for administrators.
 extension CollectionHost {
-    /// Documents that are deleted in one turn.
+    /// The number of documents that are deleted in one turn.
     private static let removedAtOnce = 500
 
-    /// Collections that have documents, by the bytes of their names. Of a store that cannot tell what it has, those that are in
-    /// use.
+    /// Returns collections that have documents, sorted by the bytes of their names. When the store cannot list its contents,
+    /// only active collections are returned.
     func summaries(after: String?, limit: Int) async throws -> [CollectionSummary] {
         guard let store = store as? any CatalogedStore else {
             return try await liveSummaries(after: after, limit: limit)
@@ -42,7 +42,7 @@ extension CollectionHost {
         return summaries
     }
 
-    /// All documents at one moment, in the order in which they were created.
+    /// Returns all documents at one moment, in the order of their creation.
     func documents(of name: String) async throws -> [Document] {
         let contents = try await withCollection(name) { try $0.contents() }
         return unexpired(contents).sorted { $0.created < $1.created }
@@ -53,14 +53,14 @@ extension CollectionHost {
         return documents.values.filter { !$0.isExpired(at: now) }
     }
 
-    /// Deletes the oldest documents, so many at most.
+    /// Deletes up to `limit` of the oldest documents.
     func removeOldest(_ limit: Int, from name: String) async throws -> Int {
         try await remove(documents(of: name).prefix(limit).map(\.id), from: name)
     }
 
-    /// Deletes documents, a part after the other.
+    /// Deletes documents, in several parts.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: the number of deleted documents.
     func remove(_ ids: [DocumentID], from name: String) async throws -> Int {
         var count = 0
         for start in stride(from: 0, to: ids.count, by: Self.removedAtOnce) {
@@ -79,7 +79,7 @@ extension CollectionHost {
         return count
     }
 
-    /// Puts documents back, in their order, up to the first that cannot be.
+    /// Restores documents in their order, up to the first that fails.
     func restore(_ documents: [Document], in name: String, replaces: Bool) async throws -> ImportOutcome {
         try await withCollection(name) { collection in
             try await collection.change { table, now in
@@ -97,7 +97,7 @@ extension CollectionHost {
         }
     }
 
-    /// Documents of collections as they are in the store, which are loaded for it.
+    /// Returns documents as they are in the store; their collections are loaded for it.
     func documents(_ targets: Set<LinkTarget>) async throws(CollectionError) -> [LinkTarget: Document] {
         var found: [LinkTarget: Document] = [:]
         for (name, targets) in Dictionary(grouping: targets, by: \.collection) where CollectionLimits.isName(name) {
@@ -114,13 +114,13 @@ extension CollectionHost {
             } catch let error as CollectionError {
                 throw error
             } catch {
-                throw .storeFailed("what is linked to cannot be looked up: \(error)")
+                throw .storeFailed("reading the link target failed: \(error)")
             }
         }
         return found
     }
 
-    /// One that is just going is made anew.
+    /// A collection that is being deactivated is activated again.
     private func withCollection<Outcome: Sendable>(
         _ name: String, _ body: @Sendable (isolated DocumentCollection) async throws -> Outcome
     ) async throws -> Outcome {
@@ -139,26 +139,26 @@ extension CollectionHost {
     }
 }
 
-/// A collection, as it is listed.
+/// A collection, as listed.
 package struct CollectionSummary: Codable, Sendable, Equatable {
     package let name: String
     package let documents: Int
-    /// As they are stored.
+    /// The number of stored bytes.
     package let bytes: Int
 }
 
-/// What became of documents that were put back.
+/// The outcome of restoring documents.
 package struct ImportOutcome: Codable, Sendable, Equatable {
     package var created = 0
     package var replaced = 0
-    /// They were there already.
+    /// The number of documents that already existed.
     package var skipped = 0
-    /// Why the next one could not be put back; nil when all were.
+    /// The reason why the next document failed; nil on success.
     package var problem: String?
 
     package init() {}
 
-    /// How many were looked at without a problem.
+    /// The number of documents that were processed without a problem.
     package var done: Int { created + replaced + skipped }
 
     mutating func count(_ restored: DocumentTable.Restored) {

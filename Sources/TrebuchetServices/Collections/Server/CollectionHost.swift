@@ -4,27 +4,27 @@ internal import Synchronization
 public import Trebuchet
 internal import TrebuchetActors
 
-/// Hosts the collections of a server, each under `collections/<name>`, loaded when somebody first uses it.
+/// Hosts the collections of a server, each under `collections/<name>`. A collection is loaded at its first use.
 public final class CollectionHost: QueryHost, Sendable {
-    /// The name of the service, and the beginning of its collections' names.
+    /// The name of the service, with which the names of its collections begin.
     public static let name = "collections"
 
     private struct Contents {
         var rules: any CollectionRules
-        /// How often others were put in force.
+        /// Counts replacements of the rules.
         var rulesNumber = 0
-        /// Those that nobody uses, which others may take the place of.
+        /// Unused collections, which may be deactivated to make room.
         var resting = LeastRecent<String>()
-        /// Whether a collection is being written anew.
+        /// True while a collection writes a snapshot.
         var isCopying = false
         var queries: QueryShares
     }
 
-    /// Those that it was exposed with; rules may give a collection others.
+    /// The limits from `expose`; rules may change them for a collection.
     public let limits: CollectionLimits
     let clock: CollectionClock
     let store: any StateStore
-    /// Those that other nodes own, where collections live on one node of several each.
+    /// Collections of other nodes, where each collection lives on one of several nodes.
     let others: OtherCollections?
     var isPlaced: Bool { others != nil }
     weak let server: TrebuchetServer?
@@ -52,15 +52,16 @@ public final class CollectionHost: QueryHost, Sendable {
         contents = Mutex(Contents(rules: rules, queries: QueryShares(limits)))
     }
 
-    /// Makes a server host collections. Its access policy must identify callers: else every call is refused with
+    /// Adds the collection service to a server. Its access policy must identify callers; otherwise every call is refused with
     /// `CollectionError.unknownCaller`.
     ///
     /// - Parameters:
-    ///   - store: where documents are kept. Nothing else may write to the namespaces that begin with `collection.`; while another
-    ///     server of this process hosts collections in it, calls fail with `CollectionError.storeFailed`.
-    ///   - rules: who may do what. Default: everybody reads and creates, only the creator updates and deletes.
-    ///   - placement: whether each server has collections of its own, the default, or one node of a cluster has each for all. Then
-    ///     documents are kept at the engine and not in `store`, all nodes expose the same, and `limits` count at each node.
+    ///   - store: the store for documents. The namespaces that begin with `collection.` must have no other writer; while
+    ///     another server of this process hosts collections in it, calls fail with `CollectionError.storeFailed`.
+    ///   - rules: the authorization rules. Default: all callers may read and create, only the creator may update and delete.
+    ///   - placement: each server has separate collections, the default, or one node of a cluster has each collection for all
+    ///     nodes. In a cluster, documents are in the coordination store and not in `store`. All nodes must expose the service
+    ///     with the same arguments, and `limits` apply to each node.
     @discardableResult
     public static func expose(
         on server: TrebuchetServer, store: any StateStore = MemoryStore(),
@@ -84,15 +85,15 @@ public final class CollectionHost: QueryHost, Sendable {
             CollectionView.collection(ofView: view).map { ($0, "open(_:)") }
         }
         if host.isPlaced {
-            // Those that there are, are there because their collections have them: so that other nodes know where that is.
+            // Views exist only while their collection has them; this registration tells other nodes where that is.
             server.expose(CollectionView.self, as: "\(CollectionView.prefix)*", placement: placement) { _ in
-                throw TrebuchetError(.actorNotFound, "the query is not open any more; open it again")
+                throw TrebuchetError(.actorNotFound, "the query is no longer open; open it again")
             }
         }
         return host
     }
 
-    /// Whether a collection may write itself anew: one at a time, since what that takes in memory is not counted.
+    /// Returns whether a collection may write a snapshot: one at a time, because the memory for it is not counted.
     func beginCopying() -> Bool {
         contents.withLock { contents in
             defer { contents.isCopying = true }
@@ -102,10 +103,10 @@ public final class CollectionHost: QueryHost, Sendable {
 
     func endCopying() { contents.withLock { $0.isCopying = false } }
 
-    /// Those of now.
+    /// The current rules.
     var rules: any CollectionRules { contents.withLock { $0.rules } }
 
-    /// What a collection may grow to: no more than an engine keeps of one, where it is kept there.
+    /// Returns the limits of a collection: at most those of the coordination store, when the collection is there.
     func limits(of collection: String) -> CollectionLimits {
         var limits = rules.limits(of: collection, limits)
         guard isPlaced else { return limits }
@@ -115,7 +116,7 @@ public final class CollectionHost: QueryHost, Sendable {
         return limits
     }
 
-    /// Who somebody is as a reader, nil where all are alike, under which rules.
+    /// Returns the reader identity of a principal, nil where all readers are alike, with the rules it belongs to.
     func reading(
         _ principal: Principal?, in collection: String
     ) -> (reader: CollectionReader?, rules: any CollectionRules) {
@@ -123,8 +124,8 @@ public final class CollectionHost: QueryHost, Sendable {
         return (CollectionReader(principal, in: collection, rules, number: number), rules)
     }
 
-    /// Puts other rules in force, from the next write on. Who reads what it may not read any more is shown the rest, and who
-    /// may read more is shown that: their queries are evaluated anew.
+    /// Replaces the rules, from the next write on. All open queries are evaluated again, so readers receive exactly the
+    /// documents that they may read under the new rules.
     public func use(_ rules: any CollectionRules) {
         let before = contents.withLock { contents in
             contents.rulesNumber += 1
@@ -136,16 +137,17 @@ public final class CollectionHost: QueryHost, Sendable {
         rightsChanged(of: visitors.all)
     }
 
-    /// Collections that are in use now, by their names.
+    /// The active collections with their names.
     var live: [(name: String, part: DocumentCollection)] { collections.all }
 
-    /// Somebody else is signed in over a connection, or with other roles.
+    /// Handles another principal, or other roles, on a connection.
     private func principalChanged(of visitor: CollectionVisitor) {
         collections.each { $0.rightsChanged(of: visitor) }
         rightsChanged(of: [visitor])
     }
 
-    /// What they observe and may not read any more ends, also where they have not opened it themselves.
+    /// Ends streams of results that the connections may not read any more, even if they have not opened those queries
+    /// themselves.
     private func rightsChanged(of visitors: [CollectionVisitor]) {
         var observers: [ObjectIdentifier: (view: CollectionView, connections: [CallerConnection])] = [:]
         for visitor in visitors {
@@ -158,9 +160,9 @@ public final class CollectionHost: QueryHost, Sendable {
         }
     }
 
-    /// Collections that are in use now.
+    /// The number of active collections.
     public var collectionCount: Int { collections.count }
-    /// Different queries that are open now.
+    /// The number of different open queries.
     public var queryCount: Int { contents.withLock { $0.queries.count } }
 
     private func makeCollection(
@@ -177,7 +179,7 @@ public final class CollectionHost: QueryHost, Sendable {
             let table = try await stored.load(limits(of: name), at: server, now: clock.now())
             let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
             collections.add(collection, as: name, after: limits.idleTime) { $0.closeIfUncalled() }
-            // Until it is called others may have its place.
+            // Until its first call, the collection may be deactivated to make room.
             didRest(name)
             return collection
         } catch {
@@ -187,7 +189,7 @@ public final class CollectionHost: QueryHost, Sendable {
         }
     }
 
-    /// Lets those go that were not used for the longest time, as far as that is needed.
+    /// Deactivates the least recently used collections as needed.
     private func makeRoom(for name: String) async throws(CollectionError) {
         while !collections.reserve(name) {
             guard let (collection, longest) = takeLongestResting() else {
@@ -208,25 +210,27 @@ public final class CollectionHost: QueryHost, Sendable {
         }
     }
 
-    /// A collection has gone to another node.
+    /// Releases the name of a collection that has moved to another node.
     func giveBack(_ name: String) {
         contents.withLock { $0.resting.remove(name) }
         collections.giveBack(name)
     }
 
-    /// Its log has been written by another owner: it is made anew, here or elsewhere, and its readers open their queries there.
+    /// Replaces a collection whose log another owner has written: it is activated again, here or elsewhere, and its readers
+    /// open their queries there.
     func giveUp(_ collection: DocumentCollection, _ name: String, views: [(name: String, actor: any DistributedActor)])
     {
         Task { await server?.giveUp([("\(Self.name)/\(name)", collection)] + views) }
     }
 
-    /// What the names of a collection's views begin with: they say whose view it is, and are in its slot where it is owned by one node.
+    /// Returns the beginning of the names of a collection's views. It contains the collection's name, so that views are in the
+    /// same slot.
     func viewPrefix(_ collection: String) -> String { "\(CollectionView.prefix){\(Self.name)/\(collection)}/" }
 
-    /// Nobody uses a collection with documents any more.
+    /// Registers a collection with documents as unused.
     func didRest(_ name: String) { contents.withLock { $0.resting.use(name) } }
 
-    /// Lets a collection go that nobody uses, unless somebody comes meanwhile.
+    /// Deactivates an unused collection, unless a caller starts to use it meanwhile.
     func letGo(_ collection: DocumentCollection, _ name: String) async {
         await collections.letGo(collection, name) { self.contents.withLock { $0.resting.remove(name) } }
     }
@@ -252,7 +256,7 @@ public final class CollectionHost: QueryHost, Sendable {
 
     // MARK: Callers
 
-    /// What rules say; all may read where readers are alike.
+    /// Returns the decision of the rules; true for reading where readers are alike.
     func may(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool {
@@ -261,7 +265,7 @@ public final class CollectionHost: QueryHost, Sendable {
         return rules.may(principal, action, document, in: collection)
     }
 
-    /// Who makes the call that runs now.
+    /// Returns the state of the connection that makes the current call.
     func visitor() throws(CollectionError) -> CollectionVisitor {
         guard let connection = Caller.current?.connection else { throw .unknownCaller }
         return visitor(connection)
@@ -275,10 +279,10 @@ public final class CollectionHost: QueryHost, Sendable {
         }
     }
 
-    /// Nil when so many writes may be made; else the time to wait for that, in milliseconds. The connection first: who is over its
-    /// own rate takes nothing from others.
+    /// Takes writes from the rates. Returns nil when they may be made, else the time to wait in milliseconds. The connection's
+    /// rate is checked first, so that a connection over its rate takes nothing from others.
     ///
-    /// - Parameter limit: that of the collection, if it has one of its own.
+    /// - Parameter limit: the separate limit of the collection, if it has one.
     func takeWrites(
         _ count: Int, of visitor: CollectionVisitor, to collection: String, _ limit: RateLimit?
     ) -> Int? {
@@ -289,7 +293,7 @@ public final class CollectionHost: QueryHost, Sendable {
             ?? visitor.host.flatMap { hostRates.take($0, count, at: now) }
     }
 
-    /// Takes one of the calls that open, close and get queries.
+    /// Takes one call that opens, closes or gets a query from the rate.
     func takeRead(of visitor: CollectionVisitor) throws(CollectionError) {
         if let wait = visitor.take(of: .reads, limits.reads) { throw .rateLimited(retryAfterMilliseconds: wait) }
     }

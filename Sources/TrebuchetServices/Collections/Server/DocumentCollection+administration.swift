@@ -1,8 +1,8 @@
 internal import Trebuchet
 
-/// What an administrator does with a collection, and what others look up in it.
+/// Operations of administrators on a collection, and reads for other collections.
 extension DocumentCollection {
-    /// Changes documents past the rules; returns when that is in the store and shown to readers, as far as it was done.
+    /// Changes documents without the rules. Returns when the changes are in the store and readers have them.
     func change<Outcome: Sendable>(
         _ body: @Sendable (inout DocumentTable, _ now: Int) -> Outcome
     ) async throws(CollectionError) -> Outcome {
@@ -19,7 +19,7 @@ extension DocumentCollection {
         return outcome
     }
 
-    /// Those of these documents that are in the store.
+    /// Returns those of the documents that are in the store.
     func documents(_ ids: [DocumentID]) throws(CollectionError) -> [DocumentID: Document] {
         guard !isClosed else { throw .closed }
         calls += 1
@@ -29,7 +29,8 @@ extension DocumentCollection {
         return found
     }
 
-    /// All documents as they are in the store at one moment, those that have expired too. So many are not gone through on a reactor.
+    /// Returns all documents of the store at one moment, including expired ones. They are not filtered here, because that is
+    /// too much for a reactor.
     func contents() throws(CollectionError) -> DocumentMap {
         guard !isClosed else { throw .closed }
         calls += 1

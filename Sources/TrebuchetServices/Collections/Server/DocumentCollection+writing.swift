@@ -1,8 +1,8 @@
 internal import Trebuchet
 
-/// What has expired goes, and what was done goes to the store.
+/// Expiry of documents, and writes to the store.
 extension DocumentCollection {
-    /// Takes away what has expired, a part in each turn.
+    /// Removes expired documents, a part in each turn.
     func expire() {
         let isMore = table.expire(at: host.clock.now(), limit: Self.expiredAtOnce)
         showExpired()
@@ -14,20 +14,20 @@ extension DocumentCollection {
         }
     }
 
-    /// Readers see it no more, whatever becomes of the store.
+    /// Removes expired documents from results, independent of the store.
     func showExpired() {
         queries.note(table.takeExpired(), revision: revision)
         guard !queries.goOnShowing() else { return }
         Task { await showAll() }
     }
 
-    /// Returns when all that is in the store, or has expired, is shown: in turns, when it is much.
+    /// Returns when all stored and expired changes are in the results; long work is split into turns.
     func showAll() async {
         while !queries.goOnShowing() { await Task.yield() }
         closeIfUnused()
     }
 
-    /// One timer, for the document that expires first.
+    /// Schedules one timer, for the document that expires first.
     func watchForExpiry() {
         guard let next = table.nextExpiry else { return }
         guard alarm.map({ next < $0 }) ?? true else { return }
@@ -44,10 +44,10 @@ extension DocumentCollection {
         }
     }
 
-    /// Returns when all that was done up to now is in the store and with the readers.
+    /// Returns when all changes up to now are in the store and readers have them.
     func written(for connection: CallerConnection?) async throws(CollectionError) {
         try checkOpen()
-        // A repeated mutation of the batch under way changes nothing, and waits for that batch.
+        // A repeated mutation of the current batch changes nothing, and waits for that batch.
         guard let batch = table.hasUnwritten ? next : current else { return }
         let result = await withCheckedContinuation { continuation in
             batch.add(continuation, of: connection)
@@ -68,7 +68,7 @@ extension DocumentCollection {
             (current, next) = (pending, PendingBatch())
             do throws(CollectionError) {
                 let acknowledgement = try await write(batch)
-                // The end of the collection has answered all waiting commits.
+                // All waiting commits were answered when the collection ended.
                 guard !isClosed else { break }
                 revision = batch.revision
                 queries.note(table.endWrite(batch), revision: revision)
@@ -108,13 +108,13 @@ extension DocumentCollection {
         _ batch: DocumentTable.Batch
     ) async throws(CollectionError) -> StoredCollection.Acknowledgement {
         guard !stored.isBegun else { return try await stored.write(batch, over: nil) }
-        // What it writes is of the log before.
+        // A snapshot in progress belongs to the log before the batch.
         await copying?.value
         try checkOpen()
         return try await stored.write(batch, over: table.contents(at: revision))
     }
 
-    /// Writes the collection anew, slice by slice and beside what else is written, when its log has become too long.
+    /// Writes a snapshot when the log has become too long: slice by slice, concurrent with other writes.
     private func copyIfOutweighed() {
         let bytes = table.shares.all.bytes
         guard copying == nil,
@@ -127,7 +127,7 @@ extension DocumentCollection {
                 try await stored.write(snapshot) { !stored.hasEnded && host.server?.status == .serving }
             } catch {
                 if !(error is CancellationError) {
-                    host.log.failure("collection '\(name)': a snapshot was not written: \(error)")
+                    host.log.failure("collection '\(name)': writing a snapshot failed: \(error)")
                 }
             }
             host.endCopying()
@@ -140,7 +140,8 @@ extension DocumentCollection {
 }
 
 extension DocumentCollection: PlacedPart {
-    /// Ends the collection, as another node owns it. Commits outside a batch are not done; the outcome of a batch under way is unknown.
+    /// Ends the collection because another node owns it. Commits outside a batch are not executed; the outcome of a batch in
+    /// progress is unknown.
     func didMove() {
         stored.end()
         queries.closeAll()

@@ -1,15 +1,16 @@
 internal import Platform
 internal import Trebuchet
 
-/// `collections/<name>`: the documents of a collection, and the commands that change them.
+/// A collection `collections/<name>`: its documents, and the commands that change them.
 ///
-/// Commands are done one after the other, as they come. What they change is written to the store together with what else came
-/// meanwhile, shown to readers, and only then answered.
+/// Commands are executed one after the other, in the order of their arrival. Their changes are written to the store together
+/// with others that arrived meanwhile. Then readers receive them, and only then the commands are answered.
 @Trebuchet
 distributed actor DocumentCollection: ServicePart {
-    /// Looks at documents that have expired, at most so many in one turn.
+    /// The maximum number of expired documents that are processed in one turn.
     static let expiredAtOnce = 500
-    /// With so many changed documents that wait for the store no more are taken: what the store was busy with is shown in one turn.
+    /// The maximum number of changed documents that wait for the store: they are all shown in one turn after a long store
+    /// write.
     private static let waitingDocuments = 5_000
 
     let name: String
@@ -17,29 +18,28 @@ distributed actor DocumentCollection: ServicePart {
     let host: CollectionHost
     var table: DocumentTable
     let queries: OpenQueries
-    /// Of the last write that is in the store.
+    /// The last write that is in the store.
     var revision: Int
-    /// Of the last one that all results show.
+    /// The last write that all results include.
     var shownRevision: Int
     /// The commits of the next batch, and those of the batch that is being written.
     var next = PendingBatch()
     var current: PendingBatch?
     var isWriting = false
-    /// Writes what the log is to begin with from now on.
+    /// The task that writes a snapshot of the log.
     var copying: Task<Void, Never>?
-    /// How often what was done was not kept.
+    /// The number of failed batches.
     var failures = 0
     private(set) var isClosed = false
-    /// Whether it is to go as soon as nobody uses it.
+    /// True while the deactivation of the unused collection is in progress.
     private var isLeaving = false
-    /// Calls so far, to see whether there were any in a time.
+    /// The number of calls, to detect calls during a wait.
     var calls = 0
     private var restsAlready = false
-    /// A commit looks at documents of other collections: those that came later wait for it, since the order counts in which
-    /// they came.
+    /// True while a commit reads documents of other collections. Later commits wait for it, to keep the order of arrival.
     private var isLooking = false
     private var line: [CheckedContinuation<Void, Never>] = []
-    /// When the timer rings, in milliseconds since 1970.
+    /// The time of the timer, in milliseconds since 1970.
     var alarm: Int?
     var timer: Task<Void, Never>?
 
@@ -62,12 +62,12 @@ distributed actor DocumentCollection: ServicePart {
 
     // MARK: Commands
 
-    /// Does commands in their order, each once however often it comes, and answers when their changes are in the store.
+    /// Executes mutations in their order, each once however often it arrives. Returns when their changes are in the store.
     ///
     /// - Parameters:
     ///   - mutations: each a `DocumentMutation`.
-    ///   - client: a secret of the client's making, 16 to 128 bytes; its commands are numbered upwards from 1.
-    /// - Returns: what became of them. Of the first ones alone, when the connection may not make as many writes now.
+    ///   - client: a secret of the client, 16 to 128 bytes; its mutations are numbered upwards from 1.
+    /// - Returns: the outcomes; only those of the first mutations when the connection exceeds its rate.
     @Redacted
     distributed func commit(
         _ mutations: [EncodedJSON], from client: String
@@ -84,7 +84,7 @@ distributed actor DocumentCollection: ServicePart {
         defer { closeIfUnused() }
         guard (16...CollectionLimits.longestName).contains(client.utf8.count),
             mutations.count <= CollectionLimits.mutationsPerCall
-        else { throw .invalidDocument("a client's name has 16 to 128 bytes, and a call 32 commands at most") }
+        else { throw .invalidDocument("a client's name must have 16 to 128 bytes, and a call at most 32 commands") }
         guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
         table.limits = host.limits(of: name)
         let read: [ReadMutation]
@@ -99,7 +99,7 @@ distributed actor DocumentCollection: ServicePart {
         let targets = Set(read.lazy.flatMap(\.targets)).filter { $0.collection != self.name }
         var isInLine = await standInLine(for: targets)
         defer { if isInLine { leaveLine() } }
-        // Where nothing is looked up there is no turn between: commits are done in the order in which they come.
+        // Without links to check there is no suspension here, so commits keep the order of their arrival.
         let found = targets.isEmpty ? [:] : try await host.documents(targets)
         try checkOpen()
         let (host, name, now, rules) = (host, name, host.clock.now(), host.rules)
@@ -111,13 +111,13 @@ distributed actor DocumentCollection: ServicePart {
         let failures = self.failures
         for mutation in read {
             if slice.isOver || table.isBatchFull {
-                // Others have their turn, and commits that come meanwhile wait for this one.
+                // Other work gets its turn, and commits that arrive meanwhile wait for this one.
                 (isLooking, isInLine) = (true, true)
                 if table.isBatchFull { try await written(for: visitor.connection) } else { await Task.yield() }
                 slice = ScanSlice()
                 try checkOpen()
                 guard self.failures == failures else {
-                    throw .storeFailed("what was written just before could not be kept")
+                    throw .storeFailed("the preceding write could not be stored")
                 }
             }
             switch mutation {
@@ -138,26 +138,26 @@ distributed actor DocumentCollection: ServicePart {
         watchForExpiry()
         try await written(for: visitor.connection)
         guard !isClosed else { throw lost }
-        // The results of the caller's queries have left before this answer, which says of which write they are.
+        // The results of the caller's queries were sent before this response, which contains their positions.
         if !outcomes.isEmpty { outcomes[outcomes.count - 1].shown = queries.shown(to: visitor) }
         return outcomes
     }
 
-    /// The same, unless the connection is signed in as somebody else: then nothing is done.
+    /// Executes mutations, unless the connection is signed in as another account; then it executes none.
     ///
-    /// - Parameter account: the id of the principal whose commands these are; empty for somebody who is not signed in.
+    /// - Parameter account: the id of the account that wrote the mutations; empty for none.
     @Redacted
     distributed func commit(
         _ mutations: [EncodedJSON], from client: String, as account: String
     ) async throws(CollectionError) -> [MutationOutcome] {
         let visitor = try host.visitor()
-        // The same to the end: another thread may sign in somebody else meanwhile.
+        // Read once, because another thread may change the connection's principal meanwhile.
         let principal = visitor.connection.principal
         guard (principal?.id ?? "").isSameBytes(as: account) else { throw .otherAccount }
         return try await commit(mutations, from: client, of: principal, visitor)
     }
 
-    /// Waits for commits that look at other collections; true for one that others are to wait for.
+    /// Waits for commits that read other collections. Returns true when later commits must wait for this one.
     private func standInLine(for targets: Set<LinkTarget>) async -> Bool {
         guard isLooking || !targets.isEmpty else { return false }
         guard isLooking else {
@@ -175,10 +175,11 @@ distributed actor DocumentCollection: ServicePart {
 
     // MARK: Queries
 
-    /// Begins to keep the result of a query up to date for the calling connection, until that closes it or goes.
+    /// Opens a query for the calling connection: its result is kept up to date until the connection closes the query or
+    /// disconnects.
     ///
-    /// What it has written up to now is in the result; what it writes from then on reaches it over the same connection before the
-    /// answer does. A connection that opens a query again has opened it once.
+    /// The result includes all previous writes of the caller. Later writes reach it over the same connection before their
+    /// responses. Opening a query again on the same connection has no effect.
     distributed func open(_ query: EncodedJSON) async throws(CollectionError) -> QueryTicket {
         let visitor = try host.visitor()
         guard !isClosed else { throw .closed }
@@ -191,7 +192,7 @@ distributed actor DocumentCollection: ServicePart {
         defer { queries.reading -= 1 }
         while queries.query(key) == nil, !queries.prepare(MatchList.Key(query, for: reader)) { await Task.yield() }
         guard !isClosed else { throw .closed }
-        // Opened as somebody else, with other roles, or under other rules.
+        // Queries that were opened as another principal, with other roles, or under other rules.
         for other in queries.queries(of: visitor) where other.key.query == query && other.key != key {
             end(other, visitor)
         }
@@ -215,9 +216,9 @@ distributed actor DocumentCollection: ServicePart {
         return opened.query.ticket(revision: shownRevision)
     }
 
-    /// Finds what a query shows, and lets clients observe it.
+    /// Evaluates a query, and lets clients observe its result.
     private func begin(_ query: OpenQuery) async {
-        // Each part in a turn of its own; what is written meanwhile is in it.
+        // Each part in a separate turn; the result includes concurrent writes.
         while !query.isRemoved, !queries.goOn(query.list) { await Task.yield() }
         guard !query.isRemoved else { return }
         let view = queries.begin(query, revision: revision) { result in
@@ -230,9 +231,9 @@ distributed actor DocumentCollection: ServicePart {
         query.end(.ready)
     }
 
-    /// The documents that a query finds now: as many as it asks for, or as one answer has room for.
+    /// Returns the documents that a query finds now: up to its limit, or as many as a response has room for.
     ///
-    /// - Returns: with a cursor, behind which the next page begins, when there are more.
+    /// - Returns: a page, with a cursor for the next one when there are more.
     distributed func get(_ query: EncodedJSON) async throws(CollectionError) -> QueryPage {
         let visitor = try host.visitor()
         guard !isClosed else { throw .closed }
@@ -248,21 +249,21 @@ distributed actor DocumentCollection: ServicePart {
         let list = queries.use(key, mayRead: mayRead)
         defer { leave(list) }
         while !queries.goOn(list) { await Task.yield() }
-        // Lists of a collection that has ended meanwhile are empty.
+        // The lists of a collection that has ended meanwhile are empty.
         try checkOpen()
         let documents = window.begin(in: list.rows)
         let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: query.order).text } : nil
         return QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision)
     }
 
-    /// Its list stays ready for the next page.
+    /// Releases a list, which stays available for the next page.
     private func leave(_ list: MatchList) {
         guard let left = queries.leave(list) else { return }
         let number = list.number
         after(host.limits.idleQueryTime) { $0.queries.removeIfUnused(number, since: left) }
     }
 
-    /// Ends what `open` began, for the calling connection.
+    /// Closes a query that the calling connection has opened.
     distributed func close(_ query: EncodedJSON) throws(CollectionError) {
         let visitor = try host.visitor()
         try host.takeRead(of: visitor)
@@ -272,7 +273,7 @@ distributed actor DocumentCollection: ServicePart {
         closeIfUnused()
     }
 
-    /// A query as a caller has sent it: looked at after its caller's rate and its size.
+    /// Decodes a query of a caller, after its rate and size were checked.
     private func read(_ query: EncodedJSON, for visitor: CollectionVisitor) throws(CollectionError) -> (
         query: CollectionQuery, reader: CollectionReader?, mayRead: @Sendable (Document) -> Bool
     ) {
@@ -284,7 +285,7 @@ distributed actor DocumentCollection: ServicePart {
         return (query, reader, { rules.may(principal, .read, $0, in: name) })
     }
 
-    /// What somebody may not read any more, or reads as somebody else from now on, ends: its client opens it anew.
+    /// Ends queries that the connection may not read any more, or not with this reader identity; its client opens them again.
     func rightsChanged(of visitor: CollectionVisitor) {
         let (reader, _) = host.reading(visitor.connection.principal, in: name)
         for query in queries.queries(of: visitor) where query.key.reader != reader { end(query, visitor) }
@@ -328,9 +329,9 @@ distributed actor DocumentCollection: ServicePart {
             && queries.isEmpty
     }
 
-    /// A collection without readers and commands under way goes: at once when it has no documents, else after a time.
+    /// Deactivates the collection without readers and commands: at once when it has no documents, else after a time.
     func closeIfUnused() {
-        // What had expired before it was loaded.
+        // Deletes documents that had expired before the collection was loaded.
         startWriting()
         guard isUnused else { return }
         guard table.isEmpty else { return rest() }
@@ -343,20 +344,20 @@ distributed actor DocumentCollection: ServicePart {
         Task { await host.letGo(self, name) }
     }
 
-    /// Whether it has gone, or stays for somebody who has come.
+    /// Reports whether the collection was deactivated or a caller has started to use it again.
     func didDecide(_ goes: Bool) {
         isLeaving = false
-        // A call that is under way for long looks after it at its end.
+        // Otherwise a call in progress checks for the deactivation at its end.
         if goes { takeApart() }
     }
 
-    /// Throws where the collection has ended while its caller was suspended. Its table is empty then.
+    /// Throws when the collection has ended while its caller was suspended. Its table is empty then.
     func checkOpen() throws(CollectionError) {
         guard !isClosed else { throw .closed }
     }
 
     private var lost: CollectionError {
-        .unknownOutcome("collection '\(name)' went to another node while the write was under way")
+        .unknownOutcome("collection '\(name)' moved to another node during the write")
     }
 
     /// Ends the collection. A commit whose batch the store has not acknowledged fails.
@@ -365,13 +366,13 @@ distributed actor DocumentCollection: ServicePart {
         timer?.cancel()
         current?.fail(lost)
         next.fail(.closed)
-        // So many documents are not taken apart on a reactor.
+        // Freed outside the reactor, because that takes long for many documents.
         let (table, lists) = (table, queries.takeApart())
         self.table = DocumentTable(limits: host.limits)
         Task.detached { withExtendedLifetime((table, lists)) {} }
     }
 
-    /// What it was loaded for was no call that it can do.
+    /// Deactivates the collection when the call that has activated it was not executed.
     func closeIfUncalled() { if calls == 0 { closeIfUnused() } }
 
     func rest() {

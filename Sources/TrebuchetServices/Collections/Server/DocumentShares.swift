@@ -1,14 +1,14 @@
 internal import Platform
 internal import Trebuchet
 
-/// How much of a collection there is, and how much of it is each principal's and each host's. Pure.
+/// The quotas of a collection: the documents and bytes of all, of each principal and of each host. Pure.
 ///
-/// Nobody has more than his part of what all may have, as a sixteenth, unless at least as much is still free: one alone comes to a
-/// half, the next to half of what is left. So few need not do with what is meant for many, and who comes later finds room.
+/// A party may use its fraction of the limit, by default a sixteenth, and more while at least as much stays free. So a single
+/// party can use a half, the next one half of the rest. Few parties have much space, and later ones still find some.
 struct DocumentShares: Sendable {
     struct Usage: Sendable, Equatable {
         var documents = 0
-        /// Of JSON.
+        /// Bytes of JSON.
         var bytes = 0
     }
 
@@ -16,10 +16,10 @@ struct DocumentShares: Sendable {
     private var principals: [ByteText: Usage] = [:]
     private var hosts: [UInt32: Usage] = [:]
 
-    /// How many parties have something.
+    /// The number of principals and hosts with documents.
     var partyCount: Int { principals.count + hosts.count }
 
-    /// A document is in the place of another: it counts for who created it.
+    /// Counts the replacement of a document, for the creator.
     mutating func replace(_ before: Document?, with after: Document?) {
         if let before { count(before, -1) }
         if let after { count(after, 1) }
@@ -42,7 +42,7 @@ struct DocumentShares: Sendable {
         usage.bytes += bytes
     }
 
-    /// Throws when there is no room for a document in the place of another.
+    /// Throws when there is no room for the replacement of a document.
     func check(_ before: Document?, with after: Document, _ limits: CollectionLimits) throws(CollectionError) {
         let documents = before == nil ? 1 : 0
         let bytes = after.encodedByteCount - (before?.encodedByteCount ?? 0)
@@ -70,7 +70,7 @@ struct DocumentShares: Sendable {
         }
     }
 
-    /// One at least: else nobody could have a part of what is only one.
+    /// At least one; otherwise a small limit would leave no quota at all.
     private static func most(_ limit: Int, _ part: Int, free: Int) -> Int {
         part > 1 ? max(limit / part, free, 1) : limit
     }

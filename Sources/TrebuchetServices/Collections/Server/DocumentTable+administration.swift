@@ -1,14 +1,14 @@
 internal import Platform
 
-/// What an administrator does with documents, past the rules.
+/// Operations of administrators on documents, without the rules.
 extension DocumentTable {
-    /// What became of a document that was to be put back.
+    /// The outcome of restoring a document.
     enum Restored: String, Sendable {
         case created, replaced, skipped
     }
 
-    /// Puts a document back as it was, with its creator. One that is there is replaced or stays; one that is the same stays in
-    /// any case, and one that has expired by now is left out. It keeps its place in the order of creation; a new one comes last.
+    /// Restores a document with its creator. An existing document is replaced or kept; an identical one is always kept, and an
+    /// expired one is skipped. A replaced document keeps its place in the order of creation; a new one comes last.
     ///
     /// - Parameter now: milliseconds since 1970.
     mutating func restore(
@@ -32,7 +32,7 @@ extension DocumentTable {
         return before == nil ? .created : .replaced
     }
 
-    /// Deletes a document; false when there is none.
+    /// Deletes a document; returns false when there is none.
     mutating func delete(_ id: DocumentID, at now: Int) throws(CollectionError) -> Bool {
         guard document(id) != nil else { return false }
         try replace(id, with: nil, at: now)

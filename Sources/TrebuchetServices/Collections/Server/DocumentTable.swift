@@ -1,11 +1,10 @@
 internal import Platform
 internal import Trebuchet
 
-/// The documents of a collection and what is remembered of its clients: what is written, and what is still to be written.
-/// Pure.
+/// The documents of a collection and the recorded mutations of its clients, with the changes that are not in the store yet. Pure.
 ///
-/// Commands look at both; readers are shown what is written alone. The order in which mutations come here is that of the
-/// collection: of two writes to one field the later one counts, whenever its client made it.
+/// Commands see unwritten changes; readers only see written ones. Mutations are executed in the order of their arrival here: of two writes
+/// to one field the later one wins, whatever the client's time was.
 struct DocumentTable: Sendable {
     typealias ChangeCheck = (DocumentChangeRequest) throws(CollectionError) -> Void
 
@@ -14,41 +13,41 @@ struct DocumentTable: Sendable {
         let revision: Int
     }
 
-    /// What is written to the store together.
+    /// The changes of one store write.
     struct Batch: Sendable {
         var documents: [DocumentID: Unwritten] = [:]
         var clients: [ByteText: WindowChange] = [:]
         var revision = 0
         /// The time of the last write.
         var time = 0
-        /// How many documents there are with it.
+        /// The number of documents after the batch.
         var documentCount = 0
     }
 
-    /// What a mutation that comes to nothing must leave as it was.
+    /// The state to restore when a mutation fails.
     private struct Savepoint {
         let revision: Int
         var unwritten: [(id: DocumentID, before: Unwritten?)] = []
     }
 
-    /// Documents that have expired and are deleted from the store with one batch; and where that is one entry at an engine.
+    /// The maximum number of expired documents that a batch deletes; the second one where a batch is one entry in the coordination store.
     private static let deletedAtOnce = 2_000
     private static let deletedTogether = 500
-    /// Bytes of the documents that one mutation may write where a batch is one entry at an engine.
+    /// The maximum size of one mutation's documents in bytes, where a batch is one entry in the coordination store.
     static let mostTogether = 512 << 10
-    /// Bytes after which a batch takes no more mutations there, and what each counts beside its documents.
+    /// The size in bytes at which such a batch takes no more mutations, and the overhead of each.
     private static let fullBatch = 256 << 10
     private static let mutationOverhead = 1 << 10
 
-    /// As it is in the store, without what has expired.
+    /// The documents in the store, without expired ones.
     private(set) var documents: DocumentMap
     private var unwritten: [DocumentID: Unwritten] = [:]
     private var expiries: ExpiryQueue
-    /// What has expired and was not taken for readers yet.
+    /// Expired documents that must be removed from results.
     private var expired: [DocumentChange] = []
-    /// What has expired and is still to be deleted from the store.
+    /// Expired documents that must be deleted from the store.
     private var undeleted: [DocumentID] = []
-    /// What of that is in the batch that is being written, and what could not be deleted and waits for the next write.
+    /// Expired documents in the current batch, and those of a failed batch, which wait for the next write.
     private var deleting: [DocumentID] = []
     private var postponed: [DocumentID] = []
     private var clients: RememberedClients
@@ -57,22 +56,22 @@ struct DocumentTable: Sendable {
     /// The time of the last write, in milliseconds since 1970; see `CollectionClock.advance`.
     private var time: Int
     private let name: String
-    /// Those of now: documents that are there stay when they are lowered.
+    /// The current limits; documents above a lowered limit stay.
     var limits: CollectionLimits
-    /// Of what hosts are told from each other by.
+    /// The key for identifiers of hosts.
     let secret: UInt64
-    /// With what is still to be written.
+    /// The quotas, including unwritten changes.
     private(set) var shares = DocumentShares()
-    /// Whether a batch is one entry at an engine, which takes no larger one.
+    /// True when a batch is one entry in the coordination store, which has a maximum size.
     private let isEntry: Bool
-    /// About how many bytes are to be written with the next batch.
+    /// The approximate size of the next batch in bytes.
     private var nextBytes = 0
 
     /// - Parameters:
-    ///   - name: of the collection.
-    ///   - contents: as the store has it.
-    ///   - now: milliseconds since 1970. What has expired by then is not there, and is to be deleted from the store.
-    ///   - isEntry: whether what is written together is one entry at an engine.
+    ///   - name: the name of the collection.
+    ///   - contents: the contents of the store.
+    ///   - now: milliseconds since 1970. Documents that have expired by then are removed.
+    ///   - isEntry: true when a batch is one entry in the coordination store.
     init(
         _ name: String = "", limits: CollectionLimits, _ contents: CollectionContents = CollectionContents(),
         at now: Int = 0, isEntry: Bool = false
@@ -93,20 +92,20 @@ struct DocumentTable: Sendable {
 
     var isEmpty: Bool { shares.all.documents == 0 && documents.isEmpty && !hasUnwritten }
     var hasUnwritten: Bool { !unwritten.isEmpty || clients.hasUnwritten || !undeleted.isEmpty }
-    /// Documents that commands have changed and that are still to be written.
+    /// The number of changed documents that are not written yet.
     var unwrittenCount: Int { unwritten.count }
-    /// Whether what waits is to be written before more is done.
+    /// True when the batch must be written before more mutations are executed.
     var isBatchFull: Bool { isEntry && nextBytes >= Self.fullBatch }
-    /// How many clients are remembered.
+    /// The number of clients with recorded mutations.
     var clientCount: Int { clients.count }
 
-    /// A document, as the next command finds it.
+    /// Returns a document as the next command sees it.
     func document(_ id: DocumentID) -> Document? {
         let document = unwritten[id].map { $0.document } ?? documents[id]
         return document.flatMap { $0.isExpired(at: time) ? nil : $0 }
     }
 
-    /// What tells a host from others in this collection, and says nothing of it elsewhere.
+    /// Returns an identifier of a host that is only valid in this collection and does not reveal the host.
     func origin(of host: CallerHost?) -> UInt32? {
         guard let host else { return nil }
         var digest = StableDigest()
@@ -116,13 +115,13 @@ struct DocumentTable: Sendable {
 
     // MARK: Commands
 
-    /// Does a mutation, all of it or nothing, unless that was done before: then it gives the outcome of that time.
+    /// Executes a mutation atomically. A repeated mutation has its recorded outcome.
     ///
     /// - Parameters:
     ///   - now: milliseconds since 1970.
-    ///   - isThere: whether there is a document in another collection.
-    ///   - check: throws why the client may not make a change; nil asks `may` about the document that is to be changed.
-    ///   - may: whether the client may do something with a document; asked before anything is told of it.
+    ///   - isThere: returns whether a document exists in another collection.
+    ///   - check: throws when the client may not make a change; nil calls `may` for the document to change.
+    ///   - may: returns whether the client may perform an action; called before any detail of the document is revealed.
     mutating func apply(
         _ mutation: DocumentMutation, from client: String, creator: String?, origin: UInt32? = nil, at now: Int,
         isThere: (LinkTarget) -> Bool = { _ in false }, check: ChangeCheck? = nil,
@@ -153,8 +152,8 @@ struct DocumentTable: Sendable {
         return outcome
     }
 
-    /// Who may not read a document hears of his failures what he would hear if there were none: any other answer tells that it is there,
-    /// or what is in it. An id can be taken once, so who creates hears of it all the same.
+    /// A client that may not read a document gets the error for a missing one; any other error would reveal its existence or content.
+    /// Creation is the exception, because an id can be used only once.
     private mutating func perform(
         _ write: DocumentWrite, _ creator: String?, _ origin: UInt32?, _ savepoint: inout Savepoint,
         isThere: (LinkTarget) -> Bool, check: ChangeCheck?, may: (CollectionAction, Document) -> Bool
@@ -185,11 +184,11 @@ struct DocumentTable: Sendable {
                 let change =
                     command.action == .delete
                     ? DocumentChangeRequest(deleting: before) : DocumentChangeRequest(updating: before, to: before)
-                // It knows the reason.
+                // The check knows the reason.
                 try check?(change)
                 throw change.forbidden()
             }
-            // Whether it holds says what is there.
+            // The outcome of a condition reveals content.
             if write.condition != nil, !may(.read, before) { throw .forbidden(.read, id: id.text) }
         }
         if let condition = write.condition, !condition.holds(for: before) { throw condition.failure(id, before) }
@@ -210,7 +209,7 @@ struct DocumentTable: Sendable {
             }
         }
         if let before, let after, after.expiresAt ?? .max < before.expiresAt ?? .max {
-            // It goes sooner by that: as who deletes it.
+            // A shorter lifetime amounts to a deletion.
             let deletion = DocumentChangeRequest(deleting: before)
             try check?(deletion)
             guard may(.delete, before) else { throw deletion.forbidden() }
@@ -219,7 +218,7 @@ struct DocumentTable: Sendable {
         try put(after, for: id, before: before, &savepoint)
     }
 
-    /// Throws when the documents of a mutation have no room in one entry: they are written together, or not.
+    /// Throws when the documents of a mutation exceed one entry, because they must be written together.
     private func checkTogether(_ savepoint: Savepoint, _ id: DocumentID) throws(CollectionError) {
         guard isEntry, savepoint.unwritten.count > 1 || nextBytes > Self.mostTogether else { return }
         let ids = Set(savepoint.unwritten.lazy.map(\.id))
@@ -265,7 +264,7 @@ struct DocumentTable: Sendable {
         expiries.set(document?.expiresAt, for: id)
     }
 
-    /// Puts a document in the place of another, past the rules and the shares of principals and hosts; nil deletes it.
+    /// Replaces a document without the rules and without the quotas of principals and hosts; nil deletes it.
     ///
     /// - Parameter now: milliseconds since 1970.
     mutating func replace(_ id: DocumentID, with document: Document?, at now: Int) throws(CollectionError) {
@@ -277,7 +276,7 @@ struct DocumentTable: Sendable {
         try put(document, for: id, before: self.document(id), &savepoint)
     }
 
-    /// The ids of all documents, as the next command finds them.
+    /// The ids of all documents, as the next command sees them.
     var ids: [DocumentID] { Set(documents.keys).union(unwritten.keys).filter { document($0) != nil } }
 
     private mutating func restore(_ savepoint: Savepoint) {
@@ -302,10 +301,10 @@ struct DocumentTable: Sendable {
 
     // MARK: Expiry
 
-    /// When the next document expires, in milliseconds since 1970.
+    /// The time at which the next document expires, in milliseconds since 1970.
     var nextExpiry: Int? { mutating get { expiries.next() } }
 
-    /// Takes away what has expired, at most so much; false when there is no more.
+    /// Removes up to `limit` expired documents; returns false when there are no more.
     mutating func expire(at now: Int, limit: Int) -> Bool {
         time = CollectionClock.advance(time, to: now)
         var count = 0
@@ -317,7 +316,7 @@ struct DocumentTable: Sendable {
         return expiries.next().map { $0 <= time } ?? false
     }
 
-    /// What has expired since the last time, for readers: it is gone for them before the store has deleted it.
+    /// Returns the documents that have expired since the last call. Results must not show them, even before their deletion in the store.
     mutating func takeExpired() -> [DocumentChange] {
         defer { expired = [] }
         return expired
@@ -340,7 +339,7 @@ struct DocumentTable: Sendable {
 
     // MARK: Writing
 
-    /// All that is to be written; nil when that is nothing.
+    /// Returns all unwritten changes; nil when there are none.
     mutating func beginWrite() -> Batch? {
         guard hasUnwritten else { return nil }
         undeleted += postponed
@@ -360,21 +359,22 @@ struct DocumentTable: Sendable {
         return batch
     }
 
-    /// What the store has, as of the last write that is in it. It costs nothing but for what changes as long as it is kept.
+    /// Returns the contents of the store as of its last write. The copy is cheap; while it exists, changes copy parts of the
+    /// data.
     ///
-    /// - Parameter revision: of that write.
+    /// - Parameter revision: the number of that write.
     func contents(at revision: Int) -> CollectionContents {
         CollectionContents(
             documents: documents, clients: clients.written, revision: revision, time: time, secret: secret)
     }
 
-    /// A batch is in the store; returns what that changes for readers.
+    /// Completes a batch that is in the store; returns the changes for readers.
     mutating func endWrite(_ batch: Batch) -> [DocumentChange] {
         clients.endWrite(batch.clients)
         deleting = []
         let inOrder = batch.documents.sorted { $0.value.revision < $1.value.revision }
         return inOrder.map { id, written in
-            // It may have expired while it was written.
+            // The document may have expired during the write.
             let document = written.document.flatMap { $0.isExpired(at: time) ? nil : $0 }
             documents[id] = document
             if unwritten[id]?.revision == written.revision { unwritten[id] = nil }
@@ -382,8 +382,8 @@ struct DocumentTable: Sendable {
         }
     }
 
-    /// What was to be written cannot be: all is as the store has it, so that the same mutations can come again. What has expired
-    /// stays away.
+    /// Discards unwritten changes after a failed write, so that clients can repeat their mutations. Expired documents stay
+    /// removed.
     mutating func discardUnwritten() {
         clients.discardUnwritten()
         nextBytes = 0

@@ -1,7 +1,7 @@
-/// When documents expire, the first first. Pure.
+/// A queue of documents by the time of their expiry. Pure.
 ///
-/// A heap in which what is not true any more stays until it comes to the front, or until most of it is like that: so neither noting
-/// nor finding looks at all documents.
+/// It is a heap in which outdated entries stay until they reach the front, or until most entries are outdated. So neither an
+/// insertion nor a lookup scans all documents.
 struct ExpiryQueue: Sendable {
     private struct Entry: Sendable {
         let time: Int
@@ -9,10 +9,10 @@ struct ExpiryQueue: Sendable {
     }
 
     private var heap: [Entry] = []
-    /// When each document expires in truth.
+    /// The current expiry of each document.
     private var times: [DocumentID: Int] = [:]
 
-    /// How many documents expire some time.
+    /// The number of documents with an expiry.
     var count: Int { times.count }
 
     init(_ documents: some Sequence<Document>) {
@@ -20,7 +20,7 @@ struct ExpiryQueue: Sendable {
         rebuild()
     }
 
-    /// Notes when a document expires; nil for never.
+    /// Sets the expiry of a document; nil for none.
     mutating func set(_ time: Int?, for id: DocumentID) {
         guard times[id] != time else { return }
         times[id] = time
@@ -30,7 +30,7 @@ struct ExpiryQueue: Sendable {
         rise(from: heap.count - 1)
     }
 
-    /// When the next one expires.
+    /// Returns the time of the next expiry.
     mutating func next() -> Int? {
         while let first = heap.first {
             if times[first.id] == first.time { return first.time }
@@ -39,7 +39,7 @@ struct ExpiryQueue: Sendable {
         return nil
     }
 
-    /// Takes out one that has expired.
+    /// Removes and returns a document that has expired.
     mutating func take(at now: Int) -> DocumentID? {
         guard let time = next(), time <= now else { return nil }
         let id = heap[0].id
@@ -50,7 +50,7 @@ struct ExpiryQueue: Sendable {
 
     private mutating func rebuild() {
         heap = times.map { Entry(time: $0.value, id: $0.key) }
-        // From the last that has others below it: in proportion to their number.
+        // From the last entry with children: linear in the number of entries.
         for place in (0..<heap.count / 2).reversed() { sink(from: place) }
     }
 

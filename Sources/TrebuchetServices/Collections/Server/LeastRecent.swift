@@ -1,4 +1,4 @@
-/// Keys in the order in which they were last used. Each call takes constant time. Pure.
+/// Keys in the order of their last use. Each call takes constant time. Pure.
 struct LeastRecent<Key: Hashable & Sendable>: Sendable {
     private struct Slot: Sendable {
         let key: Key
@@ -14,10 +14,10 @@ struct LeastRecent<Key: Hashable & Sendable>: Sendable {
     private var newest = -1
 
     var count: Int { slots.count }
-    /// The key that was used longest ago.
+    /// The least recently used key.
     var first: Key? { oldest == Self.none ? nil : slots[oldest].key }
 
-    /// Notes that a key is used now.
+    /// Makes a key the most recently used.
     mutating func use(_ key: Key) {
         if let place = places[key] {
             guard place != newest else { return }
@@ -35,7 +35,7 @@ struct LeastRecent<Key: Hashable & Sendable>: Sendable {
         unlink(place)
         let last = slots.removeLast()
         guard place < slots.count else { return }
-        // The last slot moves to the free place.
+        // The last slot moves to the free one.
         slots[place] = last
         places[last.key] = place
         if last.older == Self.none { oldest = place } else { slots[last.older].newer = place }

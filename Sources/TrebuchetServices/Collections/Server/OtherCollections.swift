@@ -4,14 +4,14 @@ internal import Synchronization
 internal import Trebuchet
 internal import TrebuchetActors
 
-/// Documents of collections that other nodes own, as they are at the engine: for links that are checked.
+/// Reads documents of other nodes' collections in the coordination store, to check links.
 ///
-/// A collection is read as a whole when it is first asked for, and then what has changed since.
+/// The first read of a collection loads it as a whole; later reads load its changes.
 final class OtherCollections: Sendable {
-    /// Collections that are in memory for that.
+    /// The maximum number of collections in memory.
     private static let most = 8
 
-    /// `@unchecked Sendable`: touched by who holds the turn.
+    /// `@unchecked Sendable`: only the holder of `turn` accesses the other members.
     private final class Seen: @unchecked Sendable {
         let turn = AsyncBinarySemaphore()
         var contents = CollectionContents()
@@ -24,7 +24,7 @@ final class OtherCollections: Sendable {
 
     init(_ store: any PartitionedStore) { self.store = store }
 
-    /// Those of these documents that there are, of one moment after this was called.
+    /// Returns those of the documents that exist, as of one moment after the call.
     func documents(
         _ ids: [DocumentID], of name: String, actor: String
     ) async throws -> [DocumentID: Document] {
@@ -64,7 +64,7 @@ final class OtherCollections: Sendable {
         case .entries(let entries):
             for entry in entries {
                 guard entry.base == seen.number else {
-                    throw StateStoreError(.conflict, "the log of '\(key)' went on elsewhere")
+                    throw StateStoreError(.conflict, "the log of '\(key)' was continued by another node")
                 }
                 try await StoredCollection.read(entry.bytes, entry.number, of: key, into: &seen.contents)
                 seen.number = entry.number

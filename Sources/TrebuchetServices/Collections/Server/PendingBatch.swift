@@ -2,7 +2,7 @@ internal import Trebuchet
 
 /// The commits that wait for one batch. Only the store's acknowledgement of a write makes them succeed.
 ///
-/// It belongs to its collection, and is used in that one's isolation alone.
+/// It is used in its collection's isolation only.
 final class PendingBatch {
     typealias Continuation = CheckedContinuation<Result<Void, CollectionError>, Never>
 
@@ -10,17 +10,17 @@ final class PendingBatch {
 
     var isEmpty: Bool { waiters.isEmpty }
 
-    /// The connections that wait; nil stands for an administrator.
+    /// The waiting connections; nil is an administrator.
     var connections: [CallerConnection?] { waiters.map(\.connection) }
 
     func add(_ continuation: Continuation, of connection: CallerConnection?) {
         waiters.append((continuation, connection))
     }
 
-    /// Answers all that still wait: the store has the batch.
+    /// Completes all waiting commits: the store has the batch.
     func succeed(_ acknowledgement: StoredCollection.Acknowledgement) { end(.success(())) }
 
-    /// Answers all that still wait with an error.
+    /// Completes all waiting commits with an error.
     func fail(_ error: CollectionError) { end(.failure(error)) }
 
     private func end(_ result: Result<Void, CollectionError>) {

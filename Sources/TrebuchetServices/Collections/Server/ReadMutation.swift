@@ -1,20 +1,20 @@
 internal import Trebuchet
 
-/// A mutation that a client has sent, when its rate and its size were looked at.
+/// A mutation of a client, decoded after its rate and size were checked.
 enum ReadMutation {
     case mutation(DocumentMutation)
-    /// It makes no sense.
+    /// The mutation is invalid.
     case refused(MutationOutcome)
 
     var targets: [LinkTarget] {
         if case .mutation(let mutation) = self { mutation.writes.compactMap(\.command.target) } else { [] }
     }
 
-    /// Those for which the connection has a write left; what is too much or too large is not looked into.
+    /// Decodes the mutations within the connection's rate; larger ones are not decoded.
     ///
     /// - Parameters:
-    ///   - revision: what one that is refused is answered with.
-    ///   - take: takes writes; else it says how many milliseconds to wait for them.
+    ///   - revision: the revision in the outcome of an invalid mutation.
+    ///   - take: takes writes from the rate; otherwise returns the time to wait in milliseconds.
     static func read(
         _ mutations: [EncodedJSON], _ limits: CollectionLimits, at revision: Int, take: (_ writes: Int) -> Int?
     ) throws(CollectionError) -> [ReadMutation] {
@@ -45,7 +45,7 @@ enum ReadMutation {
                 read.append(.refused(MutationOutcome(number: number, revision: revision, error: error)))
                 continue
             }
-            // Each command is a write.
+            // Each command counts as a write.
             if mutation.writes.count > 1, let wait = take(mutation.writes.count - 1) {
                 guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
                 break

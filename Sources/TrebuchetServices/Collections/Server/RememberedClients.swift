@@ -1,36 +1,36 @@
 internal import Platform
 
-/// What is remembered of a collection's clients, so that none of their mutations is done twice: what is written, and what is still to
-/// be written. Pure.
+/// The recorded mutations of a collection's clients, which prevent a repeated execution, with those that are not in the store
+/// yet. Pure.
 ///
-/// Outcomes of mutations that changed nothing are not written for their own sake, and may be forgotten with the process.
+/// Outcomes of mutations without changes are not written separately, and may be lost when the process ends.
 struct RememberedClients: Sendable {
-    /// What an outcome stands on.
+    /// The persistence of an outcome.
     enum Ground {
-        /// It is to be written with what the mutation has changed.
+        /// It is written with the changes of the mutation.
         case written
-        /// It is not to be written.
+        /// It is not written.
         case unwritten
-        /// The same, and it may have built on changes that are not in the store.
+        /// It is not written, and it may depend on changes that are not in the store.
         case uncertain
     }
 
-    /// Clients that are forgotten with one command, where more are remembered than may be.
+    /// The number of clients that one command evicts when there are too many.
     private static let forgottenAtOnce = 64
 
     private var windows: [ByteText: MutationWindow]
     private var order = LeastRecent<ByteText>()
-    /// The newest number of each client whose outcome the store has.
+    /// The newest number of each client whose outcome is in the store.
     private var known: [ByteText: Int]
-    /// As it was before what is not written, of the clients that have something like that.
+    /// The written state of clients with unwritten changes.
     private var before: [ByteText: MutationWindow?] = [:]
     private var unwritten: [ByteText: MutationWindow?] = [:]
-    /// Clients of which something is remembered that was not written but built on what is not in the store; and those from before
-    /// the batch that is being written.
+    /// Clients with an outcome that was not written but depends on unwritten changes; the second set is that of the current
+    /// batch.
     private var uncertain: Set<ByteText> = []
     private var uncertainInBatch: Set<ByteText> = []
 
-    /// - Parameter windows: as the store has them.
+    /// - Parameter windows: the contents of the store.
     init(_ windows: [ByteText: MutationWindow]) {
         self.windows = windows
         known = windows.mapValues(\.last)
@@ -40,19 +40,19 @@ struct RememberedClients: Sendable {
     var count: Int { windows.count }
     var hasUnwritten: Bool { !unwritten.isEmpty }
 
-    /// What is remembered without what is not written; of what is written nothing is missing.
+    /// The written state of all clients. No written outcome is missing.
     var written: [ByteText: MutationWindow] {
         var written = windows
         for (client, window) in before { written[client] = window }
         return written
     }
 
-    /// What became of a mutation that came before; nil for a new one.
+    /// Returns the outcome of a repeated mutation; nil for a new one.
     func outcome(of mutation: DocumentMutation, by client: ByteText) -> MutationOutcome? {
         windows[client]?.outcome(of: mutation)
     }
 
-    /// - Parameter most: clients that may be remembered.
+    /// - Parameter most: the maximum number of clients.
     mutating func remember(
         _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, _ ground: Ground, most: Int
     ) {
@@ -73,7 +73,7 @@ struct RememberedClients: Sendable {
 
     // MARK: Writing
 
-    /// All that is to be written. Later changes of the same clients are to be written again.
+    /// Returns all unwritten changes. Later changes of the same clients are part of the next batch.
     mutating func beginWrite() -> [ByteText: WindowChange] {
         defer { unwritten = [:] }
         (uncertainInBatch, uncertain) = (uncertain, [])
@@ -82,12 +82,12 @@ struct RememberedClients: Sendable {
         return changes
     }
 
-    /// What was to be written is in the store.
+    /// Completes a batch that is in the store.
     mutating func endWrite(_ changes: [ByteText: WindowChange]) {
         for (client, change) in changes {
             let isDone = unwritten[client] == nil && !uncertain.contains(client)
             before[client] = isDone ? nil : .some(change.window)
-            // One that was forgotten meanwhile begins anew.
+            // A client that was evicted meanwhile starts without a known number.
             if windows[client] != nil { known[client] = change.window?.last }
         }
         for client in uncertainInBatch where changes[client] == nil {
@@ -96,7 +96,7 @@ struct RememberedClients: Sendable {
         uncertainInBatch = []
     }
 
-    /// What was to be written cannot be: all is as the store has it.
+    /// Discards unwritten changes after a failed write.
     mutating func discardUnwritten() {
         for (client, window) in before {
             windows[client] = window

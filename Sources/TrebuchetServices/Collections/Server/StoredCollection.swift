@@ -4,14 +4,14 @@ internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// A collection in the store: a log, which has its documents and what is remembered of its clients, and a value that says how many
-/// documents there are.
+/// The persisted form of a collection: a log with its documents and recorded mutations, and a value with the number of
+/// documents.
 final class StoredCollection: Sendable {
-    /// Of a snapshot, and of one entry that has more than one document.
+    /// The size of a snapshot slice, and of an entry with more than one document, in bytes.
     static let sliceBytes = 256 << 10
-    /// Lines that are read before others have their turn.
+    /// The number of lines that are read in one turn.
     private static let linesAtOnce = 500
-    /// The same of entries, most of which have a few lines.
+    /// The number of entries that are read in one turn; most have few lines.
     private static let entriesAtOnce = 100
 
     /// The key of the log.
@@ -19,12 +19,12 @@ final class StoredCollection: Sendable {
 
     private let store: any StateStore
     private let name: String
-    /// Set where the collection is owned by one node of several.
+    /// Set where one of several nodes owns the collection.
     private let ownership: Ownership?
     private let place = Mutex(LogPlace())
     private let isOver = Mutex(false)
 
-    /// What a collection is owned under, as of when it is loaded: from then on it writes under that alone.
+    /// The ownership at the time of loading; the collection only writes under it.
     struct Ownership: Sendable {
         let actor: String
         let fence: UInt64
@@ -36,7 +36,7 @@ final class StoredCollection: Sendable {
         self.ownership = ownership
     }
 
-    /// Another node owns it: nothing is written any more.
+    /// Ends all writes, because another node owns the collection.
     func end() { isOver.withLock { $0 = true } }
     var hasEnded: Bool { isOver.withLock { $0 } }
 
@@ -53,10 +53,10 @@ final class StoredCollection: Sendable {
         return StateKey(key.namespace, key.name, partition: ownership?.actor)
     }
 
-    /// Whether the store has a log that the next batch goes on with.
+    /// True when the next batch continues the log in the store.
     var isBegun: Bool { place.withLock { $0.isBegun } }
 
-    /// How many documents there are in a namespace of a store, and how many bytes it has for them.
+    /// Returns the number of documents in a namespace of a store, and the bytes that it uses for them.
     static func usage(of namespace: String, in store: any CatalogedStore) async throws(StateStoreError) -> StoreUsage {
         guard let count = DocumentCount(try await store.get(DocumentCount.key(namespace))) else {
             return try await store.usage(of: namespace, prefix: OlderCollection.documents)
@@ -67,7 +67,7 @@ final class StoredCollection: Sendable {
 
     // MARK: Loading
 
-    /// - Parameter now: milliseconds since 1970: documents that have expired by then are not there.
+    /// - Parameter now: milliseconds since 1970; documents that have expired by then are omitted.
     func load(
         _ limits: CollectionLimits, at server: TrebuchetServer, now: Int
     ) async throws(CollectionError) -> DocumentTable {
@@ -78,7 +78,7 @@ final class StoredCollection: Sendable {
         } catch let error as StateStoreError {
             throw .storeFailed("collection '\(namespace)' cannot be loaded: \(error)")
         } catch {
-            // It shows what is stored, and who calls need not be who may see that.
+            // The error may contain stored data, which the caller may not be authorized to see.
             let reason = server.disclose(error, of: "loading collection '\(namespace)'")
             throw .storeFailed("collection '\(namespace)' cannot be loaded: \(reason)")
         }
@@ -89,9 +89,9 @@ final class StoredCollection: Sendable {
         let count = DocumentCount(try await store.get(countKey))
         guard let log = try await store.log(key) else {
             guard count == nil else {
-                throw StateStoreError(.damaged, "the log of '\(key)' is not there")
+                throw StateStoreError(.damaged, "the log of '\(key)' is missing")
             }
-            // An engine never had any of these.
+            // The coordination store never had older forms.
             guard ownership == nil else { return CollectionContents() }
             let contents = try await older.contents()
             guard !contents.isNew else { return contents }
@@ -99,7 +99,7 @@ final class StoredCollection: Sendable {
                 try await takeOver(contents)
                 await older.remove()
             } catch {
-                server.log("collection '\(name)' stays as values until something is written: \(error)")
+                server.log("collection '\(name)' keeps its earlier stored form until the next write: \(error)")
             }
             return contents
         }
@@ -126,7 +126,7 @@ final class StoredCollection: Sendable {
         return contents
     }
 
-    /// - Returns: bytes that are about clients.
+    /// - Returns: the bytes of lines about clients.
     @discardableResult
     static func read(
         _ bytes: [UInt8], _ number: UInt64, of key: StateKey, into contents: inout CollectionContents
@@ -140,7 +140,7 @@ final class StoredCollection: Sendable {
         return reader.clientBytes
     }
 
-    /// What was stored as values becomes a log.
+    /// Converts the older form, one value for each document, to a log.
     private func takeOver(_ contents: CollectionContents) async throws {
         var place = LogPlace()
         try await put(try await begin(contents, &place))
@@ -150,14 +150,14 @@ final class StoredCollection: Sendable {
 
     // MARK: Writing
 
-    /// Proof that the store has acknowledged a batch: nothing else makes one.
+    /// Proves that the store has acknowledged a batch; only `write` creates one.
     struct Acknowledgement: Sendable {
         fileprivate init() {}
     }
 
     /// Returns when a batch is in the store.
     ///
-    /// - Parameter contents: what the store has without it. Nil is for one that `isBegun`.
+    /// - Parameter contents: the contents of the store without the batch. Nil is allowed when `isBegun`.
     @discardableResult
     func write(
         _ batch: DocumentTable.Batch, over contents: CollectionContents?
@@ -176,7 +176,8 @@ final class StoredCollection: Sendable {
         } catch {
             let code = (error as? StateStoreError)?.code
             if hasEnded, code == .conflict || code == .closed { throw .closed }
-            // The store has something else than it has said: the log begins anew, with what was acknowledged.
+            // The store has other data than it has acknowledged: the next batch starts a new log with the acknowledged
+            // contents.
             if code == .conflict { place.withLock { $0.isBegun = false } }
             throw code?.leavesDoubt == true ? .unknownOutcome("\(error)") : .storeFailed("\(error)")
         }
@@ -206,7 +207,7 @@ final class StoredCollection: Sendable {
         }
     }
 
-    /// What a batch changes, in entries of about a slice.
+    /// Returns the changes of a batch, in entries of about a slice.
     private static func entries(_ batch: DocumentTable.Batch) throws -> [[UInt8]] {
         var entries: [[UInt8]] = []
         var lines = ByteBuffer()
@@ -242,18 +243,17 @@ final class StoredCollection: Sendable {
 
     // MARK: Snapshots
 
-    /// A snapshot that is to be written.
+    /// A snapshot to write.
     struct Snapshot: Sendable {
         fileprivate let contents: CollectionContents
         fileprivate let place: LogPlace
     }
 
-    /// What the log is to begin with from now on, when a new snapshot would have less than half of its bytes; nil when not. Called
-    /// between two writes.
+    /// Returns a snapshot when it would have less than half of the log's bytes, else nil. Called between two writes.
     ///
     /// - Parameters:
-    ///   - documentBytes: of all documents.
-    ///   - contents: all that is in the store.
+    ///   - documentBytes: the bytes of all documents.
+    ///   - contents: the contents of the store.
     func snapshotIfOutweighed(
         by documentBytes: Int, _ contents: () -> CollectionContents
     ) -> Snapshot? {
@@ -262,9 +262,9 @@ final class StoredCollection: Sendable {
         return Snapshot(contents: contents(), place: place)
     }
 
-    /// Writes a snapshot, beside the batches that are written meanwhile.
+    /// Writes a snapshot, concurrently with batches.
     ///
-    /// - Parameter isWanted: asked before each slice.
+    /// - Parameter isWanted: called before each slice; false ends the write.
     func write(_ snapshot: Snapshot, while isWanted: @Sendable () -> Bool) async throws {
         let before = snapshot.place
         var after = before
@@ -284,18 +284,18 @@ final class StoredCollection: Sendable {
         }
     }
 
-    /// Begins a log with what there is; returns the writes with which it is there, to be done in one.
+    /// Begins a log with the contents; returns the writes that make it valid, to be executed atomically.
     private func begin(_ contents: CollectionContents?, _ place: inout LogPlace) async throws -> [StateWrite] {
-        guard let contents else { throw StateStoreError(.failed, "the log of '\(key)' has not begun") }
+        guard let contents else { throw StateStoreError(.failed, "the log of '\(key)' does not exist") }
         place = .new()
         let end = try await slices(contents, &place, endsInSlice: !contents.isEmpty)
         return [end, count(contents.documents.count, &place)]
     }
 
-    /// Writes a snapshot slice by slice; returns the write with which it is there.
+    /// Writes a snapshot slice by slice; returns the write that makes it valid.
     ///
-    /// - Parameter endsInSlice: whether the end is a slice, too. Then a snapshot that somebody else writes meanwhile, who has the store
-    ///   from this server, is never replaced by this one: it lets go of the slices.
+    /// - Parameter endsInSlice: true when the end is a slice too. Then this snapshot never replaces one that another server,
+    ///   which has taken the store over, writes meanwhile: that one removes the slices.
     private func slices(
         _ contents: CollectionContents, _ place: inout LogPlace, endsInSlice: Bool,
         while isWanted: @Sendable () -> Bool = { true }

@@ -2,11 +2,11 @@ internal import Platform
 internal import Synchronization
 internal import Trebuchet
 
-/// Hearing of the room, and showing it.
+/// Observation of the room's streams, and delivery to the feeds.
 extension JoinedRoom {
-    // MARK: Hearing
+    // MARK: Observation
 
-    /// Observes what the room's values need, and no more.
+    /// Starts and stops the stream readers so that they match what the feeds need.
     func adjustReaders(_ room: Room) {
         let needless = contents.withLock { contents -> [Task<Void, Never>?] in
             guard contents.plan.isJoined else { return [] }
@@ -31,9 +31,9 @@ extension JoinedRoom {
                     var outcome: StreamOutcome?
                     do throws(TrebuchetError) {
                         let events = await room.observeEvents()
-                        // Calls keep their order: this one is answered when the stream has begun.
+                        // Calls keep their order: this response arrives after the stream has started.
                         _ = await self?.catchUp(room)
-                        // One that is refused has ended before that answer.
+                        // A refused stream has ended before that response.
                         let begun = Task {
                             try await Task.sleep(for: .seconds(1))
                             self?.change { $0.plan.heard() }
@@ -56,25 +56,25 @@ extension JoinedRoom {
         for reader in readers { reader?.cancel() }
     }
 
-    /// The room has gone, or may not be observed.
+    /// The room has been deactivated, or its streams may not be observed.
     ///
-    /// - Parameter joins: how often the room had been joined when the reader began.
+    /// - Parameter joins: the number of joins when the reader started.
     private func readerEnded(_ outcome: StreamOutcome?, begunAfter joins: Int) {
         guard !Task.isCancelled else { return }
         stopReaders()
         guard case .failed(let error)? = outcome else { return joinAgain(after: RoomError.roomClosed) }
-        // Events came faster than they were read: the room still has them, or says how many it has not.
+        // Events arrived faster than they were read. The room still stores them, or reports how many it does not.
         if error.code == .overflow { return wake() }
-        // A stream that began over an earlier connection went on over this one before the room was joined: it begins anew.
+        // A stream from an earlier connection was resumed over this one before the room was joined; it must be restarted.
         let (isJoined, isOld) = contents.withLock { ($0.plan.isJoined, $0.joins != joins) }
         guard isJoined else { return }
         if isOld { return wake() }
-        // The room itself says no to who has not joined.
+        // The room itself has refused a connection that has not joined.
         guard error.code == .application else { return joinAgain(after: error) }
         if let delay = change({ $0.plan.moved(error) }) { retry(after: delay) }
     }
 
-    /// Less up to a half of the wait, so that clients do not come at once.
+    /// The random factor spreads the reconnects of many clients.
     private func joinAgain(after error: any Error) {
         retry(after: change { $0.plan.lost(error) } * Double.random(in: 0.5...1))
     }
@@ -89,15 +89,16 @@ extension JoinedRoom {
     }
 
     private func heard(_ event: RoomEvent, _ room: Room) async {
-        // The stream begins somewhere in the course of events: what lies between is asked for.
+        // The stream may start anywhere in the sequence of events; the events in between are requested.
         let isNext = contents.withLock { $0.cursor.continues(with: event) }
-        // Without an answer the connection has gone: then the reader begins anew, and asks again.
+        // Without a response the connection is lost: the restarted reader requests the events again.
         guard isNext ? true : await catchUp(room) else { return }
         take([event])
         change { $0.plan.heard() }
     }
 
-    /// Asks the room for what has not been seen; at first for where to begin. False when it does not answer.
+    /// Requests the events since the last seen one, or at first the position to start from. Returns false when there is no
+    /// response.
     private func catchUp(_ room: Room) async -> Bool {
         let last = contents.withLock { $0.cursor.last }
         do {
@@ -127,15 +128,15 @@ extension JoinedRoom {
         }
     }
 
-    // MARK: Showing
+    // MARK: Delivery
 
-    /// What a feed was last shown.
+    /// The state that a feed has received last.
     private struct Shown {
         var status: RoomStatus?
         var rosterCount = 0
     }
 
-    /// Shows what is new, in order: the only task that does.
+    /// Delivers changes to the feeds in order. Only this task does.
     func showChanges() async {
         var shown: [Int: Shown] = [:]
         for await _ in changes.stream {
@@ -146,7 +147,7 @@ extension JoinedRoom {
             shown = shown.filter { news.feeds[$0.key] != nil }
             for (number, feed) in news.feeds {
                 var last = shown[number] ?? Shown()
-                // Before the status: who is connected knows who is there.
+                // Before the status: a connected value must have the members.
                 if let roster = news.roster, last.rosterCount != news.rosterCount {
                     feed.show(roster, without: news.stays)
                     last.rosterCount = news.rosterCount
@@ -161,7 +162,7 @@ extension JoinedRoom {
         }
     }
 
-    /// The last that is shown, of a room that was left while values show it.
+    /// Delivers an empty roster as the last value of a room that was left while values still show it.
     func showNobody() {
         let (feeds, status) = contents.withLock { (Array($0.feeds.values), $0.status) }
         for feed in feeds {

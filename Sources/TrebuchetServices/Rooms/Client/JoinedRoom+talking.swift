@@ -3,9 +3,9 @@ internal import SharedState
 internal import Synchronization
 internal import Trebuchet
 
-/// Talking to the server.
+/// The calls to the server.
 extension JoinedRoom {
-    /// Begins; goes on until nobody uses the room and the server knows.
+    /// Starts the tasks of the room. They run until the room is unused and the server has confirmed the end of the membership.
     func start(in rooms: JoinedRooms) {
         let watching = Task { await watchConnection() }
         let showing = Task { await showChanges() }
@@ -34,7 +34,7 @@ extension JoinedRoom {
         stopReaders()
     }
 
-    /// Does what there is to do; true at the end.
+    /// Executes all due steps; returns true at the end of the room.
     private func takeSteps() async -> Bool {
         while true {
             let (step, presence, publication) = contents.withLock { contents in
@@ -68,7 +68,7 @@ extension JoinedRoom {
             change { contents in
                 contents.joins += 1
                 contents.stays.insert(ticket.stay)
-                // From now on others know of it, and what they publish is for it too.
+                // Other members see the client from now on, and it must receive all events published since the join.
                 if contents.wantsEvents { contents.cursor.joined(at: ticket.events) }
                 contents.plan.joined(ticket, showing: shown)
             }
@@ -93,7 +93,7 @@ extension JoinedRoom {
 
     private func failed(_ step: RoomPlan.Step, _ publication: Publication?, _ error: any Error) {
         if let publication {
-            // Not done, and to be done after joining again: the connection was another one by then.
+            // The call was not executed, because the connection was already another one. It is repeated after the next join.
             let isToBeRepeated = [.notJoined, .roomClosed].contains(error as? RoomError)
             guard isToBeRepeated else {
                 publication.settle(.failure(error))
@@ -103,7 +103,7 @@ extension JoinedRoom {
         let signIns = signIns.currentValue
         let delay = change { contents in
             contents.plan.isSigningIn = signIns.isUnderWay || signIns.ended != contents.signInsKnown
-            // Who is kept out knows no more who is there.
+            // A client that is excluded must no longer see the members.
             if (error as? RoomError)?.keepsOut == true, case .join = step, contents.roster != nil {
                 contents.roster = Roster()
                 contents.rosterCount += 1
@@ -114,7 +114,7 @@ extension JoinedRoom {
         if let delay { retry(after: delay) }
     }
 
-    /// There is nothing to be sent now.
+    /// Waits for events: there is nothing to send now.
     private func rest() {
         let (closing, sweep) = contents.withLock { contents -> ((any Error)?, UInt64?) in
             if contents.plan.isClosed { return (contents.plan.error, nil) }
@@ -132,14 +132,14 @@ extension JoinedRoom {
         }
     }
 
-    /// Gives up events that have waited too long.
+    /// Fails events that have waited longer than their limit.
     private func sweep() {
         let now = MonotonicClock.now
         let overdue = change { contents in
             contents.isSweeping = false
             return contents.outbox.filter { ($0.deadline ?? .max) <= now }
         }
-        let error = TrebuchetError(.timeout, "the room '\(name)' could not be joined in time")
+        let error = TrebuchetError(.timeout, "joining room '\(name)' timed out")
         for publication in overdue { publication.settle(.failure(error)) }
         wake()
     }
@@ -151,8 +151,8 @@ extension JoinedRoom {
         }
     }
 
-    /// Tells those whose presence the server has. One that was replaced before it was sent ends with the one that replaced
-    /// it.
+    /// Completes the saves whose presence the server has. A save that was superseded before it was sent completes with its
+    /// successor.
     private func settleSaves(refusedWith error: (any Error)? = nil) {
         let done = contents.withLock { contents -> [Save] in
             let isSettled = error != nil || contents.plan.isSettled(contents.plan.presence)
@@ -180,7 +180,7 @@ extension JoinedRoom {
         for publication in outbox { publication.settle(.failure(error)) }
     }
 
-    /// Tries again at once when a sign-in is through: who was refused before may be let in then.
+    /// Tries again at once when a sign-in has ended: a client that was refused before may be admitted then.
     private func watchSignIns() async {
         for await signIns in signIns.stream {
             change { contents in
@@ -193,7 +193,7 @@ extension JoinedRoom {
 
     // MARK: The connection
 
-    /// Follows the connection, and asks for one when nobody has.
+    /// Follows the connection state, and connects when the client is idle.
     private func watchConnection() async {
         var failures = 0
         for await state in client.connectionState.stream {
@@ -211,7 +211,7 @@ extension JoinedRoom {
                 stopReaders()
                 if failures > 0 { try? await Task.sleep(for: RoomPlan.delay(after: failures)) }
                 failures += 1
-                // What it fails with comes as the next state.
+                // An error arrives as the next state.
                 try? await client.connect()
             case .closed:
                 let error = TransportError(.closed, "the client was closed")

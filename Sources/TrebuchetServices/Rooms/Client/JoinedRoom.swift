@@ -3,12 +3,12 @@ internal import SharedState
 internal import Synchronization
 internal import Trebuchet
 
-/// A room as a client has it: one stay, and all the values that show it.
+/// The client side of a room: one membership, shared by all values that show the room.
 ///
-/// Two tasks: one talks to the server, one step after the other as its `RoomPlan` says; the other shows what is new. What
-/// others do is put into `contents`, and both are woken.
+/// It has two tasks. One calls the server, one step after the other as its `RoomPlan` decides; the other delivers changes to
+/// the feeds. Stream readers write into `contents` and wake both.
 final class JoinedRoom: Sendable {
-    /// A save of a presence that waits for the server.
+    /// A save of a presence that waits for the server's response.
     struct Save {
         let presence: JSONValue?
         let continuation: SaveContinuation
@@ -16,26 +16,26 @@ final class JoinedRoom: Sendable {
 
     struct Contents {
         var plan = RoomPlan(attempt: Secret.make())
-        /// How often the room has been joined.
+        /// The number of successful joins.
         var joins = 0
         var feeds: [Int: any RoomFeed] = [:]
         var presenceFeeds: Set<Int> = []
         var lastFeed = 0
         var saves: [Save] = []
         var outbox: [Publication] = []
-        /// The stays that this client has had here: their events and what they show are its own.
+        /// All memberships that this client has had here: their events and presences are its own.
         var stays: Set<String> = []
         var roster: Roster?
-        /// Counts the rosters that were heard of.
+        /// Counts the received rosters.
         var rosterCount = 0
         var cursor = EventCursor()
         var hasEvents = false
-        /// Events that were heard of and not shown yet.
+        /// Received events that have not been delivered yet.
         var arrived: [Arrival] = []
         var rosterReader: Task<Void, Never>?
         var eventReader: Task<Void, Never>?
         var isSweeping = false
-        /// How many sign-ins have ended after which the room was tried.
+        /// The number of ended sign-ins at the last attempt to join.
         var signInsKnown = 0
     }
 
@@ -44,17 +44,18 @@ final class JoinedRoom: Sendable {
         case missed(Int)
     }
 
-    /// Larger values are not sent at all: a message that is larger than the server takes would end the connection.
+    /// The maximum size of a presence or event in bytes. A message above the server's limit would end the connection, so larger
+    /// values are never sent.
     static let largestValue = 512 << 10
     static let longestOutbox = 256
 
     let name: String
     let client: TrebuchetClient
     let contents = Mutex(Contents())
-    /// Its version grows with all that happens.
+    /// Notifies the tasks; its version increases with each change.
     let changes = StateRelay(())
 
-    /// Those of the client.
+    /// The sign-ins of the client.
     let signIns: StateRelay<SignIns>
 
     init(_ name: String, client: TrebuchetClient, _ signIns: StateRelay<SignIns> = StateRelay(SignIns())) {
@@ -78,7 +79,9 @@ final class JoinedRoom: Sendable {
     var isUsed: Bool { contents.withLock { $0.plan.users > 0 && !$0.plan.isLeft } }
     var isLeft: Bool { contents.withLock { $0.plan.isLeft } }
 
-    /// - Parameter presence: what the user shows, for a feed of presences; nil for feeds of topics.
+    /// Adds a feed and returns its number.
+    ///
+    /// - Parameter presence: the user's presence, for a feed of presences; nil for feeds of topics.
     func add(_ feed: any RoomFeed, presence: JSONValue?) -> Int {
         change { contents in
             contents.lastFeed += 1
@@ -101,13 +104,13 @@ final class JoinedRoom: Sendable {
         _ = removed
     }
 
-    /// Shows in every value how the room stands, also where that has been shown.
+    /// Sends the current status to every feed, even if it is unchanged.
     func refresh() {
         let (feeds, status) = contents.withLock { (Array($0.feeds.values), $0.status) }
         for feed in feeds { feed.show(status) }
     }
 
-    /// What the user shows from now on; sent when the room is joined.
+    /// Sets the user's presence; it is sent once the room is joined.
     func show(_ presence: JSONValue, _ continuation: SaveContinuation) {
         let bytes = presence.byteCount
         guard bytes <= Self.largestValue else {
@@ -122,7 +125,7 @@ final class JoinedRoom: Sendable {
         if !isTaken { continuation.resume(throwing: RoomError.left) }
     }
 
-    /// Publishes an event after those before it; it waits until the room is joined.
+    /// Queues an event behind earlier ones; it waits until the room is joined.
     func publish(_ payload: JSONValue, to topic: String) -> Publication {
         let bytes = payload.byteCount
         guard bytes <= Self.largestValue else {

@@ -3,12 +3,12 @@ internal import Relays
 internal import Synchronization
 internal import Trebuchet
 
-/// The rooms that a client is in: each is joined once, however many values show it.
+/// The rooms of a client. Each is joined once, for any number of values that show it.
 final class JoinedRooms: Sendable {
     private let client: TrebuchetClient
     private let signIns: StateRelay<SignIns>
     private let rooms = Mutex<[ByteText: JoinedRoom]>([:])
-    /// How many there are, those that the server is still to be told to leave too.
+    /// The number of rooms, including those whose end the server has not confirmed.
     let count = StateRelay(0)
 
     init(_ client: TrebuchetClient, _ signIns: StateRelay<SignIns>) {
@@ -16,10 +16,11 @@ final class JoinedRooms: Sendable {
         self.signIns = signIns
     }
 
-    /// The room, if a value shows it.
+    /// Returns the room when a value shows it.
     func room(_ name: String) -> JoinedRoom? { rooms.withLock { $0[ByteText(name)] } }
 
-    /// Shows a room in a feed, until the number that is returned is let go of with `JoinedRoom.remove`.
+    /// Adds a feed to a room, and creates the room when there is none. `JoinedRoom.remove` with the returned number removes the
+    /// feed.
     func add(_ feed: any RoomFeed, presence: JSONValue?, to name: String) -> (room: JoinedRoom, number: Int) {
         let (room, number, isNew) = rooms.withLock { rooms in
             let known = rooms[ByteText(name)].flatMap { $0.isLeft ? nil : $0 }
@@ -34,12 +35,12 @@ final class JoinedRooms: Sendable {
         return (room, number)
     }
 
-    /// Leaves all rooms, whoever shows them; `count` says when the server knows.
+    /// Leaves all rooms, even those that values still show; `count` reaches 0 when the server has confirmed.
     func leaveAll() {
         for room in rooms.withLock({ Array($0.values) }) { room.change { $0.plan.leaveForGood() } }
     }
 
-    /// Forgets a room that has come to its end; false when somebody has begun to use it again.
+    /// Removes a room that has ended; returns false when it is in use again.
     func forget(_ room: JoinedRoom) -> Bool {
         let isForgotten = rooms.withLock { rooms in
             guard !room.isUsed else { return false }

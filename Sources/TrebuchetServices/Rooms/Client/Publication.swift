@@ -1,11 +1,11 @@
 internal import Platform
 internal import SharedState
 
-/// An event on its way to the server.
+/// An event that is queued for the server.
 final class Publication: Sendable {
     let topic: String
     let payload: JSONValue
-    /// Until when it may wait to be sent; nil for ever. Nanoseconds of the monotonic clock.
+    /// The time until which the event may wait, in nanoseconds of the monotonic clock; nil for no limit.
     let deadline: UInt64?
     let outcome: OperationOutcome<Void>
 
@@ -16,7 +16,7 @@ final class Publication: Sendable {
         outcome = OperationOutcome()
     }
 
-    /// One that has failed before it began.
+    /// Creates a publication that has already failed.
     init(topic: String, failed error: any Error) {
         self.topic = topic
         payload = .null
@@ -24,7 +24,7 @@ final class Publication: Sendable {
         outcome = OperationOutcome(.failure(error))
     }
 
-    /// The first outcome counts.
+    /// Settles the publication; only the first outcome counts.
     func settle(_ result: Result<Void, any Error>) { outcome.tell(result) }
 
     var isSettled: Bool { outcome.told != nil }

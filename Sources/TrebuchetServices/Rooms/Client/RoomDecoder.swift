@@ -1,7 +1,8 @@
 internal import Synchronization
 internal import Trebuchet
 
-/// Decodes what the members of a room send as one type, and reports what does not decode as `TrebuchetClient.Options.onUndecodable` says.
+/// Decodes presences and events of one type, and reports values that do not decode as `TrebuchetClient.Options.onUndecodable`
+/// requires.
 final class RoomDecoder<Value: Codable & Sendable>: Sendable {
     private let room: String
     private let stream: String
@@ -10,16 +11,16 @@ final class RoomDecoder<Value: Codable & Sendable>: Sendable {
     private let count = Atomic<Int>(0)
 
     /// - Parameters:
-    ///   - room: the name of its actor, as `rooms/chat-lobby`.
+    ///   - room: the name of the room's actor, as `rooms/chat-lobby`.
     ///   - stream: the topic, or `presence`.
     init(_ kind: UndecodableValue.Kind, of stream: String, in room: String, for client: TrebuchetClient) {
         (self.kind, self.stream, self.room) = (kind, stream, room)
         report = client.reportUndecodable
     }
 
-    /// Nil for a value of another type.
+    /// Returns the decoded value, or nil for a value of another type.
     ///
-    /// - Parameter peer: who has sent it.
+    /// - Parameter peer: the member that has sent the value.
     func decode(_ value: JSONValue, from peer: String) -> Value? {
         if let decoded = try? value.decode(Value.self) { return decoded }
         let text =

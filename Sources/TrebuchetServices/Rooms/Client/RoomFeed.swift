@@ -1,6 +1,6 @@
-/// What shows a room in a shared value. Called by one task of the room at a time.
+/// A receiver of one room's state for a shared value. Only one task of the room calls it at a time.
 protocol RoomFeed: AnyObject, Sendable {
-    /// The topic whose events it wants; nil for none.
+    /// The topic whose events the feed receives; nil for none.
     var topic: String? { get }
 
     func show(_ status: RoomStatus)
@@ -16,12 +16,12 @@ extension RoomFeed {
     func missed(_ count: Int) {}
 }
 
-/// How a client stands with a room.
+/// The state of a room at the client.
 struct RoomStatus {
     var isJoined = false
-    /// Who is there has been heard of.
+    /// True when a roster has been received.
     var hasRoster = false
-    /// Events are listened to.
+    /// True when events are observed.
     var hasEvents = false
     var error: (any Error)?
 }
@@ -33,7 +33,7 @@ extension RoomStatus: Equatable {
     }
 }
 
-/// Whether two errors say the same: there is no other way to compare errors of any type.
+/// Returns whether two errors are equal by their reflected text, the only comparison that works for all error types.
 func isSameError(_ one: (any Error)?, _ other: (any Error)?) -> Bool {
     switch (one, other) {
     case (nil, nil): true

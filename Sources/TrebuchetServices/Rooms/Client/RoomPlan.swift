@@ -1,7 +1,7 @@
 internal import Platform
 
-/// What a client does next about one room: joins it, tells what its user shows, publishes, leaves. Pure: it is told what
-/// happens, and says what to do.
+/// Decides the next step of a client for one room: join, set the presence, publish, or leave. Pure: its inputs are method
+/// calls, its output is the next step.
 struct RoomPlan {
     enum Step: Equatable {
         case join(presence: JSONValue?, token: String?)
@@ -9,50 +9,52 @@ struct RoomPlan {
         case patch(JSONValue)
         case publish
         case leave(token: String)
-        /// Nothing, until something happens.
+        /// Do nothing until the next event.
         case wait
-        /// The room is no longer of interest, and the server knows.
+        /// The room is unused, and the server has confirmed that.
         case end
     }
 
-    /// What the server is known to show of the user.
+    /// The user's presence at the server, as far as the client knows it.
     private enum Shown: Equatable {
         case unknown
         case known(JSONValue?)
     }
 
-    /// Subscriptions that need the room.
+    /// Subscriptions that use the room.
     var users = 0
-    /// What the user shows; nil for nothing.
+    /// The user's presence; nil for none.
     private(set) var presence: JSONValue?
     private(set) var isConnected = false
-    /// Whether a sign-in is under way, or has just ended: `signedIn()` comes.
+    /// True while a sign-in is in progress, or has just ended: `signedIn()` follows.
     var isSigningIn = false
-    /// Whether there will be no connection any more.
+    /// True when the client is closed for good.
     private(set) var isClosed = false
-    /// Whether the client leaves for good, whoever shows the room.
+    /// True when the client leaves for good, even if values still show the room.
     private(set) var isLeft = false
-    /// Whether the present connection has its stay.
+    /// True when the current connection has the membership.
     private(set) var isJoined = false
     private(set) var ticket: RoomTicket?
-    /// Shown with each join, so that one whose answer was lost makes no second stay.
+    /// A secret that is sent with each join, so that a join after a lost response creates no second membership.
     private(set) var attempt: String?
-    /// What is wrong, until it works again.
+    /// The current error, until an operation succeeds.
     private(set) var error: (any Error)?
     private var shown = Shown.unknown
-    /// A presence that the server does not take.
+    /// A presence that the server has refused.
     private var refused: JSONValue?
-    /// After a failure, until `retry()`.
+    /// Set after a failure, until `retry()`.
     private var isHeldBack = false
     private var failures = 0
-    /// How often the room was lost in a row, before anything was heard of it.
+    /// The number of consecutive losses of the room without a stream value in between.
     private var losses = 0
     private var hasMoved = false
     private var didJustShow = false
 
     init(attempt: String? = nil) { self.attempt = attempt }
 
-    /// - Parameter hasEvents: whether there is something to publish.
+    /// Returns the next step.
+    ///
+    /// - Parameter hasEvents: true when events wait to be published.
     func next(hasEvents: Bool) -> Step {
         guard users > 0, !isLeft else {
             guard let token = ticket?.token, !isClosed else { return .end }
@@ -60,7 +62,7 @@ struct RoomPlan {
         }
         guard isConnected, !isHeldBack else { return .wait }
         guard isJoined else { return .join(presence: acceptablePresence, token: ticket?.token) }
-        // In turns: neither holds up the other.
+        // Alternate, so that neither presences nor events block the other.
         if hasEvents, didJustShow || !hasPresenceToShow { return .publish }
         guard hasPresenceToShow else { return .wait }
         if case .known(let old?) = shown, let patch = presence.flatMap({ old.mergePatch(to: $0) }) {
@@ -73,13 +75,13 @@ struct RoomPlan {
         shown != .known(presence) && (presence == nil || presence != refused)
     }
 
-    /// A presence that is refused keeps nobody out of the room.
+    /// A refused presence must not prevent a join.
     private var acceptablePresence: JSONValue? { presence == refused ? nil : presence }
 
-    /// Whether a presence has come to its end: it is shown, or refused.
+    /// Returns whether a presence has been stored at the server.
     func isSettled(_ presence: JSONValue?) -> Bool { shown == .known(presence) && isJoined }
 
-    /// What was refused is tried once more when it is to be shown again: whoever asks for that waits for an answer.
+    /// Sets the presence. A refused presence is tried once more when it is set again, because its caller waits for a response.
     mutating func show(_ presence: JSONValue?) {
         if presence == refused { refused = nil }
         self.presence = presence
@@ -87,7 +89,7 @@ struct RoomPlan {
 
     // MARK: The connection
 
-    /// There is a connection, perhaps a new one: the room is to be joined over it.
+    /// A connection exists, perhaps a new one: the room must be joined over it.
     mutating func connected() {
         isConnected = true
         isJoined = false
@@ -136,28 +138,28 @@ struct RoomPlan {
 
     private mutating func succeeded() {
         failures = 0
-        // Joining does, and what there is to see is refused: that is what is wrong.
+        // With repeated losses, joins succeed but the streams are refused; then that error stays.
         if losses < 2 { error = nil }
         if let refused, refused != presence { self.refused = nil }
     }
 
-    /// A join, or telling a presence, has failed. Returns how long to wait before it is tried again.
+    /// A join or a presence update has failed. Returns the delay before the next attempt, or nil.
     mutating func failed(_ step: Step, with error: any Error) -> Duration? {
         failures += 1
         let problem = error as? RoomError
         switch (step, problem) {
         case (.leave, _) where problem != nil:
-            // The stay is not there any more, which is what was wanted.
+            // The membership does not exist any more, which is the desired state.
             left()
             return nil
         case (_, .unknownToken?):
             ticket = nil
             isJoined = false
         case (_, .notSignedIn?) where failures < 4:
-            // Signing in may take a moment longer than the connection.
+            // The sign-in may complete a moment after the connection.
             return holdBack(Self.delay(after: failures))
         case (_, .notYours?), (_, .notSignedIn?):
-            // Somebody else has signed in, or nobody, and joins as such.
+            // Another principal, or none, is signed in now; the client joins as that one.
             ticket = nil
             attempt = nil
             isJoined = false
@@ -177,17 +179,17 @@ struct RoomPlan {
             self.error = error
             return nil
         case (.join, .forbidden?) where isSigningIn:
-            // Who is somebody may be let in: that is no failure yet.
+            // The client may be admitted once the sign-in has ended: this is no failure yet.
             isHeldBack = true
             return nil
         case (_, .rateLimited(let milliseconds)?):
             return holdBack(.milliseconds(milliseconds))
         default:
-            // What the server has seen of it is not known.
+            // The state at the server is unknown.
             if case .join = step { isJoined = false } else { shown = .unknown }
             self.error = error
         }
-        // The first time at once: the connection was another one, or the room was just made anew.
+        // The first retry is immediate: the connection was another one, or the room has just been activated.
         return failures == 1 && problem != nil && self.error == nil ? nil : holdBack(Self.delay(after: failures))
     }
 
@@ -200,8 +202,8 @@ struct RoomPlan {
         return holdBack(Self.delay(after: max(failures, losses)))
     }
 
-    /// The room does not know of the connection, which it has not lost: it has moved to another node. That is joined at once, the first
-    /// time since something was heard of the room, and is no error then.
+    /// The room does not know the connection, although that was not lost: the room has moved to another node. The first time
+    /// since the last stream value the client joins there at once, without an error.
     mutating func moved(_ error: any Error) -> Duration? {
         guard !hasMoved else { return lost(error) }
         (hasMoved, isJoined) = (true, false)
@@ -211,7 +213,7 @@ struct RoomPlan {
     /// The room has answered a call.
     mutating func answered() { hasMoved = false }
 
-    /// The room shows who is there, or what was published.
+    /// A roster or an event of the room has arrived.
     mutating func heard() {
         hasMoved = false
         if losses > 1, isJoined { error = nil }
@@ -220,7 +222,7 @@ struct RoomPlan {
 
     mutating func retry() { isHeldBack = false }
 
-    /// A sign-in has ended, well or not.
+    /// A sign-in has ended, successfully or not.
     mutating func signedIn() {
         failures = 0
         isHeldBack = false
@@ -231,7 +233,7 @@ struct RoomPlan {
         return delay
     }
 
-    /// From a tenth of a second, doubling to ten.
+    /// Returns the delay: 100 ms, doubled after each failure up to 10 s.
     static func delay(after failures: Int) -> Duration {
         Backoff(first: .milliseconds(100), limit: .seconds(10)).delay(afterFailures: failures)
     }

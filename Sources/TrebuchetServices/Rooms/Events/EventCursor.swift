@@ -1,23 +1,23 @@
-/// A place in the events of a room: behind the last one so far.
+/// A position in the events of a room: the number of the last event within an epoch.
 struct EventPosition: Codable, Sendable, Equatable {
-    /// Another one when the room has been made anew since, and its events are counted from 1 again.
+    /// Identifies one counting of the events. A room that is created again has another epoch and counts from 1.
     let epoch: String
     /// The number of the last event; 0 before the first.
     let last: Int
-    /// The places of the lives before, as far as the room has what they had; the oldest first. Nil for none. At most `mostEarlier`.
+    /// The last positions of earlier epochs whose events the room still has, oldest first. Nil for none. At most `mostEarlier`.
     var earlier: [EventPosition]?
 
-    /// Lives that are known beside the one that goes on.
+    /// The maximum number of earlier epochs.
     static let mostEarlier = 8
 
-    /// The same events in another life, which begins here.
+    /// Returns the same position as the start of another epoch.
     func next(_ epoch: String) -> EventPosition {
         let before = (earlier ?? []) + [EventPosition(epoch: self.epoch, last: last)]
         return EventPosition(epoch: epoch, last: last, earlier: before.suffix(Self.mostEarlier))
     }
 }
 
-/// How far a client has come in the events of a room: makes of what it hears each event once, in order.
+/// The progress of a client in the events of a room. It turns the received events into each event once, in order.
 struct EventCursor: Equatable {
     private var epoch: String?
     /// The lives before it that the room has named.
@@ -25,10 +25,10 @@ struct EventCursor: Equatable {
     /// The number of the last event that was seen; nil as long as it is not known where to begin.
     private(set) var last: Int?
 
-    /// The room was joined, perhaps again. From the first time on others know of the client, and what they publish is for it too.
+    /// The client has joined the room, perhaps again. All events published after its first join are for it.
     mutating func joined(at position: EventPosition) {
         switch epoch {
-        // Not below 0, whatever a server says: what is counted from it stays within an integer.
+        // Not below 0, whatever the server sends, so that arithmetic on it cannot overflow.
         case nil: last = max(0, position.last)
         case position.epoch: break
         // The room has moved, and may have lost what it had last; or it was made anew, and all of its events are news.
@@ -47,19 +47,19 @@ struct EventCursor: Equatable {
         return 0
     }
 
-    /// The room had been joined before its events were of interest: those up to this one are not.
+    /// The room was joined before its events were observed: events up to `number` are skipped.
     mutating func begin(after number: Int, in epoch: String?) {
         guard last == nil else { return }
         (last, self.epoch) = (max(0, number), epoch)
     }
 
-    /// Whether nothing lies between what was seen and an event.
+    /// Returns whether no event is missing between the last seen one and `event`.
     func continues(with event: RoomEvent) -> Bool {
         let last = last ?? 0
         return event.number <= last || event.number - 1 == last
     }
 
-    /// Of events in their order, those that are new; and how many before them were missed.
+    /// Returns the new events of a sorted list, and the number of missed events before them.
     mutating func advance(over events: [RoomEvent]) -> (events: [RoomEvent], missed: Int) {
         guard let last else { return ([], 0) }
         let new = events.filter { $0.number > last }

@@ -1,6 +1,6 @@
 /// The last events of a room, with increasing numbers.
 struct EventHistory: Sendable {
-    /// Another one when the counting has begun anew, or the room has moved.
+    /// Identifies one counting of the events; it changes when the counting restarts or the room moves.
     let epoch: String
     private let earlier: [EventPosition]?
     /// The number of the last event; 0 before the first.
@@ -10,11 +10,11 @@ struct EventHistory: Sendable {
     private let maximumBytes: Int
     private var bytes = 0
 
-    /// A history in a life of its own.
+    /// Creates a history with a new epoch.
     ///
     /// - Parameters:
-    ///   - before: the place in its life before; nil for none.
-    ///   - events: those that it had there, by their numbers.
+    ///   - before: the position in the previous epoch; nil for none.
+    ///   - events: the events stored there, sorted by number.
     init(maximumEvents: Int, maximumBytes: Int, after before: EventPosition? = nil, events: [RoomEvent] = []) {
         self.maximumEvents = maximumEvents
         self.maximumBytes = maximumBytes
@@ -25,10 +25,10 @@ struct EventHistory: Sendable {
         bytes = events.reduce(0) { $0 + $1.payload.byteCount }
     }
 
-    /// Where it is now.
+    /// The current position.
     var position: EventPosition { EventPosition(epoch: epoch, last: last, earlier: earlier) }
 
-    /// Adds an event and drops the oldest that are too many; the newest stays in any case.
+    /// Appends an event and drops the oldest events above the limits; the newest is always kept.
     mutating func append(topic: String, peer: String, payload: EncodedJSON) -> RoomEvent {
         last += 1
         let event = RoomEvent(number: last, topic: topic, peer: peer, payload: payload)

@@ -2,12 +2,12 @@ internal import Bytes
 internal import TrebuchetWire
 
 // trebuchet: as declared
-/// One event of a room, as it goes over the wire.
+/// One event of a room, in its wire form.
 struct RoomEvent: Codable, Sendable, Equatable {
-    /// Counted from 1, over all topics of the room.
+    /// Counts from 1, over all topics of the room.
     let number: Int
     let topic: String
-    /// The stay that published it.
+    /// The membership that published the event.
     let peer: String
     let payload: EncodedJSON
 }
@@ -27,7 +27,7 @@ extension RoomEvent: DirectJSON {
             }
         }
         guard let number, let topic, let peer, let payload else {
-            throw ValueError("an event of a room has a number, a topic, a peer and a payload")
+            throw ValueError("an event of a room requires a number, a topic, a peer and a payload")
         }
         self.init(number: number, topic: topic, peer: peer, payload: payload)
     }

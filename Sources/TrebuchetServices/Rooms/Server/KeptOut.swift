@@ -1,13 +1,13 @@
 internal import Platform
 internal import Trebuchet
 
-/// Who was sent out of a room and may not join it for a time. Pure: times are nanoseconds.
+/// The ban list: members that were removed from a room and may not join it for a time. Pure: times are nanoseconds.
 struct KeptOut {
     enum Person: Hashable {
         case principal(ByteText)
         case connection(CallerConnection)
 
-        /// Nil for somebody who is gone and was never signed in.
+        /// Returns nil for a member that has disconnected and was never signed in.
         init?(_ principal: String?, _ connection: CallerConnection?) {
             if let principal {
                 self = .principal(ByteText(principal))
@@ -24,7 +24,7 @@ struct KeptOut {
         let room: ByteText
     }
 
-    /// Those whose time is over are forgotten when there are so many, then those whose time is over first.
+    /// The maximum number of bans. At the limit, expired bans are removed, then those that expire first.
     static let most = 10_000
 
     private var ends: [Place: UInt64] = [:]
@@ -44,7 +44,7 @@ struct KeptOut {
 
     func has(_ person: Person, of room: String, at now: UInt64) -> Bool { timeLeft(person, of: room, at: now) != nil }
 
-    /// Nanoseconds; nil for somebody who is not kept out.
+    /// Returns the rest of a ban in nanoseconds; nil without a ban.
     func timeLeft(_ person: Person, of room: String, at now: UInt64) -> UInt64? {
         ends[Place(person: person, room: ByteText(room))].flatMap { now < $0 ? $0 - now : nil }
     }

@@ -1,15 +1,15 @@
 internal import Trebuchet
 internal import TrebuchetWire
 
-/// What a room notes of itself for its next owner, where it lives on one node of several: under `head` what it is, and under names of
-/// their own each stay, what each shows, and each event that it remembers.
+/// The notes of a room for its next owner, when one of several nodes has it. The key `head` has the state of the room;
+/// memberships, presences and stored events have a key each.
 struct KeptRoom {
     struct Head: Codable {
-        /// Of the events' numbers.
+        /// The epoch of the event numbers.
         let epoch: String
-        /// The lives before.
+        /// The positions of earlier epochs.
         let earlier: [EventPosition]?
-        /// When its owner has let it go in order, in milliseconds since 1970; nil while it has it, and where it died.
+        /// The time of a planned handoff, in milliseconds since 1970; nil while a node owns the room, and after a crash.
         var left: Int?
 
         init(_ history: EventHistory, left: Int? = nil) {
@@ -21,9 +21,9 @@ struct KeptRoom {
         let token: String
         let attempt: String?
         let principal: String?
-        /// The address of its client, whose share it uses.
+        /// The address of the client, whose quota the membership uses.
         let host: String?
-        /// The order in which they came.
+        /// The position in the order of joins.
         let order: Int
     }
 
@@ -53,6 +53,6 @@ struct KeptRoom {
     }
 
     static func bytes(_ value: some Encodable) -> [UInt8]? { try? JSONValue(encoding: value).json }
-    /// As it came: of a payload it is known that it is JSON, and nothing more.
+    /// Encodes the event as it was received: its payload is validated JSON, which is not decoded here.
     static func bytes(_ event: RoomEvent) -> [UInt8]? { try? event.json() }
 }

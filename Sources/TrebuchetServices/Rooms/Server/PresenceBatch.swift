@@ -1,5 +1,5 @@
-/// What members of a room have changed and the others have not been told: all of it leaves together, once in an interval. Pure:
-/// times are nanoseconds.
+/// Presence changes that the members of a room have not received yet; they are sent together, once per interval. Pure: times
+/// are nanoseconds.
 struct PresenceBatch {
     private struct Change {
         var presence: JSONValue?
@@ -9,7 +9,7 @@ struct PresenceBatch {
     private let limit: Int
     private let interval: UInt64
     private var changes: [String: Change] = [:]
-    /// Bytes of what each shows, or will.
+    /// The bytes of each member's presence, including pending changes.
     private var sizes: [String: Int] = [:]
     private var bytes = 0
     private var lastTime: UInt64 = 0
@@ -20,7 +20,7 @@ struct PresenceBatch {
         self.interval = interval
     }
 
-    /// Throws when there is no room for what a stay, or one that is still to come, wants to show.
+    /// Throws when the presence of a membership, or of a new one, does not fit into the limit.
     func check(_ presence: JSONValue?, of stay: String?) throws(RoomError) {
         let before = stay.flatMap { sizes[$0] } ?? 0
         let after = Self.size(presence)
@@ -31,7 +31,7 @@ struct PresenceBatch {
         presence.map { $0.byteCount + RoomLimits.memberOverhead } ?? 0
     }
 
-    /// What a stay shows when all has been told.
+    /// Returns the presence of a membership, including its pending change.
     func wanted(_ stay: String, in roster: Roster) -> JSONValue? {
         if let change = changes[stay] { return change.presence }
         return roster[stay]
@@ -44,7 +44,7 @@ struct PresenceBatch {
         changes[stay] = Change(presence: presence, principal: principal)
     }
 
-    /// How long to wait until the others are told; nil when somebody waits for that already.
+    /// Returns the time until the next update; nil when a timer already waits for it.
     mutating func timeToWait(at now: UInt64) -> UInt64? {
         guard !isAwaited else { return nil }
         let next = lastTime &+ interval
@@ -53,8 +53,8 @@ struct PresenceBatch {
         return next - now
     }
 
-    /// Whether there is anything to tell; if not, all has been told. A stay that shows again what it showed before changes
-    /// nothing.
+    /// Returns whether there are changes to send; if not, the batch is complete. A change back to the sent presence does not
+    /// count.
     mutating func isToTell(_ roster: Roster, at now: UInt64) -> Bool {
         changes = changes.filter { !roster.shows($1.presence, of: $0, $1.principal) }
         if changes.isEmpty { (isAwaited, lastTime) = (false, now) }

@@ -2,24 +2,25 @@ internal import Platform
 internal import Trebuchet
 internal import TrebuchetActors
 
-/// How far a room has noted what its next owner is to know.
+/// The state of a room's notes for its next owner.
 struct RoomNoting {
-    /// Whether there is anything that is to go with the room.
+    /// True when there are notes.
     var isBegun = false
-    /// Whether what stands under `head` is so.
+    /// True when the note `head` is current.
     var hasHead = false
-    /// How many have joined, and in which order those who are there: in that they are shown.
+    /// The number of joins, and the position of each member in the order of joins; the roster keeps that order.
     var joins = 0
     var orders: [String: Int] = [:]
-    /// Those of whom is not noted yet what they show.
+    /// Memberships whose presence has not been noted yet.
     var waiting: Set<String> = []
 }
 
-/// A room that lives on one node of several: what it notes for its next owner, and how it goes on from that.
+/// The handoff of a room that lives on one of several nodes: the notes for its next owner, and the restart from them.
 extension Room: NotingActor, PlacedPart {
     static var notesNamespace: String { "rooms" }
 
-    /// Who was there stays for the grace, in which clients join again with their tokens; the others notice nothing.
+    /// Restores the room. Its members keep their memberships for the grace period, in which clients join again with their
+    /// tokens; other members notice nothing.
     func goOn(from noted: [String: [UInt8]], _ notes: ActorNotes) throws {
         let kept = try KeptRoom(noted)
         self.notes = notes
@@ -32,8 +33,8 @@ extension Room: NotingActor, PlacedPart {
                 events: kept.events)
         }
         (noting.isBegun, noting.hasHead) = (!noted.isEmpty, kept.head.map { $0.left == nil } ?? false)
-        // An engine that has failed over, or was restored, may lack the last events: numbers that clients have seen are given again. Noted
-        // before anybody sees it.
+        // A coordination store that has failed over or was restored may lack the last events, so numbers that clients have seen
+        // may be used again. The new epoch is noted before any client sees it.
         if noting.hasHead { notes.note(KeptRoom.bytes(KeptRoom.Head(history)), as: KeptRoom.head) }
         let now = MonotonicClock.now
         let away = kept.head?.left.map { max(0, CollectionClock().now() - $0) } ?? 0
@@ -52,21 +53,21 @@ extension Room: NotingActor, PlacedPart {
             noting.orders[stay] = about.order
             guard let shown = kept.shown[stay] else { continue }
             showing.show(shown, of: stay, principal: about.principal)
-            // One by one: they keep their order.
+            // One by one, to keep their order.
             showing.bring(into: &roster, at: now)
         }
         host.didChange(name, members: membership.count)
         watchForEnds()
     }
 
-    /// Its owner gives it away in order: all that it shows is noted, and when that was.
+    /// Writes all presences and the time, for a planned handoff.
     func noteLeaving() {
         noteShown()
         let head = KeptRoom.Head(history, left: CollectionClock().now())
         notes?.note(KeptRoom.bytes(head), as: KeptRoom.head)
     }
 
-    /// Somebody has joined, perhaps again.
+    /// Notes a membership after a join, perhaps a repeated one.
     func note(_ stay: String, of guest: RoomGuest) {
         guard let notes, let secrets = membership.secrets(of: stay) else { return }
         if !noting.hasHead {
@@ -92,8 +93,8 @@ extension Room: NotingActor, PlacedPart {
         notes.note(nil, as: KeptRoom.shown(stay))
     }
 
-    /// Together with what others show within a time: the client shows it anew when it joins at the next owner, so that what is not
-    /// noted is not lost.
+    /// Notes a presence later, together with others. The client sends its presence again when it joins at the next owner, so an
+    /// unwritten note loses nothing.
     func noteLater(_ stay: String) {
         guard noting.waiting.insert(stay).inserted, noting.waiting.count == 1 else { return }
         Task { [weak self] in
@@ -108,7 +109,7 @@ extension Room: NotingActor, PlacedPart {
         noting.waiting = []
     }
 
-    /// The room is over: the next of its name begins anew.
+    /// Deletes the notes of a room that has ended: the next one of its name starts empty.
     func noteNothing() {
         guard let notes, noting.isBegun else { return }
         notes.note(nil, as: KeptRoom.head)
@@ -116,7 +117,7 @@ extension Room: NotingActor, PlacedPart {
         notes.end()
     }
 
-    /// Another node has the room.
+    /// Another node has taken ownership of the room.
     func didMove() {
         isClosed = true
         notes = nil

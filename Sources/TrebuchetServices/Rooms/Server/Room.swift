@@ -2,34 +2,34 @@ internal import Platform
 internal import Trebuchet
 internal import TrebuchetActors
 
-/// `rooms/<type>-<id>`: who is there, what they show each other, and what they tell each other.
+/// A room `rooms/<type>-<id>`: its members, their presences and their events.
 ///
-/// A stay belongs to the connection that joined; the server makes its id, and no argument ever names one. A connection
-/// that goes leaves its stay behind for the grace: who then joins with the stay's token has it again, and the others
-/// notice nothing. Only connections with a stay observe the room.
+/// A membership belongs to the connection that joined. The server creates its identifier, and no method takes one as an
+/// argument. When a connection closes, its membership stays for the grace period. A client that joins with the token in that
+/// time resumes it, and the other members notice nothing. Only connections with a membership may observe the room.
 @Trebuchet
 distributed actor Room {
-    /// What the members show each other.
+    /// The presences of the members.
     @StreamedState var roster: Roster = Roster()
-    /// What they tell each other.
+    /// The events that members publish.
     @StreamedEvents var events: RoomEvent
 
-    /// `chat-lobby`.
+    /// The name of the room, as `chat-lobby`.
     let name: String
     let host: RoomHost
-    /// Those with a stay.
+    /// The connections with a membership.
     private var observers: Set<CallerConnection> = []
     var membership: RoomMembership<RoomGuest>
-    /// By stay: whose share of all rooms it uses.
+    /// The holder whose room quota each membership uses.
     var holders: [String: Holder] = [:]
     var history: EventHistory
     var showing: PresenceBatch
     var closeHandlers: [String: CallerConnection.CloseHandler] = [:]
     var timer: Task<Void, Never>?
     var isClosed = false
-    /// Whether it is to go as soon as nobody is in it.
+    /// True while the deactivation of the empty room is in progress.
     private var isLeaving = false
-    /// For its next owner; nil where no other node ever owns it.
+    /// The notes for the next owner; nil where no other node can own the room.
     var notes: ActorNotes?
     var noting = RoomNoting()
 
@@ -49,13 +49,13 @@ distributed actor Room {
 
     // MARK: Members
 
-    /// Gives the calling connection its stay in the room.
+    /// Makes the calling connection a member of the room, or resumes its membership.
     ///
     /// - Parameters:
-    ///   - presence: what the others see of it; nil for nothing.
-    ///   - token: of the stay that it had over another connection, which loses it at once.
-    ///   - attempt: a secret of the caller's making, at least 16 bytes, the same each time it tries: a join whose answer was
-    ///     lost made a stay of which it has no token. Nil for none.
+    ///   - presence: the presence that other members see; nil for none.
+    ///   - token: the token of a membership over another connection, which loses it at once.
+    ///   - attempt: a secret of the client, at least 16 bytes, the same for each attempt. It finds the membership of a join
+    ///     whose response, with the token, was lost. Nil for none.
     @Redacted
     distributed func join(
         presence: EncodedJSON?, token: String?, attempt: String?
@@ -65,7 +65,7 @@ distributed actor Room {
         defer { closeIfEmpty() }
         guard !isClosed else { throw .roomClosed }
         try host.take(.joins, of: guest)
-        // First: what changes from then on is heard of.
+        // First, so that no later change of authorization is missed.
         guest.follows(self)
         defer { if (try? membership.stay(of: guest)) == nil { guest.follows(noMore: self) } }
         let principal = guest.connection.principal
@@ -79,7 +79,7 @@ distributed actor Room {
         let holder = Holder(principal: principal?.id, host: guest.host)
         let joined: RoomMembership<RoomGuest>.Joined
         do {
-            // Before the stay: who finds no room for what it shows is not there.
+            // Before the membership is created: a client whose presence does not fit must not become a member.
             let known = token.flatMap { try? membership.stay(provedBy: $0) } ?? (try? membership.stay(of: guest))
             try showing.check(shown, of: known)
             if known == nil { try host.checkShare(of: holder) }
@@ -92,7 +92,7 @@ distributed actor Room {
             throw error
         }
         let stay = joined.identity.stay
-        // The stay counts, and not the connection: it is there without one too.
+        // The quota counts the membership, not the connection: a membership exists without one too.
         holds(stay, holder)
         if let replaced = joined.replaced { leave(replaced) }
         observers.insert(guest.connection)
@@ -111,7 +111,7 @@ distributed actor Room {
         return RoomTicket(stay: stay, token: joined.identity.token, events: history.position)
     }
 
-    /// Ends a stay at once: the caller's, or the one of the token.
+    /// Ends the membership of the caller or of the token at once.
     @Redacted
     distributed func leave(token: String?) throws(RoomError) {
         let guest = try host.guest()
@@ -123,7 +123,7 @@ distributed actor Room {
         }
     }
 
-    /// Replaces what the others see of the caller; nil for nothing.
+    /// Replaces the caller's presence; nil removes it.
     distributed func setPresence(_ presence: EncodedJSON?) throws(RoomError) {
         let stay = try self.stay(at: .presenceUpdates)
         let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
@@ -131,7 +131,7 @@ distributed actor Room {
         show(shown, of: stay)
     }
 
-    /// Changes parts of what the others see of the caller: a merge patch (RFC 7396).
+    /// Changes parts of the caller's presence with a merge patch (RFC 7396).
     distributed func patchPresence(_ patch: EncodedJSON) throws(RoomError) {
         let stay = try self.stay(at: .presenceUpdates)
         let presence = (showing.wanted(stay, in: roster) ?? .object([:])).merging(try value(patch))
@@ -142,7 +142,7 @@ distributed actor Room {
 
     // MARK: Topics
 
-    /// Hands an event to the other members; returns its number.
+    /// Publishes an event to the other members; returns its number.
     @discardableResult
     distributed func publish(topic: String, payload: EncodedJSON) throws(RoomError) -> Int {
         let stay = try self.stay(at: .publishes)
@@ -163,18 +163,18 @@ distributed actor Room {
         for number in (first ?? event.number)..<(history.events.first?.number ?? event.number) {
             notes.note(nil, as: KeptRoom.event(number))
         }
-        // Else the next owner might give its number to another one.
+        // Sent after the note is stored; otherwise the next owner might give its number to another event.
         notes.show { [weak self] in self?.assumeIsolated { $0.$events.send(event) } }
         return event.number
     }
 
-    /// The last events that the room remembers, the oldest first. Counts as a publish of the connection.
+    /// Returns the last events that the room stores, oldest first. It counts as a publish of the connection.
     ///
     /// - Parameters:
     ///   - topic: nil for all topics.
-    ///   - after: the number of the last event that is known; nil for none.
+    ///   - after: the number of the last event that the client knows; nil for none.
     distributed func history(topic: String?, after: Int?, limit: Int?) throws(RoomError) -> [RoomEvent] {
-        // It answers with a lot: as often as one may publish.
+        // The response can be large, so the publish rate applies.
         _ = try self.stay(at: .publishes)
         let found = history.events.filter {
             $0.number > after ?? 0 && (topic == nil || $0.topic.isSameBytes(as: topic ?? ""))
@@ -184,7 +184,7 @@ distributed actor Room {
 
     // MARK: Administration
 
-    /// Who is there, by the bytes of their stays.
+    /// Returns the members, sorted by the bytes of their identifiers.
     func members() -> [RoomMemberSummary] {
         membership.all.map { member in
             RoomMemberSummary(
@@ -194,7 +194,7 @@ distributed actor Room {
         }.sorted { $0.stay.precedesInBytes($1.stay) }
     }
 
-    /// Ends a stay, and keeps its client out for a time; false when there is no such stay.
+    /// Ends a membership and bans its client for a time; returns false when there is no such membership.
     func kick(_ stay: String, for time: Duration) -> Bool {
         guard let member = membership.all.first(where: { $0.stay.isSameBytes(as: stay) }) else { return false }
         host.keepOut(member.principal, member.guest?.connection, of: name, for: time)
@@ -203,9 +203,9 @@ distributed actor Room {
         return true
     }
 
-    // MARK: Inside
+    // MARK: Private
 
-    /// Its owner gives it away in order: all that it shows is noted.
+    /// Notes all presences before a planned handoff.
     func deactivate() async {
         if !membership.isEmpty { noteLeaving() }
     }
@@ -217,7 +217,7 @@ distributed actor Room {
         return try membership.stay(of: guest)
     }
 
-    /// Its size first: larger ones are not looked into.
+    /// The size first: larger values are not decoded.
     private func value(_ encoded: EncodedJSON) throws(RoomError) -> JSONValue {
         try check(encoded.byteCount)
         guard encoded.depth <= RoomLimits.deepest else { throw .tooDeep(limit: RoomLimits.deepest) }
@@ -234,10 +234,10 @@ distributed actor Room {
         throw .presenceTooLarge(bytes: bytes, limit: limit)
     }
 
-    /// What is noted is one entry at the engine, whatever the limits are.
+    /// Each note is one entry in the coordination store, which has its own limit.
     private func mostNoted(_ limit: Int) -> Int { notes == nil ? limit : min(limit, RoomLimits.mostNoted) }
 
-    /// At once, or together with what others change within the interval.
+    /// Sends the presence at once, or together with other changes of the interval.
     private func show(_ presence: JSONValue?, of stay: String) {
         showing.show(presence, of: stay, principal: membership.principal(of: stay))
         if notes != nil { noteLater(stay) }
@@ -249,15 +249,15 @@ distributed actor Room {
         }
     }
 
-    /// Shows what waits for the interval to be over.
+    /// Sends the changes that waited for the end of the interval.
     func showAll() {
         let now = MonotonicClock.now
-        // To touch the state is to send it.
+        // Any access to the state publishes an update.
         guard showing.isToTell(roster, at: now) else { return }
         showing.bring(into: &roster, at: now)
     }
 
-    /// Whose share of all rooms a stay uses; nil when it has ended.
+    /// Sets the holder whose room quota a membership uses; nil when it has ended.
     func holds(_ stay: String, _ holder: Holder?) {
         host.count(from: holders[stay], to: holder)
         holders[stay] = holder
@@ -272,7 +272,7 @@ distributed actor Room {
         host.didChange(name, members: membership.count)
     }
 
-    /// Who may not join any more, as a role was taken from him or somebody else is signed in, is out.
+    /// Removes a member that may not join any more, because it lost a role or another principal is signed in.
     func rightsChanged(of guest: RoomGuest) {
         guard let stay = try? membership.stay(of: guest),
             !host.rules.mayJoin(guest.connection.principal, name)
@@ -287,7 +287,7 @@ distributed actor Room {
         guard observers.remove(guest.connection) != nil else { return }
         guest.connection.endStreams(
             ofActor: "\(RoomHost.name)/\(name)",
-            TrebuchetError(.unauthorized, "the connection is not in the room any more"))
+            TrebuchetError(.unauthorized, "the connection is no longer in the room"))
     }
 
     private func lost(_ guest: RoomGuest) {
@@ -297,7 +297,7 @@ distributed actor Room {
         watchForEnds()
     }
 
-    /// Ends stays when their grace is over. One timer, for the first of them.
+    /// Ends memberships whose grace period is over. There is one timer, for the first of them.
     func watchForEnds() {
         guard timer == nil, let end = membership.nextEnd else { return }
         let now = MonotonicClock.now
@@ -321,7 +321,7 @@ distributed actor Room {
         closeIfEmpty()
     }
 
-    /// A room without members goes; its observers' streams end with it.
+    /// Deactivates the room when it has no members; the streams of its observers end with it.
     func closeIfEmpty() {
         guard isUnused, !isLeaving else { return }
         isLeaving = true
@@ -330,7 +330,7 @@ distributed actor Room {
 
     var isUnused: Bool { membership.isEmpty }
 
-    /// Whether it has gone, or stays for somebody who has come.
+    /// Reports whether the room was deactivated or a caller has started to use it again.
     func didDecide(_ goes: Bool) {
         (isLeaving, isClosed) = (false, goes)
         if goes { noteNothing() }
@@ -346,7 +346,7 @@ extension Room: ServicePart {
 
     func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? {
         guard let connection, observers.contains(connection) else {
-            // Made for who only looks, it goes as with any other call.
+            // A room that was activated only to be observed is deactivated as after any other call.
             closeIfEmpty()
             return RoomError.notJoined
         }

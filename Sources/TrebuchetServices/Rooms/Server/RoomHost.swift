@@ -2,24 +2,24 @@ internal import Platform
 internal import Synchronization
 public import Trebuchet
 
-/// Hosts the rooms of a server, each under `rooms/<type>-<id>`, made when somebody first calls it and gone with its last
-/// member.
+/// Hosts the rooms of a server, each under `rooms/<type>-<id>`. A room is activated by its first call and deactivated after its
+/// last member.
 public final class RoomHost: Sendable {
-    /// The name of the service, and the beginning of its rooms' names.
+    /// The name of the service, with which the names of its rooms begin.
     public static let name = "rooms"
 
     private struct Contents {
         var rules: any RoomRules
-        /// Of rooms that somebody is in, how many.
+        /// The number of members of each room that has members.
         var members: [ByteText: Int] = [:]
-        /// The names of those, by their bytes: a page of a list is looked up, and not sorted.
+        /// The sorted names of those rooms, so that a page of a list needs no sorting.
         var listed = RoomNames()
         var keptOut = KeptOut()
-        /// Of rooms that somebody is in.
+        /// Quotas of memberships in rooms.
         var shares: HolderShares
     }
 
-    /// Those that it was exposed with; rules may give a room fewer or more members.
+    /// The limits from `expose`; rules may change the number of members for a room.
     public let limits: RoomLimits
     private let rooms: ServiceParts<Room>
     private let guests = Visitors<RoomGuest>()
@@ -34,14 +34,15 @@ public final class RoomHost: Sendable {
             ))
     }
 
-    /// Makes a server host rooms. Its access policy must identify callers: else every join is refused with
+    /// Adds the room service to a server. Its access policy must identify callers; otherwise every join is refused with
     /// `RoomError.unknownCaller`.
     ///
     /// - Parameters:
-    ///   - rules: who may join and list rooms. Default: everybody joins every room, and nobody lists them.
-    ///   - placement: whether each server has rooms of its own, the default, or one node of a cluster has each room for all. Then stays,
-    ///     what they show and the last events are kept at the engine for its next owner, unless the server has a `store`; all nodes
-    ///     expose the same, and `limits` count at each node.
+    ///   - rules: the rules for joining and listing rooms. Default: all callers may join every room, and none may list them.
+    ///   - placement: each server has separate rooms, the default, or one node of a cluster has each room for all nodes. In a
+    ///     cluster, memberships, presences and the last events are kept in the coordination store for the next owner, unless
+    ///     the server has a `store`. All nodes must expose the service with the same arguments, and `limits` apply to each
+    ///     node.
     @discardableResult
     public static func expose(
         on server: TrebuchetServer, rules: any RoomRules = OpenRooms(), limits: RoomLimits = RoomLimits(),
@@ -59,10 +60,10 @@ public final class RoomHost: Sendable {
         return host
     }
 
-    /// Those of now.
+    /// The current rules.
     var rules: any RoomRules { contents.withLock { $0.rules } }
 
-    /// Puts other rules in force, from the next call on. Who is in a room stays there.
+    /// Replaces the rules, from the next call on. Members of a room stay in it.
     public func use(_ rules: any RoomRules) {
         let before = contents.withLock { contents in
             defer { contents.rules = rules }
@@ -71,19 +72,19 @@ public final class RoomHost: Sendable {
         _ = before
     }
 
-    /// Rooms that there are now.
+    /// The number of active rooms.
     public var roomCount: Int { rooms.count }
 
     func room(_ name: String) -> Room? { rooms[name] }
 
-    /// Keeps somebody from joining a room: the principal, or where nobody is signed in the connection.
+    /// Bans a principal, or a connection that is not signed in, from a room for a time.
     func keepOut(_ principal: String?, _ connection: CallerConnection?, of room: String, for time: Duration) {
         guard let who = KeptOut.Person(principal, connection) else { return }
         let now = MonotonicClock.now
         contents.withLock { $0.keptOut.add(who, of: room, until: now &+ time.nanoseconds, at: now) }
     }
 
-    /// For how many more milliseconds somebody may not join a room; nil when that is not so.
+    /// Returns the rest of a ban in milliseconds; nil without a ban.
     func timeKeptOut(_ guest: RoomGuest, of room: String) -> Int? {
         contents.withLock { contents in
             guard !contents.keptOut.isEmpty, let who = KeptOut.Person(guest.connection.principal?.id, guest.connection)
@@ -103,7 +104,7 @@ public final class RoomHost: Sendable {
         }
     }
 
-    /// - Parameter isShown: asked for as many as are needed.
+    /// - Parameter isShown: called for rooms until the page is full.
     func summaries(
         prefix: String, after: String?, limit: Int, _ isShown: (_ room: String) -> Bool = { _ in true }
     ) -> [RoomSummary] {
@@ -125,12 +126,12 @@ public final class RoomHost: Sendable {
         }
     }
 
-    /// Throws when somebody is in as many rooms as he may be, over all of his connections.
+    /// Throws when the holder is in the maximum number of rooms, over all of its connections.
     func checkShare(of holder: Holder) throws(RoomError) {
         if let full = contents.withLock({ $0.shares.exceeded(holder) }) { throw .tooManyRooms(limit: full) }
     }
 
-    /// A stay of a room begins, goes to another connection, or ends.
+    /// Updates the quota when a membership begins, moves to another connection, or ends.
     func count(from before: Holder?, to after: Holder?) {
         guard before != after else { return }
         contents.withLock { contents in
@@ -148,13 +149,13 @@ public final class RoomHost: Sendable {
         return room
     }
 
-    /// A room has gone to another node.
+    /// Releases the name of a room that has moved to another node.
     func giveBack(_ name: String) { rooms.giveBack(name) }
 
-    /// Lets a room go that nobody is in, unless somebody comes meanwhile.
+    /// Deactivates an unused room, unless a client joins meanwhile.
     func letGo(_ room: Room, _ name: String) async { await rooms.letGo(room, name) }
 
-    /// Who makes the call that runs now.
+    /// Returns the state of the connection that makes the current call.
     func guest() throws(RoomError) -> RoomGuest {
         guard let connection = Caller.current?.connection else { throw .unknownCaller }
         return guests.visitor(connection) {
@@ -164,7 +165,7 @@ public final class RoomHost: Sendable {
         }
     }
 
-    /// Takes one of the calls that somebody may make.
+    /// Takes one call from the caller's rate; throws `rateLimited` when there is none left.
     func take(_ rate: RoomRate, of guest: RoomGuest) throws(RoomError) {
         let limit =
             switch rate {
@@ -176,8 +177,8 @@ public final class RoomHost: Sendable {
     }
 }
 
-/// A connection as rooms see it: how many it is in, and how fast it may go on.
+/// The state of a connection in the room service: its number of rooms and its rates.
 typealias RoomGuest = Visitor<Room, RoomRate>
 
-/// What a connection may do so often.
+/// The rate-limited operations of a connection.
 enum RoomRate { case joins, presenceUpdates, publishes }

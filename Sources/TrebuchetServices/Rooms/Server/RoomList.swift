@@ -1,30 +1,30 @@
 internal import Platform
 internal import Trebuchet
 
-/// A room, as it is listed.
+/// A room, as listed.
 public struct RoomSummary: Codable, Sendable, Equatable {
-    /// `chat-lobby`: the type and the room's id.
+    /// The type and the id of the room, as `chat-lobby`.
     public let name: String
-    /// How many are in it.
+    /// The number of its members.
     public let members: Int
 
     /// - Parameters:
-    ///   - name: the type and the room's id, `chat-lobby`.
-    ///   - members: how many are in it.
+    ///   - name: the type and the id of the room, as `chat-lobby`.
+    ///   - members: the number of its members.
     public init(name: String, members: Int) {
         self.name = name
         self.members = members
     }
 }
 
-/// `room-lists/<type>`: which rooms of a type there are, for those who may know.
+/// An actor `room-lists/<type>` that lists the rooms of a type, for authorized callers.
 @Trebuchet
 distributed actor RoomList {
     static let prefix = "room-lists/"
     static let longestPage = 1_000
 
     private let host: RoomHost
-    /// `chat-`, with which their names begin.
+    /// The beginning of the names of its rooms, as `chat-`.
     private let prefix: String
 
     init(_ name: String, host: RoomHost, actorSystem: TrebuchetActorSystem) {
@@ -33,21 +33,21 @@ distributed actor RoomList {
         self.actorSystem = actorSystem
     }
 
-    /// What the names of the rooms begin with that a list has, by the list's name.
+    /// Returns the beginning of the room names that the list with this name has.
     static func prefix(ofRoomsIn name: String) -> String { name.dropFirst(bytes: prefix.utf8.count) + "-" }
 
-    /// Rooms that somebody is in, by the bytes of their names.
+    /// Returns rooms that have members, sorted by the bytes of their names.
     ///
     /// - Parameters:
-    ///   - after: the last name of the page before; nil for the first page.
-    ///   - limit: at most, and at most 1,000; nil for as many.
+    ///   - after: the last name of the previous page; nil for the first page.
+    ///   - limit: the maximum number of rooms, at most 1,000; nil for 1,000.
     distributed func list(after: String?, limit: Int?) throws(RoomError) -> [RoomSummary] {
         let guest = try host.guest()
         try host.take(.joins, of: guest)
         let (rules, principal) = (host.rules, guest.connection.principal)
         guard rules.mayList(principal, prefix) else { throw .forbidden }
         let limit = min(max(0, limit ?? .max), Self.longestPage)
-        // Those of type `chat-secret` begin like those of `chat`.
+        // Rooms of the type `chat-secret` have the prefix `chat-` too, so the rules decide for each room.
         return host.summaries(prefix: prefix, after: after, limit: limit) { rules.mayList(principal, $0) }
     }
 }

@@ -1,42 +1,42 @@
 internal import Platform
 internal import Trebuchet
 
-/// Who is in a room: stays, the connections that have them, and how long they live without one.
+/// The memberships of a room: their connections, secrets, quotas and grace periods.
 ///
-/// Pure: the time is given, in nanoseconds, and so are the identities of new stays.
+/// Pure: the time, in nanoseconds, and the identities of new memberships are arguments.
 struct RoomMembership<Guest: Hashable> {
     struct Identity: Equatable {
-        /// What the others see.
+        /// The identifier that other members see.
         let stay: String
-        /// What proves to be the same client; nobody else ever sees it.
+        /// The secret that proves to be the same client; only that client receives it.
         let token: String
     }
 
     struct Joined: Equatable {
         let identity: Identity
         let isNew: Bool
-        /// The connection that had the stay until now and does not know yet that it is gone.
+        /// The connection that had the membership until now and must be notified.
         let replaced: Guest?
     }
 
     private struct Stay {
         let identity: Identity
-        /// What its client can show besides the token, which it may never have got.
+        /// A secret of the client for repeated joins; the client has it even if it never received the token.
         let attempt: String?
         var principal: String?
-        /// Whose share it uses.
+        /// The holder whose quota the membership uses.
         var holder: Holder?
-        /// Nil within the grace.
+        /// Nil during the grace period.
         var guest: Guest?
         var leavesAt: UInt64?
     }
 
-    /// Of stays; those that are there when it is lowered remain.
+    /// The maximum number of memberships; lowering it ends none.
     var limit: Int
     let grace: UInt64
     private var shares: HolderShares
     private var stays: [String: Stay] = [:]
-    /// Found by hash, with a seed of the process: how long it takes tells nothing about tokens and attempts.
+    /// Looked up by hash with a per-process seed, so that timing reveals nothing about tokens and attempts.
     private var staysBySecret: [ByteText: String] = [:]
     private var staysByGuest: [Guest: String] = [:]
 
@@ -58,25 +58,24 @@ struct RoomMembership<Guest: Hashable> {
     var isEmpty: Bool { stays.isEmpty }
     var count: Int { stays.count }
 
-    /// When the next stay ends for want of a connection.
+    /// The time at which the next membership without a connection ends.
     var nextEnd: UInt64? { stays.values.lazy.compactMap(\.leavesAt).min() }
 
-    /// The stay that a connection has.
+    /// Returns the membership of a connection.
     func stay(of guest: Guest) throws(RoomError) -> String {
         guard let stay = staysByGuest[guest] else { throw .notJoined }
         return stay
     }
 
-    /// All stays, in no order.
+    /// All memberships, unordered.
     var all: [(stay: String, principal: String?, guest: Guest?)] {
         stays.values.map { ($0.identity.stay, $0.principal, $0.guest) }
     }
 
-    /// Who is signed in over the connection of a stay.
+    /// Returns the principal that is signed in over the connection of a membership.
     func principal(of stay: String) -> String? { stays[stay]?.principal }
 
-    /// Gives a connection its stay: the one that it has, the one that its token proves, the one that it made with the same
-    /// attempt, or a new one.
+    /// Gives a connection its membership: the existing one, the one of its token, the one of the same attempt, or a new one.
     mutating func join(
         _ guest: Guest, principal: String?, holder: Holder? = nil, token: String?, attempt: String? = nil,
         makeIdentity: () -> Identity
@@ -85,7 +84,7 @@ struct RoomMembership<Guest: Hashable> {
         if let secret = token ?? attempt.flatMap({ staysBySecret[ByteText($0)] == nil ? nil : $0 }) {
             guard let id = staysBySecret[ByteText(secret)], var stay = stays[id] else { throw .unknownToken }
             guard own == nil || own == id else { throw .alreadyJoined }
-            // What belongs to somebody is nobody else's, not even with the token.
+            // A membership of a principal cannot be resumed by another principal, not even with the token.
             if let before = stay.principal {
                 guard let principal else { throw .notSignedIn }
                 guard before.isSameBytes(as: principal) else { throw .notYours }
@@ -115,9 +114,9 @@ struct RoomMembership<Guest: Hashable> {
         return Joined(identity: identity, isNew: true, replaced: nil)
     }
 
-    /// A stay that began at another owner of the room, and waits for its client to come here.
+    /// Restores a membership from the previous owner of the room; it waits for its client to join here.
     ///
-    /// - Parameter end: when it ends without that.
+    /// - Parameter end: the end of the membership when the client does not join.
     mutating func restore(
         _ identity: Identity, attempt: String?, principal: String?, holder: Holder?, until end: UInt64
     ) {
@@ -128,18 +127,18 @@ struct RoomMembership<Guest: Hashable> {
         if let attempt { staysBySecret[ByteText(attempt)] = identity.stay }
     }
 
-    /// What is to be known of a stay at the next owner of the room; nil when there is none.
+    /// Returns the secrets of a membership for the next owner of the room; nil when there is none.
     func secrets(of stay: String) -> (token: String, attempt: String?)? {
         stays[stay].map { ($0.identity.token, $0.attempt) }
     }
 
-    /// The stay that a token proves to be one's own.
+    /// Returns the membership that a token proves.
     func stay(provedBy token: String) throws(RoomError) -> String {
         guard let stay = staysBySecret[ByteText(token)] else { throw .unknownToken }
         return stay
     }
 
-    /// Ends a stay. Returns the connection that had it.
+    /// Ends a membership. Returns the connection that had it.
     @discardableResult
     mutating func end(_ id: String) -> Guest? {
         guard let stay = stays.removeValue(forKey: id) else { return nil }
@@ -150,7 +149,7 @@ struct RoomMembership<Guest: Hashable> {
         return stay.guest
     }
 
-    /// A connection has gone. Its stay, if it still has one, waits for another.
+    /// Starts the grace period of a closed connection's membership and returns that; nil when it has none.
     mutating func lost(_ guest: Guest, at now: UInt64) -> String? {
         guard let id = staysByGuest.removeValue(forKey: guest) else { return nil }
         stays[id]?.guest = nil
@@ -158,7 +157,7 @@ struct RoomMembership<Guest: Hashable> {
         return id
     }
 
-    /// Ends the stays that have waited long enough, and returns them.
+    /// Ends the memberships whose grace period is over, and returns them.
     mutating func endOverdue(at now: UInt64) -> [String] {
         let overdue = stays.values.filter { ($0.leavesAt ?? .max) <= now }.map(\.identity.stay)
         for id in overdue { end(id) }

@@ -1,6 +1,6 @@
 internal import Platform
 
-/// Names in the order of their bytes. Pure.
+/// A list of names, sorted by their bytes. Pure.
 struct RoomNames: Sendable {
     private var names: [ByteText] = []
 
@@ -18,7 +18,7 @@ struct RoomNames: Sendable {
         names.remove(at: place)
     }
 
-    /// Those that begin with `prefix` and come behind `after`, the first so many.
+    /// Returns the first `limit` names that begin with `prefix` and follow `after`.
     func page(prefix: String, after: String?, limit: Int) -> ArraySlice<ByteText> {
         var begin = first { !$0.text.precedesInBytes(prefix) }
         if let after { begin = max(begin, first { after.precedesInBytes($0.text) }) }
@@ -26,7 +26,7 @@ struct RoomNames: Sendable {
         return names[begin..<(end ?? min(names.count, begin + min(max(0, limit), names.count - begin)))]
     }
 
-    /// The first place for which the condition holds, which does for all behind it.
+    /// Returns the first index for which the condition holds, by binary search; it must hold for all later ones.
     private func first(where holds: (ByteText) -> Bool) -> Int {
         var (low, high) = (0, names.count)
         while low < high {

@@ -3,26 +3,26 @@ public import SharedState
 public import Transports
 internal import Trebuchet
 
-/// How a backend stands with its server, and who it is there.
+/// The state of a backend's connection, with the signed-in user.
 public enum BackendConnection: Sendable, Hashable {
-    /// There is no connection, and none is being made: nothing has used the backend yet, or its client was closed.
+    /// There is no connection, and no attempt: the backend is unused so far, or its client was closed.
     case disconnected
-    /// There is no connection, and one is being made.
+    /// A connection attempt is in progress.
     case connecting
-    /// There is a connection, and nobody is signed in.
+    /// There is a connection without a signed-in user.
     case connected
-    /// There is a connection, and somebody is signed in, perhaps as a guest.
+    /// There is a connection with a signed-in user, perhaps a guest.
     case authenticated(User)
-    /// There is no connection because of this; when `isRetrying`, another attempt is under way or waited for.
+    /// There is no connection because of this error; with `isRetrying`, another attempt is in progress or scheduled.
     case error(ConnectionError)
 
-    /// Why there is no connection.
+    /// The reason for a missing connection.
     public struct ConnectionError: Error, Sendable, Hashable, CustomStringConvertible {
-        /// What kind of failure it was.
+        /// The kind of failure.
         public let code: TransportError.Code
-        /// What happened, in words for a log.
+        /// The description of the failure, for a log.
         public let message: String
-        /// Whether another attempt is under way or waited for; without one, the app has to connect again.
+        /// True when another attempt is in progress or scheduled; otherwise the app must connect again.
         public let isRetrying: Bool
 
         public var description: String { message }
@@ -45,20 +45,20 @@ public enum BackendConnection: Sendable, Hashable {
     }
 }
 
-/// The connection of a backend; see ``SharedState/SharedReaderKey/trebuchetConnection``.
+/// The key of a backend's connection; see ``SharedState/SharedReaderKey/trebuchetConnection``.
 public struct BackendConnectionKey: SharedReaderKey {
     let backend: TrebuchetBackend?
 
-    /// One connection for each backend, whoever shows it.
+    /// The identity: all values of a backend share one connection state.
     public var id: AuthKey.ID { AuthKey(backend: backend).id }
 
-    /// How it stands at this moment; waits for nothing. Throws `AuthError.withoutBackend` where there is no backend.
+    /// Returns the current state without a wait. Throws `AuthError.withoutBackend` without a backend.
     public func load(context: LoadContext<BackendConnection>, continuation: LoadContinuation<BackendConnection>) {
         guard let backend else { return continuation.resume(throwing: AuthError.withoutBackend) }
         continuation.resume(returning: backend.connection)
     }
 
-    /// Connects the backend if nothing has, and shows each change of its connection and of who is signed in.
+    /// Connects the backend if necessary, and sends each change of its connection and its user.
     public func subscribe(
         context: LoadContext<BackendConnection>, subscriber: SharedSubscriber<BackendConnection>
     ) -> SharedSubscription {
@@ -87,12 +87,12 @@ extension TrebuchetBackend {
 }
 
 extension SharedReaderKey where Self == BackendConnectionKey.Default {
-    /// How the ``TrebuchetBackend`` that is current when the shared value is made stands with its server. Its first use
-    /// connects the backend.
+    /// The connection of the ``TrebuchetBackend`` that is current when the shared value is created. Its first use connects the
+    /// backend.
     public static var trebuchetConnection: Self {
         Self[BackendConnectionKey(backend: .current), default: .disconnected]
     }
 
-    /// The same as ``trebuchetConnection``.
+    /// Another name for ``trebuchetConnection``.
     public static var instantConnection: Self { trebuchetConnection }
 }

@@ -1,9 +1,9 @@
 public import SharedState
 
-/// The account of who is signed in, and its sessions. Each operation comes in the two forms of signing in and out.
+/// Operations on the account of the signed-in user, and its sessions. Each has the same two forms as signing in and out.
 @MainActor
 extension Shared where Value == AuthSession {
-    /// The sessions of the account, the newest first.
+    /// Requests the sessions of the account, newest first.
     @discardableResult
     public func sessions(
         onAttempt: (@MainActor () -> Void)? = nil,
@@ -16,12 +16,13 @@ extension Shared where Value == AuthSession {
         }
     }
 
-    /// The sessions of the account, the newest first.
+    /// Requests the sessions of the account, newest first.
     public func sessions() async throws -> [SessionInfo] {
         try await perform(.auth) { try await backend().session.sessions() }
     }
 
-    /// Ends a session of the account, by its `id`: its connections lose their rights, and their clients are told at once.
+    /// Ends a session of the account, by its `id`. Its connections lose their authorization, and their clients are notified at
+    /// once.
     @discardableResult
     public func endSession(
         _ id: SessionInfo.ID,
@@ -35,12 +36,13 @@ extension Shared where Value == AuthSession {
         }
     }
 
-    /// Ends a session of the account, by its `id`: its connections lose their rights, and their clients are told at once.
+    /// Ends a session of the account, by its `id`. Its connections lose their authorization, and their clients are notified at
+    /// once.
     public func endSession(_ id: SessionInfo.ID) async throws {
         try await perform(.auth) { try await backend().session.endSession(id) }
     }
 
-    /// Ends all sessions of the account but this one, and says how many there were.
+    /// Ends all sessions of the account except this one, and returns their number.
     @discardableResult
     public func endOtherSessions(
         onAttempt: (@MainActor () -> Void)? = nil,
@@ -53,13 +55,13 @@ extension Shared where Value == AuthSession {
         }
     }
 
-    /// Ends all sessions of the account but this one, and says how many there were.
+    /// Ends all sessions of the account except this one, and returns their number.
     @discardableResult
     public func endOtherSessions() async throws -> Int {
         try await perform(.auth) { try await backend().session.endOtherSessions() }
     }
 
-    /// Gives this session a name that ``sessions()`` shows, as that of the device: up to 64 bytes.
+    /// Sets the label of this session for ``sessions()``, for example the name of the device: up to 64 bytes.
     @discardableResult
     public func labelSession(
         _ label: String,
@@ -73,12 +75,12 @@ extension Shared where Value == AuthSession {
         }
     }
 
-    /// Gives this session a name that ``sessions()`` shows, as that of the device: up to 64 bytes.
+    /// Sets the label of this session for ``sessions()``, for example the name of the device: up to 64 bytes.
     public func labelSession(_ label: String) async throws {
         try await perform(.auth) { try await backend().session.labelSession(label) }
     }
 
-    /// Has a code sent to an address that is to become the account's, for ``changeAddress(to:code:)``.
+    /// Sends a code to the future address of the account, for ``changeAddress(to:code:)``.
     @discardableResult
     public func sendAddressCode(
         to email: String,
@@ -92,13 +94,13 @@ extension Shared where Value == AuthSession {
         }
     }
 
-    /// Has a code sent to an address that is to become the account's, for ``changeAddress(to:code:)``.
+    /// Sends a code to the future address of the account, for ``changeAddress(to:code:)``.
     @discardableResult
     public func sendAddressCode(to email: String) async throws -> SendMagicCodeResponse {
         try await perform(.auth) { try await backend().session.sendAddressCode(to: email) }
     }
 
-    /// Makes an address the account's, with the code that was sent there. The address of before is told by mail.
+    /// Changes the address of the account, with the code that was sent to it. The previous address is notified by mail.
     @discardableResult
     public func changeAddress(
         to email: String,
@@ -113,16 +115,16 @@ extension Shared where Value == AuthSession {
         }
     }
 
-    /// Makes an address the account's, with the code that was sent there. The address of before is told by mail.
+    /// Changes the address of the account, with the code that was sent to it. The previous address is notified by mail.
     @discardableResult
     public func changeAddress(to email: String, code: String) async throws -> User {
         try await perform(.auth) { try await signingIn { try await $0.changeAddress(to: email, code: code) } }
     }
 
-    /// Deletes the account: all its sessions end, and its address is free.
+    /// Deletes the account: all its sessions end, and its address becomes free.
     ///
-    /// - Parameter code: one that ``sendMagicCode(to:)`` has sent to the account's address. Default: nil, which is enough
-    ///   for a guest, and for who has just signed in.
+    /// - Parameter code: a code that ``sendMagicCode(to:)`` has sent to the account's address. Default: nil, which is accepted
+    ///   for a guest, and shortly after a sign-in.
     @discardableResult
     public func deleteAccount(
         code: String? = nil,
@@ -136,7 +138,7 @@ extension Shared where Value == AuthSession {
         }
     }
 
-    /// Deletes the account: all its sessions end, and its address is free.
+    /// Deletes the account: all its sessions end, and its address becomes free.
     public func deleteAccount(code: String? = nil) async throws {
         try await perform(.auth) { try await signingIn { try await $0.deleteAccount(code: code) } }
     }

@@ -3,14 +3,14 @@ public import SharedState
 
 /// Signing in and out.
 ///
-/// Each operation comes in two forms. With callbacks it returns at once: `onAttempt` is called meanwhile, then comes one of
-/// `onSuccess` and `onError`, and last `onSettled`, each exactly once and on the main actor; what it came to is in the value
-/// by then. The `async` form returns or throws that; cancelling its task cancels the operation.
+/// Each operation has two forms. The form with callbacks returns at once. It calls `onAttempt` first, then one of `onSuccess`
+/// and `onError`, and last `onSettled`, each exactly once and on the main actor; the value shows the outcome by then. The
+/// `async` form returns or throws the outcome; cancelling its task cancels the operation.
 ///
-/// Errors are an ``AuthError``, or a `TrebuchetError` when the server could not be asked.
+/// Errors are an ``AuthError``, or a `TrebuchetError` when the server could not be reached.
 @MainActor
 extension Shared where Value == AuthSession {
-    /// Signs in as a guest. A guest who is signed in already stays the same user.
+    /// Signs in as a guest. A signed-in guest stays the same user.
     @discardableResult
     public func signInAsGuest(
         onAttempt: (@MainActor () -> Void)? = nil,
@@ -23,14 +23,14 @@ extension Shared where Value == AuthSession {
         }
     }
 
-    /// Signs in as a guest. A guest who is signed in already stays the same user.
+    /// Signs in as a guest. A signed-in guest stays the same user.
     @discardableResult
     public func signInAsGuest() async throws -> User {
         try await perform(.auth) { try await signingIn { try await $0.signInAsGuest() } }
     }
 
-    /// Has a code of six digits sent to a mail address, for ``verifyMagicCode(email:code:)``. The answer is the same
-    /// whether or not somebody has signed in with the address before.
+    /// Sends a code of six digits to a mail address, for ``verifyMagicCode(email:code:)``. The response is the same whether or
+    /// not an account has the address.
     @discardableResult
     public func sendMagicCode(
         to email: String,
@@ -44,8 +44,8 @@ extension Shared where Value == AuthSession {
         }
     }
 
-    /// Has a code of six digits sent to a mail address, for ``verifyMagicCode(email:code:)``. The answer is the same
-    /// whether or not somebody has signed in with the address before.
+    /// Sends a code of six digits to a mail address, for ``verifyMagicCode(email:code:)``. The response is the same whether or
+    /// not an account has the address.
     @discardableResult
     public func sendMagicCode(to email: String) async throws -> SendMagicCodeResponse {
         try await perform(.auth) { try await backend().session.sendMagicCode(to: email) }
@@ -53,8 +53,8 @@ extension Shared where Value == AuthSession {
 
     /// Signs in with the code that was sent to an address.
     ///
-    /// A guest keeps the id if nobody has signed in with the address before. Otherwise it is that other user who is signed
-    /// in now, and the guest is given up.
+    /// A guest keeps its id if no account has the address. Otherwise the user of that account is signed in, and the guest's
+    /// session ends.
     @discardableResult
     public func verifyMagicCode(
         email: String,
@@ -71,18 +71,18 @@ extension Shared where Value == AuthSession {
 
     /// Signs in with the code that was sent to an address.
     ///
-    /// A guest keeps the id if nobody has signed in with the address before. Otherwise it is that other user who is signed
-    /// in now, and the guest is given up.
+    /// A guest keeps its id if no account has the address. Otherwise the user of that account is signed in, and the guest's
+    /// session ends.
     @discardableResult
     public func verifyMagicCode(email: String, code: String) async throws -> User {
         try await perform(.auth) { try await signingIn { try await $0.verifyMagicCode(email: email, code: code) } }
     }
 
-    /// Signs in with an ID token that a provider (OpenID Connect) has given to the app.
+    /// Signs in with an ID token that a provider (OpenID Connect) has issued to the app.
     ///
     /// - Parameters:
-    ///   - provider: its name at the server, as `google`.
-    ///   - nonce: what was given to the provider for this token; required when the token has one.
+    ///   - provider: the name of the provider at the server, as `google`.
+    ///   - nonce: the text that the app passed to the provider for this token; required when the token has one.
     @discardableResult
     public func signIn(
         idToken: String,
@@ -98,7 +98,7 @@ extension Shared where Value == AuthSession {
         }
     }
 
-    /// Signs in with an ID token that a provider (OpenID Connect) has given to the app.
+    /// Signs in with an ID token that a provider (OpenID Connect) has issued to the app.
     @discardableResult
     public func signIn(idToken: String, provider: String, nonce: String? = nil) async throws -> User {
         try await perform(.auth) {
@@ -106,7 +106,7 @@ extension Shared where Value == AuthSession {
         }
     }
 
-    /// Ends the session, here and at the server. When the server cannot be asked this fails, and the user stays signed in.
+    /// Ends the session, here and at the server. When the server cannot be reached this fails, and the user stays signed in.
     @discardableResult
     public func signOut(
         onAttempt: (@MainActor () -> Void)? = nil,
@@ -119,15 +119,15 @@ extension Shared where Value == AuthSession {
         }
     }
 
-    /// Ends the session, here and at the server. When the server cannot be asked this fails, and the user stays signed in.
+    /// Ends the session, here and at the server. When the server cannot be reached this fails, and the user stays signed in.
     public func signOut() async throws {
         try await perform(.auth) { try await signingIn { try await $0.signOut() } }
     }
 
-    /// Clears the error and makes the status idle. An operation under way goes on, and shows nothing more in them.
+    /// Clears the error and makes the status idle. An operation in progress continues, but its outcome is not shown there.
     public func reset() { reset(.auth) }
 
-    /// Changes who is signed in, and sees to it that the value shows it before the operation settles.
+    /// Changes the session, and updates the value before the operation settles.
     nonisolated func signingIn<Output: Sendable>(
         _ change: (SessionKeeper) async throws -> Output
     ) async throws -> Output {
@@ -137,7 +137,7 @@ extension Shared where Value == AuthSession {
         return output
     }
 
-    /// The backend of the key; of a value without one, the current.
+    /// Returns the backend of the key, or the current one for a value without a key.
     nonisolated func backend() throws -> TrebuchetBackend {
         guard let backend = (key as? AuthKey)?.backend ?? TrebuchetBackend.current else {
             throw AuthError.withoutBackend

@@ -1,12 +1,12 @@
 public import SharedState
 
-/// Signing in and out, and the account, without callbacks, for code that does not wait, as that of a button.
+/// Auth and account operations without callbacks, for synchronous code such as the action of a button.
 ///
 /// In asynchronous code the awaited forms have the same names. Top-level code prefers synchronous forms even after `try await`:
 /// without these, it would call the form with callbacks, which neither waits nor throws.
 @MainActor
 extension Shared where Value == AuthSession {
-    /// Begins to sign in as a guest; see ``signInAsGuest(onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to sign in as a guest; see ``signInAsGuest(onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -17,7 +17,7 @@ extension Shared where Value == AuthSession {
         signInAsGuest(onAttempt: nil)
     }
 
-    /// Begins to have a code sent; see ``sendMagicCode(to:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to send a code; see ``sendMagicCode(to:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -28,7 +28,7 @@ extension Shared where Value == AuthSession {
         sendMagicCode(to: email, onAttempt: nil)
     }
 
-    /// Begins to sign in with a code; see ``verifyMagicCode(email:code:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to sign in with a code; see ``verifyMagicCode(email:code:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -39,7 +39,7 @@ extension Shared where Value == AuthSession {
         verifyMagicCode(email: email, code: code, onAttempt: nil)
     }
 
-    /// Begins to sign in with an ID token; see ``signIn(idToken:provider:nonce:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to sign in with an ID token; see ``signIn(idToken:provider:nonce:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -52,7 +52,7 @@ extension Shared where Value == AuthSession {
         signIn(idToken: idToken, provider: provider, nonce: nonce, onAttempt: nil)
     }
 
-    /// Begins to end the session; see ``signOut(onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to end the session; see ``signOut(onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -63,7 +63,7 @@ extension Shared where Value == AuthSession {
         signOut(onAttempt: nil)
     }
 
-    /// Begins to ask for the sessions; see ``sessions(onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to request the sessions; see ``sessions(onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -74,7 +74,7 @@ extension Shared where Value == AuthSession {
         sessions(onAttempt: nil)
     }
 
-    /// Begins to end a session; see ``endSession(_:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to end a session; see ``endSession(_:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -85,7 +85,7 @@ extension Shared where Value == AuthSession {
         endSession(id, onAttempt: nil)
     }
 
-    /// Begins to end the other sessions; see ``endOtherSessions(onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to end the other sessions; see ``endOtherSessions(onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -96,7 +96,7 @@ extension Shared where Value == AuthSession {
         endOtherSessions(onAttempt: nil)
     }
 
-    /// Begins to name this session; see ``labelSession(_:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to label this session; see ``labelSession(_:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -107,7 +107,7 @@ extension Shared where Value == AuthSession {
         labelSession(label, onAttempt: nil)
     }
 
-    /// Begins to have a code sent to a new address; see ``sendAddressCode(to:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to send a code to a new address; see ``sendAddressCode(to:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -118,7 +118,7 @@ extension Shared where Value == AuthSession {
         sendAddressCode(to: email, onAttempt: nil)
     }
 
-    /// Begins to change the address; see ``changeAddress(to:code:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to change the address; see ``changeAddress(to:code:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -129,7 +129,7 @@ extension Shared where Value == AuthSession {
         changeAddress(to: email, code: code, onAttempt: nil)
     }
 
-    /// Begins to delete the account; see ``deleteAccount(code:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to delete the account; see ``deleteAccount(code:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:

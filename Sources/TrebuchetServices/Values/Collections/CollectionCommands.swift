@@ -1,14 +1,14 @@
-/// How an app's elements become documents.
+/// Converts elements of an app to documents and writes.
 enum CollectionCommands {
-    /// The fields of an element: the members of its JSON.
+    /// Returns the fields of an element: the members of its JSON.
     static func fields(of element: some Encodable) throws -> JSONObject {
         guard case .object(let fields) = try JSONValue(encoding: element) else {
-            throw CollectionError.invalidDocument("it is no object in JSON")
+            throw CollectionError.invalidDocument("it does not encode to a JSON object")
         }
         return fields
     }
 
-    /// The fields that differ; null for one that is gone.
+    /// Returns the changed fields; null for a removed one.
     static func changes(from before: some Encodable, to after: some Encodable) throws -> JSONObject {
         let (old, new) = (try fields(of: before), try fields(of: after))
         var changes = new.keeping { $1 != old[$0] }
@@ -16,8 +16,8 @@ enum CollectionCommands {
         return changes
     }
 
-    /// What sets these fields. Nil when there are none and nothing must hold: what must hold is the server's to say, which may have
-    /// another document than the one that is shown here.
+    /// Returns a write that sets the fields. Nil when there are none and there is no condition. A condition is always sent,
+    /// because the server may have another version of the document.
     static func update(_ id: DocumentID, _ fields: JSONObject, if condition: WriteCondition?) -> DocumentWrite? {
         guard fields.isEmpty else { return DocumentWrite(.update(id: id, fields: fields), if: condition) }
         return condition.map { DocumentWrite(.check(id: id), if: $0) }
@@ -27,7 +27,7 @@ enum CollectionCommands {
 
     static func id(_ value: JSONValue?) throws -> DocumentID {
         guard let id = Document.id(value) else {
-            throw CollectionError.invalidDocument("its member 'id' is no text and no whole number")
+            throw CollectionError.invalidDocument("its member 'id' is not a string or an integer")
         }
         return id
     }

@@ -1,18 +1,18 @@
-/// Some of what a query finds, as it was when the server was asked.
+/// A page of a query's results, as of the time of the request.
 public struct CollectionPage<Element: Sendable>: Sendable {
-    /// In the query's order.
+    /// The elements, in the query's order.
     public let items: [Element]
-    /// Those of the page that are no elements, and why.
+    /// Documents of the page that are not valid elements, with the reasons.
     public let unreadable: [UnreadableDocument]
-    /// The place behind the last of them, for ``CollectionQuery/after``; nil when there are no more.
+    /// The cursor after the last document, for ``CollectionQuery/after``; nil on the last page.
     public let cursor: String?
-    /// How many documents match, on all pages; nil unless the query counts.
+    /// The number of matching documents on all pages; nil unless the query counts.
     public let count: Int?
 }
 
 extension TrebuchetBackend {
-    /// Asks the server once for what a query finds: one page of it, of as many as the query's limit says, or as one answer has room for
-    /// (`CollectionLimits.pageBytes` at the server). The next page is that of the same query behind the cursor:
+    /// Requests one page of a query's results. Its size is the query's limit, or fewer when a response has no room for as many
+    /// (`CollectionLimits.pageBytes` at the server). The next page is that of the same query with the cursor:
     ///
     ///     var cursor: String?
     ///     repeat {
@@ -21,8 +21,8 @@ extension TrebuchetBackend {
     ///         cursor = page.cursor
     ///     } while cursor != nil
     ///
-    /// A document that is no element is left out, and ``CollectionPage/unreadable`` names it. It does not know of writes that wait.
-    /// Throws `CollectionError` for what the server refuses, among others a query that makes no sense; `TrebuchetError` and
+    /// A document that is not a valid element is omitted, and ``CollectionPage/unreadable`` names it. Pending writes are not
+    /// included. Throws `CollectionError` for requests that the server refuses, such as an invalid query; `TrebuchetError` and
     /// `TransportError` as all calls.
     public func get<Element: Decodable & Sendable>(
         _ key: CollectionKey<Element>, _ query: CollectionQuery = .all

@@ -1,28 +1,28 @@
 internal import SharedState
 
-/// Commands that are done at once or not at all.
+/// Commands that are executed atomically.
 public struct CollectionTransaction<Element: Codable & Identifiable & Equatable & Sendable>
 where Element.ID: Codable & Sendable {
     private let collection: SyncedCollection<Element>
-    /// Documents as the commands up to now make them.
+    /// Documents as changed by the commands so far.
     private var changed: [DocumentID: Document?] = [:]
     private(set) var writes: [DocumentWrite] = []
 
     init(_ collection: SyncedCollection<Element>) { self.collection = collection }
 
-    /// An item, as the commands up to now make it.
+    /// Returns an item as changed by the commands so far.
     public func item(_ id: Element.ID) -> Element? {
         guard let document = try? document(id).document else { return nil }
         return try? document.value.decode(Element.self)
     }
 
-    /// As ``SharedState/Shared/create(_:expiresIn:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Creates a document; see ``SharedState/Shared/create(_:expiresIn:onAttempt:onSuccess:onError:onSettled:)``.
     public mutating func create(_ element: Element, expiresIn: Duration? = nil) throws {
         let fields = try CollectionCommands.fields(of: element)
         add(.create(id: try CollectionCommands.id(fields["id"]), fields: fields, expiresIn: expiresIn))
     }
 
-    /// Changes a document: the fields that differ after `change` are sent. Throws as
+    /// Changes a document: the fields that `change` modifies are sent. Throws as
     /// ``SharedState/Shared/update(_:if:onAttempt:onSuccess:onError:onSettled:_:)`` when it is not among the items.
     public mutating func update(
         _ id: Element.ID, if condition: WriteCondition? = nil, _ change: (inout Element) throws -> Void
@@ -40,34 +40,35 @@ where Element.ID: Codable & Sendable {
         if let write = CollectionCommands.update(name, fields, if: condition) { add(write.command, if: condition) }
     }
 
-    /// As ``SharedState/Shared/merge(_:_:if:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Merges fields; see ``SharedState/Shared/merge(_:_:if:onAttempt:onSuccess:onError:onSettled:)``.
     public mutating func merge(_ id: Element.ID, _ fields: JSONObject, if condition: WriteCondition? = nil) throws {
         add(.merge(id: try document(id).id, fields: fields), if: condition)
     }
 
-    /// As ``SharedState/Shared/increment(_:_:by:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Adds to a number; see ``SharedState/Shared/increment(_:_:by:onAttempt:onSuccess:onError:onSettled:)``.
     public mutating func increment(_ id: Element.ID, _ field: String, by amount: some Numeric & Encodable) throws {
         add(.increment(id: try document(id).id, field: field, by: try JSONValue(encoding: amount)))
     }
 
-    /// Removes a document, if there is one.
+    /// Deletes a document, if it exists.
     public mutating func delete(_ id: Element.ID, if condition: WriteCondition? = nil) throws {
         add(.delete(id: try document(id).id), if: condition)
     }
 
-    /// As ``SharedState/Shared/link(_:_:to:in:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Adds to an array; see ``SharedState/Shared/link(_:_:to:in:onAttempt:onSuccess:onError:onSettled:)``.
     public mutating func link(
         _ id: Element.ID, _ field: String, to target: some Encodable, in collection: String? = nil
     ) throws {
         add(.link(id: try document(id).id, field: field, target: try JSONValue(encoding: target), in: collection))
     }
 
-    /// Takes something out of the array that a field of a document is.
+    /// Removes a value from an array field of a document.
     public mutating func unlink(_ id: Element.ID, _ field: String, from target: some Encodable) throws {
         add(.unlink(id: try document(id).id, field: field, target: try JSONValue(encoding: target)))
     }
 
-    /// Changes nothing: the transaction fails unless this holds for a document. Without a condition, unless there is one.
+    /// Changes nothing. The transaction fails unless the condition holds for a document; without a condition, unless the
+    /// document exists.
     public mutating func check(_ id: Element.ID, if condition: WriteCondition? = nil) throws {
         add(.check(id: try document(id).id), if: condition)
     }
@@ -81,7 +82,7 @@ where Element.ID: Codable & Sendable {
         writes.append(DocumentWrite(command, if: condition))
         let before = changed[command.id] ?? collection.shown[command.id]?.document
         let context = CommandContext(number: 0, time: CollectionClock().now())
-        // What cannot be done here may be done at the server, which has documents that are not shown.
+        // A command that fails here may succeed at the server, which has documents that this client does not.
         if let after = try? Optional.some(command.perform(on: before, context)) { changed[command.id] = .some(after) }
     }
 }

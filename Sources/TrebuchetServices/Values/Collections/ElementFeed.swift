@@ -9,31 +9,31 @@ internal import Trebuchet
     internal import Foundation
 #endif
 
-/// Follows the result of a query, and shows it in a `SyncedCollection`.
+/// Follows the result of a query, and renders it into a `SyncedCollection`.
 final class ElementFeed<Element: Codable & Identifiable & Equatable & Sendable>: CollectionFeed
 where Element.ID: Codable & Sendable {
     private struct Contents {
-        /// Who has read the result, and whose writes are shown over it.
+        /// The account that reads the result and has written the pending changes shown over it.
         var account: ClientAccount
         var result: QueryResult?
-        /// It is from a file, and the server has said nothing yet.
+        /// True when the result is from a file, and the server has not responded yet.
         var isKept = false
-        /// It is kept up to date.
+        /// True while the result is kept up to date.
         var isLive = false
-        /// Up to which write the result shows what the server has.
+        /// The newest write that the result includes.
         var position = ResultPosition()
         var lastSyncedAt: Date?
         var error: (any Error)?
-        /// The view that is read, and who reads it.
+        /// The current view and its reader.
         var view: String?
-        /// What the answers of writes call it.
+        /// The number of the query in responses to writes.
         var number: Int?
         var reader: Task<Void, Never>?
-        /// It may be open as somebody who is not signed in any more.
+        /// True when the view may have been opened for another account.
         var isToReopen = false
         var following: [Task<Void, Never>] = []
         var failures = 0
-        /// Elements that were decoded, by the documents' ids: what has not changed is not decoded again.
+        /// Decoded elements by document id, so that unchanged documents are not decoded again.
         var decoded: [DocumentID: ShownDocument<Element>] = [:]
         var uncertain = UncertainDocuments()
 
@@ -56,7 +56,7 @@ where Element.ID: Codable & Sendable {
     private let link: CollectionLink
     private let subscriber: SharedSubscriber<SyncedCollection<Element>>
     private let contents: Mutex<Contents>
-    /// Its version grows with each reason to look whether the query is open.
+    /// Each version is a request to check whether the query is open.
     private let wakes = StateRelay(())
 
     init(_ query: CollectionQuery, _ link: CollectionLink, _ subscriber: SharedSubscriber<SyncedCollection<Element>>) {
@@ -82,10 +82,10 @@ where Element.ID: Codable & Sendable {
         }
     }
 
-    // MARK: Showing
+    // MARK: Rendering
 
     func refresh() {
-        // Rendered in the value's turn: whoever comes last shows the newest.
+        // Rendered within the change of the value, so that the last change has the newest state.
         subscriber.update { [weak self] in self?.render(&$0) }
     }
 
@@ -98,7 +98,7 @@ where Element.ID: Codable & Sendable {
         let account = contents.withLock { $0.account }
         let (pending, damage) = link.shown(of: account)
         contents.withLock { contents in
-            // Somebody else by now: what is to be shown then comes behind this.
+            // The account has changed meanwhile; another rendering follows.
             guard contents.account == account else { return }
             contents.uncertain.forget(pending)
             let documents = pending.show(
@@ -111,10 +111,11 @@ where Element.ID: Codable & Sendable {
                 let known = contents.decoded[document.id].flatMap { $0.document == document ? $0 : nil }
                 let shown = known ?? ShownDocument(document)
                 decoded[document.id] = shown
-                // Of two with ids that the app takes for one, as `é` in one character and in two, it cannot have both.
+                // The app's collection cannot hold two ids that are equal for it, as composed and decomposed `é`.
                 if let element = shown.element, !elements.append(element).inserted {
                     unreadable.append(
-                        UnreadableDocument(id: document.id.text, reason: "the app takes its id for that of another"))
+                        UnreadableDocument(id: document.id.text, reason: "its id decodes to the id of another document")
+                    )
                 } else if let strange = shown.unreadable {
                     unreadable.append(strange)
                 }
@@ -140,7 +141,8 @@ where Element.ID: Codable & Sendable {
         refresh()
     }
 
-    /// What somebody else has read goes. What everybody may read, as it was read by nobody, stays until there is more.
+    /// Discards the result of the previous account. A result that all callers may read is kept until there is a newer one, if
+    /// it was read without a sign-in.
     func accountChanged() {
         let account = link.account
         let kept = link.kept(query, for: account)
@@ -157,7 +159,7 @@ where Element.ID: Codable & Sendable {
         wakes.update(())
     }
 
-    // MARK: Following
+    // MARK: Observation
 
     func start() {
         let connection = Task { [weak self, client = link.client] in
@@ -186,7 +188,7 @@ where Element.ID: Codable & Sendable {
         link.close(query)
     }
 
-    /// Without a connection nobody knows what has changed.
+    /// Without a connection the result may be out of date.
     private func lost() {
         let wasLive = contents.withLock { contents in
             defer { contents.isLive = false }
@@ -195,7 +197,7 @@ where Element.ID: Codable & Sendable {
         if wasLive { refresh() }
     }
 
-    /// Opens the query over the connection that there is now: a new connection has none open.
+    /// Opens the query over the current connection: a new connection has none open.
     private func open() async {
         contents.withLock { $0.number = nil }
         do {
@@ -234,7 +236,7 @@ where Element.ID: Codable & Sendable {
         }
     }
 
-    /// Until the view goes, or `stop()`.
+    /// Reads until the view ends, or `stop()`.
     private func read(_ name: String, as account: ClientAccount) async {
         var outcome: StreamOutcome?
         if let view = try? link.client.resolve(CollectionView.self, id: name) {
@@ -246,14 +248,15 @@ where Element.ID: Codable & Sendable {
             outcome = results.outcome
         }
         guard !Task.isCancelled else { return }
-        // The view is gone, or the connection was given up.
+        // The view has ended, or the connection was lost.
         let failures = contents.withLock { contents in
             (contents.reader, contents.view) = (nil, nil)
             contents.failures += 1
             return contents.failures
         }
         var delay = CollectionLink.delay(after: failures)
-        // Who may read it has changed, perhaps. Refused again before anything has come it is an error, and is tried less and less often.
+        // The authorization may have changed. A second failure before the first result is reported as an error, and the delay
+        // between attempts grows.
         if failures > 1, case .failed(let error)? = outcome,
             CollectionLink.delay(for: error, failures, as: account) == nil
         {

@@ -1,18 +1,18 @@
 internal import Trebuchet
 
-/// What a result looks like with the writes that are not in it yet.
+/// The rendering of a result with the pending writes that it does not include.
 extension PendingWrites {
-    /// Behind all documents that the server has created.
+    /// Sorts after all documents that the server has created.
     private static let createdHere = 1 << 60
 
-    /// The documents of a result as they will be when the writes are done. The result itself stays as the server sent it: so
-    /// a newer one never undoes a write that waits, and a refused write leaves nothing behind.
+    /// Returns the documents of a result with the pending writes applied. The result itself stays as the server sent it: a
+    /// newer result never undoes a pending write, and a refused write leaves no trace.
     ///
     /// - Parameters:
-    ///   - revision: of the last write that is in the result; nil when there is no result yet.
-    ///   - hasMore: whether more documents match behind those of the result. One that is new and stands behind all of these is then
-    ///     not shown: others, that are not known here, stand before it.
-    ///   - kept: documents in place of those of the result, which may have writes already that wait for their answers.
+    ///   - revision: the revision of the last write that the result includes; nil without a result.
+    ///   - hasMore: true when more documents match after those of the result. A new document that would be last is not shown
+    ///     then, because unknown documents come before it.
+    ///   - kept: replacements for documents of the result, which may include writes without a response.
     func show(
         over documents: KeyedCollection<Document>, _ query: CollectionQuery, seen revision: Int?,
         hasMore: Bool = false, kept: [DocumentID: Document?] = [:]
@@ -38,7 +38,7 @@ extension PendingWrites {
         return shown
     }
 
-    /// A document of a result with the writes that have their answers and are not in it: without those that wait for them.
+    /// Returns a document of a result with the confirmed writes that it does not include, and without unconfirmed writes.
     func answered(_ id: DocumentID, over documents: KeyedCollection<Document>, seen revision: Int?) -> Document? {
         var touched: [DocumentID: Document?] = [:]
         for entry in entries where entry.revision.map({ $0 > revision ?? 0 }) ?? false {
@@ -47,7 +47,7 @@ extension PendingWrites {
         return touched[id] ?? documents[id: id]
     }
 
-    /// What cannot be done is left out, with all that belongs together: the server may have done it, and the answer not be here.
+    /// Skips an entry that cannot be applied as a whole: the server may have executed it, and the response may be on its way.
     private static func perform(
         _ entry: Entry, on touched: inout [DocumentID: Document?], leavingOut isLeftOut: (DocumentID) -> Bool,
         _ document: (DocumentID) -> Document?
@@ -73,7 +73,7 @@ extension PendingWrites {
 }
 
 extension Array {
-    /// The first place for which the condition holds, in an array in which it holds for all behind one for which it does.
+    /// Returns the first index for which the condition holds, by binary search; it must hold for all later ones.
     fileprivate func partitioningIndex(_ holds: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {

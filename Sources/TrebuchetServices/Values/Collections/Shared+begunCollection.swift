@@ -1,12 +1,12 @@
 public import SharedState
 
-/// The commands of a collection without callbacks, for code that does not wait, as that of a button.
+/// Collection commands without callbacks, for synchronous code such as the action of a button.
 ///
 /// In asynchronous code the awaited forms have the same names. Top-level code prefers synchronous forms even after `try await`:
 /// without these, it would call the form with callbacks, which neither waits nor throws.
 @MainActor
 extension Shared {
-    /// Begins to add a document; see ``create(_:expiresIn:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to create a document; see ``create(_:expiresIn:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -19,7 +19,7 @@ extension Shared {
         create(element, expiresIn: expiresIn, onAttempt: nil)
     }
 
-    /// Begins to change a document; see ``update(_:if:onAttempt:onSuccess:onError:onSettled:_:)``.
+    /// Starts to change a document; see ``update(_:if:onAttempt:onSuccess:onError:onSettled:_:)``.
     @available(
         *, noasync,
         message:
@@ -32,7 +32,7 @@ extension Shared {
         update(id, if: condition, onAttempt: nil, change)
     }
 
-    /// Begins to remove a document; see ``delete(_:if:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to delete a document; see ``delete(_:if:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -45,7 +45,7 @@ extension Shared {
         delete(id, if: condition, onAttempt: nil)
     }
 
-    /// Begins to add to the array that a field is; see ``link(_:_:to:in:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to add a value to an array field; see ``link(_:_:to:in:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -58,7 +58,7 @@ extension Shared {
         link(id, field, to: target, in: collection, onAttempt: nil)
     }
 
-    /// Begins to take out of the array that a field is; see ``unlink(_:_:from:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to remove a value from an array field; see ``unlink(_:_:from:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -71,7 +71,7 @@ extension Shared {
         unlink(id, field, from: target, onAttempt: nil)
     }
 
-    /// Begins to add to a number; see ``increment(_:_:by:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to add to a number; see ``increment(_:_:by:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -84,7 +84,7 @@ extension Shared {
         increment(id, field, by: amount, onAttempt: nil)
     }
 
-    /// Begins to change parts of fields; see ``merge(_:_:if:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to change parts of fields; see ``merge(_:_:if:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -97,7 +97,7 @@ extension Shared {
         merge(id, fields, if: condition, onAttempt: nil)
     }
 
-    /// Begins to say how long there is a document; see ``expire(_:in:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to set the lifetime of a document; see ``expire(_:in:onAttempt:onSuccess:onError:onSettled:)``.
     @available(
         *, noasync,
         message:
@@ -110,7 +110,7 @@ extension Shared {
         expire(id, in: duration, onAttempt: nil)
     }
 
-    /// Begins several commands or none; see ``transaction(onAttempt:onSuccess:onError:onSettled:_:)``.
+    /// Starts a transaction; see ``transaction(onAttempt:onSuccess:onError:onSettled:_:)``.
     @available(
         *, noasync,
         message:

@@ -1,7 +1,7 @@
 public import SharedState
 
 extension OperationSlot {
-    /// Where a collection shows how writing goes.
+    /// The status and error of writes to a collection.
     static func writing<Element>() -> Self where Value == SyncedCollection<Element> {
         Self(status: \.writeStatus, error: \.writeError, pendingWhile: .anyCall)
     }
@@ -9,15 +9,15 @@ extension OperationSlot {
 
 /// The commands of a collection.
 ///
-/// Each shows at once, and is sent after those before it. `onAttempt` is called before the method returns; then, when the
-/// server has kept the write or refused it, one of `onSuccess` and `onError`, and last `onSettled`: each once for each call,
-/// all on the main actor. Without a connection that is later. To wait for it use the `value` of the call that is returned, or
-/// the `async` form; cancelling that takes the write back, unless it has been sent.
+/// Each takes effect locally at once, and is sent after the previous ones. `onAttempt` is called before the method returns.
+/// When the server has stored or refused the write, one of `onSuccess` and `onError` is called, and last `onSettled`: each once
+/// for each call, on the main actor. Without a connection that is later. To wait, use the `value` of the returned call, or the
+/// `async` form; cancelling that withdraws the write, unless it has been sent.
 @MainActor
 extension Shared {
-    /// Adds a document. Refused with `alreadyExists` when there is one with its id.
+    /// Creates a document. Refused with `alreadyExists` when a document has its id.
     ///
-    /// - Parameter expiresIn: how long there is one; nil for what the server says, which is for ever unless its limits say less.
+    /// - Parameter expiresIn: the lifetime of the document; nil for the server's limit, which by default is none.
     @discardableResult
     public func create<Element>(
         _ element: Element, expiresIn: Duration? = nil,
@@ -32,12 +32,12 @@ extension Shared {
         }
     }
 
-    /// Changes a document: the fields that differ after `change` are sent, and no others. Of two clients that change one
-    /// field, the one whose write reaches the server later wins. It must be among the items: refused with `notLoaded` before the first
-    /// result has come, with `notAmongItems` when this query does not show it, and with `notFound` when there is none.
+    /// Changes a document: the fields that `change` modifies are sent, and no others. When two clients change one field, the
+    /// write that reaches the server later wins. The document must be among the items. Refused with `notLoaded` before the
+    /// first result, with `notAmongItems` when this query does not show it, and with `notFound` when it does not exist.
     ///
-    /// - Parameter condition: what must hold at the server for it to be done, also when nothing differs here; else it is refused with
-    ///   `conditionFailed`.
+    /// - Parameter condition: a condition that must hold at the server, even when no field changes; otherwise the write is
+    ///   refused with `conditionFailed`.
     @discardableResult
     public func update<Element>(
         _ id: Element.ID, if condition: WriteCondition? = nil,
@@ -60,9 +60,9 @@ extension Shared {
         }
     }
 
-    /// Removes a document, if there is one.
+    /// Deletes a document, if it exists.
     ///
-    /// - Parameter condition: what must hold at the server for it to be done; else it is refused with `conditionFailed`.
+    /// - Parameter condition: a condition that must hold at the server; otherwise the write is refused with `conditionFailed`.
     @discardableResult
     public func delete<Element>(
         _ id: Element.ID, if condition: WriteCondition? = nil,
@@ -75,15 +75,15 @@ extension Shared {
         }
     }
 
-    /// Adds something, as the id of another document, to the array that a field of a document is, unless it is there. What
-    /// others link at the same time stays.
+    /// Adds a value, such as the id of another document, to an array field unless it is there. Concurrent links of other
+    /// clients are kept.
     ///
-    /// Refused with `notAnArray` when the field is something else.
+    /// Refused with `notAnArray` when the field is not an array.
     ///
     /// - Parameters:
     ///   - field: the name in JSON.
-    ///   - collection: the collection that must have a document with this id then, this one or another: else it is refused with
-    ///     `linkTargetMissing`. The link stays when that document is deleted later. Nil when nobody is to look.
+    ///   - collection: a collection, this one or another, that must have a document with this id; otherwise the write is
+    ///     refused with `linkTargetMissing`. The link stays when that document is deleted later. Nil for no check.
     @discardableResult
     public func link<Element>(
         _ id: Element.ID, _ field: String, to target: some Encodable, in collection: String? = nil,
@@ -97,7 +97,7 @@ extension Shared {
         }
     }
 
-    /// Takes something out of the array that a field of a document is.
+    /// Removes a value from an array field of a document.
     @discardableResult
     public func unlink<Element>(
         _ id: Element.ID, _ field: String, from target: some Encodable,
@@ -111,16 +111,16 @@ extension Shared {
         }
     }
 
-    /// Clears the error of writes and makes their status idle. Writes under way go on and have their callbacks, but write
-    /// nothing more into the value.
+    /// Clears the error of writes and makes their status idle. Writes in progress continue and call their callbacks, but do not
+    /// change the value any more.
     public func reset<Element>() where Value == SyncedCollection<Element> { reset(.writing()) }
 
-    /// The id of the document that is shown under this one, which need not have the same bytes.
+    /// Returns the id of the shown document that is equal to this one; its bytes may differ.
     func documentID<Element>(_ id: Element.ID) throws -> DocumentID where Value == SyncedCollection<Element> {
         try CollectionCommands.id(encoding: wrappedValue.items[id: id]?.id ?? id)
     }
 
-    /// - Parameter command: nil when there is nothing to be done.
+    /// - Parameter command: nil when there is nothing to write.
     func write<Element>(
         _ onAttempt: (@MainActor () -> Void)?, _ onSuccess: (@MainActor () -> Void)?,
         _ onError: (@MainActor (any Error) -> Void)?,
@@ -129,7 +129,7 @@ extension Shared {
         writeAll(onAttempt, onSuccess, onError, onSettled) { try command().map { [$0] } ?? [] }
     }
 
-    /// - Parameter commands: done at once or not at all; none when there is nothing to be done.
+    /// - Parameter commands: commands to execute atomically; empty when there is nothing to write.
     func writeAll<Element>(
         _ onAttempt: (@MainActor () -> Void)?, _ onSuccess: (@MainActor () -> Void)?,
         _ onError: (@MainActor (any Error) -> Void)?,
@@ -138,7 +138,7 @@ extension Shared {
         let receipt: WriteReceipt
         do {
             guard let link = wrappedValue.link else { throw CollectionError.noBackend }
-            // Before anything waits: so writes keep the order of the calls, and are shown when this returns.
+            // Before any suspension, so that writes keep the order of calls and are shown when this method returns.
             let commands = try commands()
             receipt = commands.isEmpty ? WriteReceipt(.success(())) : link.write(commands)
         } catch {
@@ -147,7 +147,7 @@ extension Shared {
         return start(
             .writing(), onAttempt: onAttempt, onSuccess: { onSuccess?() },
             onError: { error in
-                // A call that is cancelled has this outcome, whatever the server says later.
+                // A cancelled call has this outcome, whatever the server responds later.
                 if error is CancellationError { receipt.withdraw() }
                 onError?(error)
             }, onSettled: onSettled, until: receipt.outcome)

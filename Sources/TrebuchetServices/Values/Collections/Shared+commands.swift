@@ -1,10 +1,10 @@
 public import SharedState
 
-/// Commands beside those of whole elements; all go as `Shared+collection.swift` says.
+/// Commands that change parts of documents, and transactions. They behave as `Shared+collection.swift` says.
 @MainActor
 extension Shared {
-    /// Adds to a number: what others add at the same time counts too. Exact for whole numbers; a field that is absent is 0.
-    /// Refused with `notANumber`, and with `numberOverflow` for what would be larger than an `Int64`.
+    /// Adds to a number; concurrent additions of other clients count too. Exact for integers; a missing field is 0. Refused
+    /// with `notANumber`, and with `numberOverflow` for a result that exceeds `Int64`.
     ///
     /// - Parameter field: the name in JSON.
     @discardableResult
@@ -20,11 +20,12 @@ extension Shared {
         }
     }
 
-    /// Changes parts of fields, and leaves what is beside them as others have made it: a merge patch (RFC 7396). Null removes.
+    /// Changes parts of fields with a merge patch (RFC 7396), and keeps concurrent changes of other parts. Null removes a
+    /// member.
     ///
     ///     $people.merge("1", ["address": .object(["city": .string("Bonn")])])
     ///
-    /// - Parameter condition: what must hold at the server for it to be done; else it is refused with `conditionFailed`.
+    /// - Parameter condition: a condition that must hold at the server; otherwise the write is refused with `conditionFailed`.
     @discardableResult
     public func merge<Element>(
         _ id: Element.ID, _ fields: JSONObject, if condition: WriteCondition? = nil,
@@ -37,7 +38,7 @@ extension Shared {
         }
     }
 
-    /// Says anew how long there is a document, from now on; nil for as long as nobody deletes it.
+    /// Sets the remaining lifetime of a document; nil removes the limit.
     @discardableResult
     public func expire<Element>(
         _ id: Element.ID, in duration: Duration?,
@@ -50,8 +51,8 @@ extension Shared {
         }
     }
 
-    /// Does several commands at once or, when one of them is refused, none: then it fails with a ``TransactionError``. Others never
-    /// see a part of it. At most 100 commands, each of which counts as a write.
+    /// Executes several commands atomically: when one of them is refused, none is executed, and the call fails with a
+    /// ``TransactionError``. Other clients never see a part of it. At most 100 commands, each of which counts as a write.
     ///
     ///     $accounts.transaction { accounts in
     ///         try accounts.increment("ada", "balance", by: -5)

@@ -6,47 +6,50 @@ public import SharedState
     public import Foundation
 #endif
 
-/// What the documents of a collection are.
+/// The requirements on elements of a collection.
 public typealias EntityIdentifiable = Codable & Equatable & Identifiable & Sendable
 
-/// Documents of a collection as an app sees them: those of the server, with the app's own writes that are on their way.
+/// Documents of a collection at a client: those of the server, with the client's pending writes applied.
 ///
 ///     @Shared(.trebuchetCollection(Schema.todos)) var todos: SyncedCollection<Todo>
 ///
 ///     $todos.create(Todo(title: "Milk"))
 ///     $todos.update(id) { $0.isDone = true }
 ///
-/// A write shows at once. Without a connection it waits; when the server refuses it, it is taken back and reported.
+/// A write is shown at once. Without a connection it waits; when the server refuses it, it is undone and reported.
 public struct SyncedCollection<Element: EntityIdentifiable>: Sendable
 where Element.ID: Codable & Sendable {
-    /// In the order of the query.
+    /// The elements, in the order of the query.
     public internal(set) var items: IdentifiedArrayOf<Element> = []
-    /// How many documents match at the server, those that are not among the items too; nil unless the query counts.
+    /// The number of matching documents at the server, including those that are not among the items; nil unless the query
+    /// counts.
     public internal(set) var count: Int?
-    /// Whether more documents match behind the items: the query has a limit, or all together are more than one result has room for
+    /// True when more documents match after the items: the query has a limit, or a result has no room for all of them
     /// (`CollectionLimits.resultBytes` at the server).
     public internal(set) var hasMore = false
-    /// There is nothing to show yet: nothing has come from the server, and nothing was kept of before.
+    /// True before the first result, from the server or from a file.
     public internal(set) var isLoading = true
-    /// The items may be out of date: there is no connection, or they were kept from before and the server has not said more yet.
+    /// True when the items may be out of date: there is no connection, or they are from a file and the server has not responded
+    /// yet.
     public internal(set) var isStale = false
-    /// Writes are on their way, or wait for a connection.
+    /// True while writes are being sent, or wait for a connection.
     public internal(set) var isSyncing = false
-    /// When the items were last up to date, also before a restart; nil for not yet.
+    /// The time at which the items were last up to date, which may be before a restart; nil for never.
     public internal(set) var lastSyncedAt: Date?
-    /// How writing goes: pending while any write is.
+    /// The status of writes: pending while any write is.
     public internal(set) var writeStatus = OperationStatus.idle
-    /// What the last write failed with, until one succeeds or `reset()`; a ``LateRefusal`` for one that was made before a restart.
+    /// The error of the last failed write, until a write succeeds or `reset()`; a ``LateRefusal`` for a write from before a
+    /// restart.
     public internal(set) var writeError: (any Error)?
-    /// Why there is nothing from the server, or not all of it.
+    /// The error because of which the result is missing or incomplete.
     public internal(set) var readError: (any Error)?
-    /// Documents of the result that are no elements, and why; ``readError`` names the first of them.
+    /// Documents of the result that are not valid elements, with the reasons; ``readError`` names the first of them.
     public internal(set) var unreadable: [UnreadableDocument] = []
-    /// What stands behind the items, and what an app cannot read.
+    /// The documents of the items, and of unreadable elements.
     var shown: [DocumentID: ShownDocument<Element>] = [:]
-    /// The query finds all documents.
+    /// True when the query finds all documents.
     var isOfAll = false
-    /// Where writes go; nil without a backend.
+    /// The destination of writes; nil without a backend.
     var link: CollectionLink?
 
     init(link: CollectionLink?) {
@@ -56,13 +59,13 @@ where Element.ID: Codable & Sendable {
         readError = CollectionError.noBackend
     }
 
-    /// What went wrong with the last write, or else with reading.
+    /// The error of the last write, or else that of reading.
     public var error: (any Error)? { writeError ?? readError }
 
-    /// Whether the last write failed, or reading does.
+    /// True when the last write or the reading has failed.
     public var isError: Bool { error != nil }
 
-    /// Why a document that is not among the items cannot be updated here.
+    /// Returns the error for an update of a document that is not among the items.
     func missing(_ id: DocumentID) -> CollectionError {
         if isLoading { return .notLoaded(id: id.text) }
         if let strange = unreadable.first(where: { DocumentID($0.id) == id }) { return strange.error }
@@ -70,19 +73,19 @@ where Element.ID: Codable & Sendable {
         return isKnown ? .notFound(id: id.text) : .notAmongItems(id: id.text)
     }
 
-    /// What the server knows of an item: when it was created and changed, by whom, at which revision, and when it expires. Of one
-    /// with writes that wait, what this client expects.
+    /// Returns the metadata of an item: its creation and last change with their principals, its revision, and its expiry. With
+    /// pending writes it has the values that this client expects.
     public func document(_ id: Element.ID) -> Document? {
         (try? CollectionCommands.id(encoding: items[id: id]?.id ?? id)).flatMap { shown[$0]?.document }
     }
 }
 
-/// A document, and what an app makes of it.
+/// A document with its decoded element.
 struct ShownDocument<Element: Decodable & Sendable>: Sendable {
     let document: Document
-    /// Nil for one that is no such element.
+    /// Nil for a document that does not decode.
     let element: Element?
-    /// Why there is none.
+    /// The decoding error.
     let misfit: String?
 
     init(_ document: Document) {
@@ -95,7 +98,7 @@ struct ShownDocument<Element: Decodable & Sendable>: Sendable {
 }
 
 extension SyncedCollection: Equatable {
-    /// Errors are equal when they read the same.
+    /// Errors are equal when their texts are.
     public static func == (one: Self, other: Self) -> Bool {
         one.items == other.items && one.count == other.count && one.hasMore == other.hasMore
             && one.isLoading == other.isLoading && one.isStale == other.isStale && one.isSyncing == other.isSyncing
@@ -110,7 +113,7 @@ extension SyncedCollection: Equatable {
 }
 
 extension SyncedCollection: CustomReflectable {
-    /// What is shown, and not the connection that it comes over.
+    /// Reflects the visible state, without the connection.
     public var customMirror: Mirror {
         Mirror(
             self,

@@ -1,12 +1,12 @@
 public import SharedState
 
-/// Where a `SyncedCollection` comes from; see ``SharedState/SharedReaderKey/trebuchetCollection(_:where:order:limit:after:counts:)``.
+/// The key of a `SyncedCollection`; see ``SharedState/SharedReaderKey/trebuchetCollection(_:where:order:limit:after:counts:)``.
 public struct SyncedCollectionKey<Element: Codable & Identifiable & Equatable & Sendable>: SharedKey
 where Element.ID: Codable & Sendable {
-    /// What a wrapper of this key holds.
+    /// The value of a wrapper with this key.
     public typealias Value = SyncedCollection<Element>
 
-    /// The collection, the query, and the server they are at.
+    /// Identifies the collection, the query and the server.
     public struct ID: Hashable, Sendable {
         let collection: String
         let query: CollectionQuery
@@ -23,24 +23,23 @@ where Element.ID: Codable & Sendable {
         backend = TrebuchetBackend.current
     }
 
-    /// Wrappers of one query at one backend share their documents; conditions may come in another order.
+    /// The identity: wrappers of one query at one backend share their documents. The order of conditions does not matter.
     public var id: ID { ID(collection: collection, query: query, backend: backend.map { ObjectIdentifier($0) }) }
 
-    /// As it is before anything has come.
+    /// The value before the first result.
     var initialValue: Value { SyncedCollection(link: link) }
 
     private var link: CollectionLink? { backend.map { $0.collections.link(to: collection, $0.client) } }
 
-    /// Begins with nothing; documents come through the subscription.
+    /// Returns an empty value; documents come through the subscription.
     public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {
         guard case .userInitiated = context else { return continuation.resume(returning: initialValue) }
-        // Nothing is newer than what the subscription has shown: it shows that again, and what it shows goes before.
+        // A load has nothing newer than the subscription. The subscription sends its value again, which takes precedence.
         link?.refreshFeeds()
         continuation.resumeReturningInitialValue()
     }
 
-    /// Opens the query at the server, and shows each change until the subscription ends. What was kept from before is shown
-    /// first.
+    /// Opens the query at the server, and sends each change until the subscription ends. A stored result is sent first.
     public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
         guard let link else { return SharedSubscription() }
         let feed = ElementFeed(query, link, subscriber)
@@ -53,7 +52,8 @@ where Element.ID: Codable & Sendable {
         }
     }
 
-    /// Refused with ``CollectionError/notAssignable``, and undone: a whole value does not say what was meant by it.
+    /// Refuses the assignment with ``CollectionError/notAssignable`` and undoes it, because a whole value does not say which
+    /// writes it means.
     public func save(_ value: Value, context: SaveContext, continuation: SaveContinuation) {
         link?.refreshFeeds()
         continuation.resume(throwing: CollectionError.notAssignable)
@@ -61,12 +61,12 @@ where Element.ID: Codable & Sendable {
 }
 
 extension SharedReaderKey {
-    /// The documents of a collection for which all conditions hold, in an order, and at most so many. Kept up to date while
-    /// a wrapper is there. See ``CollectionQuery``.
+    /// Documents of a collection that match all conditions, in an order and up to a limit. They are kept up to date while a
+    /// wrapper exists. See ``CollectionQuery``.
     ///
     /// - Parameters:
-    ///   - after: the cursor of a page (``QueryPage/cursor``): documents behind it alone.
-    ///   - counts: whether ``SyncedCollection/count`` says how many match in all.
+    ///   - after: the cursor of a page (``QueryPage/cursor``): only documents after it.
+    ///   - counts: true to set ``SyncedCollection/count`` to the number of all matching documents.
     public static func trebuchetCollection<Element>(
         _ key: CollectionKey<Element>, where conditions: [QueryCondition] = [], order: [QueryOrder] = [],
         limit: Int? = nil, after: String? = nil, counts: Bool = false
@@ -76,7 +76,7 @@ extension SharedReaderKey {
         return SyncedCollectionKey.Default[key, default: key.initialValue]
     }
 
-    /// Another name of ``trebuchetCollection(_:where:order:limit:after:counts:)``.
+    /// Another name for ``trebuchetCollection(_:where:order:limit:after:counts:)``.
     public static func instantSync<Element>(
         _ key: CollectionKey<Element>, where conditions: [QueryCondition] = [], order: [QueryOrder] = [],
         limit: Int? = nil, after: String? = nil, counts: Bool = false
@@ -86,7 +86,7 @@ extension SharedReaderKey {
 }
 
 extension Shared {
-    /// All documents of a collection: `@Shared(Schema.todos) var todos: SyncedCollection<Todo>`.
+    /// Creates a value with all documents of a collection: `@Shared(Schema.todos) var todos: SyncedCollection<Todo>`.
     public init<Element>(_ key: CollectionKey<Element>, store: SharedStore = .current)
     where Value == SyncedCollection<Element> {
         self.init(.trebuchetCollection(key), store: store)

@@ -1,11 +1,11 @@
 internal import SharedState
 internal import Synchronization
 
-/// Shows a room in a `RoomPresence`.
+/// Renders a room into a `RoomPresence`.
 final class PresenceFeed<Presence: Codable & Sendable & Equatable>: RoomFeed {
     private struct Known {
         let member: Roster.Member
-        /// Nil when it is of another type.
+        /// Nil when the presence is of another type.
         let peer: Peer<Presence>?
     }
 
@@ -30,11 +30,11 @@ final class PresenceFeed<Presence: Codable & Sendable & Equatable>: RoomFeed {
         let peers = known.withLock { known in
             var next: [String: Known] = [:]
             for member in roster.members where !own.contains(member.id) {
-                // Only what has changed is decoded.
+                // Only changed presences are decoded.
                 if let before = known[member.id], before.member == member {
                     next[member.id] = before
                 } else {
-                    // A member that only uses topics shows nothing.
+                    // A member that only uses topics has an empty presence.
                     let data =
                         member.data == .object([:])
                         ? try? member.data.decode(Presence.self) : decoder.decode(member.data, from: member.id)

@@ -2,12 +2,12 @@ internal import Platform
 public import SharedState
 internal import Trebuchet
 
-/// Where a `RoomPresence` comes from; see ``SharedState/SharedReaderKey/trebuchetPresence(_:roomId:initialPresence:)``.
+/// The key of a `RoomPresence`; see ``SharedState/SharedReaderKey/trebuchetPresence(_:roomId:initialPresence:)``.
 public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedKey {
-    /// What a wrapper of this key holds.
+    /// The value of a wrapper with this key.
     public typealias Value = RoomPresence<Presence>
 
-    /// The room, and the server it is at.
+    /// Identifies the room and the server.
     public struct ID: Hashable, Sendable {
         let room: ByteText
         let backend: ObjectIdentifier?
@@ -21,17 +21,17 @@ public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedK
         backend = TrebuchetBackend.current
     }
 
-    /// Wrappers of one room at one backend are one member of it.
+    /// The identity: wrappers of one room at one backend share one membership.
     public var id: ID { ID(room: ByteText(room), backend: backend.map { ObjectIdentifier($0) }) }
 
-    /// Begins with the initial presence; what a room is comes through the subscription.
+    /// Returns the initial presence; the room's state comes through the subscription.
     public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {
-        // Nothing is newer than what the subscription has shown: it shows that again, and what it shows goes before.
+        // A load has nothing newer than the subscription. The subscription sends its value again, which takes precedence.
         if case .userInitiated = context { backend?.rooms.room(room)?.refresh() }
         continuation.resumeReturningInitialValue()
     }
 
-    /// Joins the room, and shows its members until the subscription ends. Without a backend it shows ``RoomError/noBackend``.
+    /// Joins the room, and sends its members until the subscription ends. Without a backend it sends ``RoomError/noBackend``.
     public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
         guard let backend else {
             subscriber.update { presence in
@@ -46,7 +46,7 @@ public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedK
         return SharedSubscription { joined.remove(number) }
     }
 
-    /// Done when the server shows it. Without a connection it waits for one.
+    /// Completes when the server has the presence. Without a connection it waits for one.
     public func save(_ value: Value, context: SaveContext, continuation: SaveContinuation) {
         guard let backend else { return continuation.resume(throwing: RoomError.noBackend) }
         guard let joined = backend.rooms.room(room) else { return continuation.resume(throwing: RoomError.left) }
@@ -58,37 +58,37 @@ public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedK
     }
 }
 
-/// How rooms are named at the server.
+/// Builds the names of rooms at the server.
 enum RoomName {
     static func of(type: String, id: String) -> String { "\(RoomHost.name)/\(type)-\(id)" }
 }
 
 extension SharedReaderKey {
-    /// Who is in a room. The client joins it with the first wrapper and leaves it when no wrapper of its presence or of its
-    /// topics is left.
+    /// The presences of a room. The client joins the room with the first wrapper, and leaves it after the last wrapper of its
+    /// presence or topics.
     ///
-    /// - Parameter initialPresence: what the others see of the user at first; that of the first wrapper counts.
+    /// - Parameter initialPresence: the user's first presence; the one of the first wrapper counts.
     public static func trebuchetPresence<Presence>(
         _ key: RoomKey<Presence>, roomId: String, initialPresence: @autoclosure @escaping @Sendable () -> Presence
     ) -> Self where Self == RoomPresenceKey<Presence>.Default {
         RoomPresenceKey.Default[RoomPresenceKey(key, roomId: roomId), default: RoomPresence(user: initialPresence())]
     }
 
-    /// Who is in a room, whose kind is told by its name.
+    /// The presences of a room whose type is given by name.
     public static func trebuchetPresence<Presence>(
         roomType: String, roomId: String, initialPresence: @autoclosure @escaping @Sendable () -> Presence
     ) -> Self where Self == RoomPresenceKey<Presence>.Default {
         trebuchetPresence(RoomKey(type: roomType), roomId: roomId, initialPresence: initialPresence())
     }
 
-    /// Another name of ``trebuchetPresence(_:roomId:initialPresence:)``.
+    /// Another name for ``trebuchetPresence(_:roomId:initialPresence:)``.
     public static func instantPresence<Presence>(
         _ key: RoomKey<Presence>, roomId: String, initialPresence: @autoclosure @escaping @Sendable () -> Presence
     ) -> Self where Self == RoomPresenceKey<Presence>.Default {
         trebuchetPresence(key, roomId: roomId, initialPresence: initialPresence())
     }
 
-    /// Another name of ``trebuchetPresence(roomType:roomId:initialPresence:)``.
+    /// Another name for ``trebuchetPresence(roomType:roomId:initialPresence:)``.
     public static func instantPresence<Presence>(
         roomType: String, roomId: String, initialPresence: @autoclosure @escaping @Sendable () -> Presence
     ) -> Self where Self == RoomPresenceKey<Presence>.Default {
@@ -97,8 +97,8 @@ extension SharedReaderKey {
 }
 
 extension Shared {
-    /// Changes what the user shows, and returns when the server shows it; throws what it is refused with. Without a
-    /// connection it waits for one.
+    /// Changes the user's presence, and returns when the server has it; throws when the server refuses it. Without a connection
+    /// it waits for one.
     public func update<Presence>(
         isolation: isolated (any Actor)? = #isolation, _ change: (inout Presence) -> Void
     ) async throws where Value == RoomPresence<Presence> {

@@ -1,21 +1,22 @@
 public import SharedState
 
 extension OperationSlot {
-    /// Where a channel shows how publishing goes.
+    /// The status and error of publishing to a channel.
     static func publishing<Payload>() -> Self where Value == TopicChannel<Payload> {
         Self(status: \.publishStatus, error: \.error, pendingWhile: .anyCall)
     }
 }
 
 extension Shared {
-    /// Publishes an event to the others in the room.
+    /// Publishes an event to the other members of the room.
     ///
-    /// Events arrive in the order in which they were published. Until the room is joined they wait; one that may or may not
-    /// have reached the server when the connection broke fails with `unknownOutcome` and is not sent again.
+    /// Events arrive in the order in which they were published. Until the room is joined they wait. When the connection breaks
+    /// and the server may or may not have received an event, the call fails with `unknownOutcome`, and the event is not sent
+    /// again.
     ///
     /// - Parameters:
-    ///   - onAttempt: called before this returns, with the payload: one's own events do not come back.
-    ///   - onSuccess: called when the server has handed the event on.
+    ///   - onAttempt: called with the payload before this method returns, because a client does not receive its own events.
+    ///   - onSuccess: called when the server has published the event.
     ///   - onSettled: called last, after one of `onSuccess` and `onError`.
     /// - Returns: the call; its `value` waits for the outcome.
     @MainActor
@@ -27,7 +28,7 @@ extension Shared {
         onError: (@MainActor (any Error) -> Void)? = nil,
         onSettled: (@MainActor (Result<Void, any Error>) -> Void)? = nil
     ) -> OperationCall<Void> where Value == TopicChannel<Payload> {
-        // Before anything waits: so events keep the order of the calls.
+        // Before any suspension, so that events keep the order of calls.
         let publication =
             wrappedValue.line?.publish(payload) ?? Publication(topic: "", failed: RoomError.noBackend)
         return start(
@@ -35,7 +36,7 @@ extension Shared {
             onSettled: onSettled, until: publication.outcome)
     }
 
-    /// Begins to publish an event, for code that does not wait; see ``publish(_:onAttempt:onSuccess:onError:onSettled:)``.
+    /// Starts to publish an event, for synchronous code; see ``publish(_:onAttempt:onSuccess:onError:onSettled:)``.
     @MainActor
     @available(
         *, noasync,
@@ -47,15 +48,15 @@ extension Shared {
         publish(payload, onAttempt: nil)
     }
 
-    /// Publishes an event and returns when the server has handed it on. Cancelling the task takes it back, unless it has
+    /// Publishes an event and returns when the server has published it. Cancelling the task withdraws the event, unless it has
     /// been sent.
     @MainActor
     public func publish<Payload>(_ payload: Payload) async throws where Value == TopicChannel<Payload> {
         try await publish(payload, onAttempt: nil).value
     }
 
-    /// Clears the error and makes the status idle. Publishes under way go on and have their callbacks, but write nothing
-    /// more into the value.
+    /// Clears the error and makes the status idle. Publishes in progress continue and call their callbacks, but do not change
+    /// the value any more.
     @MainActor
     public func reset<Payload>() where Value == TopicChannel<Payload> { reset(.publishing()) }
 }

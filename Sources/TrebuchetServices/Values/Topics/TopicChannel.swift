@@ -1,32 +1,31 @@
 public import SharedState
 
-/// A topic of a room: what the others publish, and how publishing goes.
+/// A topic of a room: the events of other members, and the status of publishing.
 ///
 ///     @Shared(.trebuchetTopic(Schema.Topics.emoji, roomId: "lobby")) var channel: TopicChannel<Emoji>
 ///
 ///     $channel.publish(Emoji(name: "tada"))
 public struct TopicChannel<Payload: Codable & Sendable & Equatable>: Sendable {
-    /// What the others have published, the oldest first; one's own events are not among them.
+    /// The events of other members, oldest first; those of this client are not included.
     public private(set) var events: [TopicEvent<Payload>]
-    /// How many events are kept; the oldest go first. Default 50.
+    /// The maximum number of stored events; the oldest are dropped first. Default 50.
     public var maxEvents: Int {
         didSet { dropOldest() }
     }
-    /// Whether events arrive and can be published.
+    /// True when events arrive and can be published.
     public var isConnected: Bool
-    /// Whether the topic is being connected for the first time.
+    /// True until the topic is connected for the first time.
     public var isLoading: Bool
-    /// Pending while any publish is under way; then as the newest one went.
+    /// The status of publishing: pending while any publish is in progress, then the outcome of the newest.
     public var publishStatus: OperationStatus
-    /// What the newest publish failed with, until one succeeds or `reset()`; or what is wrong with the room, or which events
-    /// were missed.
+    /// The error of the newest publish, until one succeeds or `reset()`; or an error of the room, or missed events.
     public var error: (any Error)?
-    /// Where to publish; nil for a channel that comes from no key.
+    /// The destination of events; nil for a channel without a key.
     var line: TopicLine?
 
-    /// A channel as it stands; for previews and tests. It publishes nowhere: those of a room come through `.trebuchetTopic`.
+    /// Creates a channel for previews and tests; it publishes nothing. The channel of a room comes from `.trebuchetTopic`.
     ///
-    /// - Parameter maxEvents: how many events are kept, of `events` too. Default 50.
+    /// - Parameter maxEvents: the maximum number of stored events, including `events`. Default 50.
     public init(
         events: [TopicEvent<Payload>] = [], isConnected: Bool = false, maxEvents: Int = 50, isLoading: Bool = false,
         publishStatus: OperationStatus = .idle, error: (any Error)? = nil
@@ -42,41 +41,41 @@ public struct TopicChannel<Payload: Codable & Sendable & Equatable>: Sendable {
 
     /// The newest of ``events``; nil when there are none.
     public var latestEvent: TopicEvent<Payload>? { events.last }
-    /// Whether any publish is under way.
+    /// True while any publish is in progress.
     public var isPublishing: Bool { publishStatus == .pending }
-    /// Whether there is an ``error``.
+    /// True when there is an ``error``.
     public var isError: Bool { error != nil }
-    /// Whether there are any ``events``.
+    /// True when there are ``events``.
     public var hasEvent: Bool { latestEvent != nil }
 
-    /// Adds an event as the latest, and drops the oldest when there are too many.
+    /// Appends an event, and drops the oldest above the maximum.
     public mutating func addEvent(_ event: TopicEvent<Payload>) {
         events.append(event)
         dropOldest()
     }
 
-    /// Forgets all events here; the others keep theirs.
+    /// Removes all events from this value; other clients keep theirs.
     public mutating func clearEvents() { events = [] }
 
     private mutating func dropOldest() { events.removeFirst(max(0, events.count - max(0, maxEvents))) }
 }
 
 extension TopicChannel: Equatable {
-    /// Errors are equal when they say the same.
+    /// Errors are equal when their texts are.
     public static func == (a: Self, b: Self) -> Bool {
         a.events == b.events && a.maxEvents == b.maxEvents && a.isConnected == b.isConnected
             && a.isLoading == b.isLoading && a.publishStatus == b.publishStatus && isSameError(a.error, b.error)
     }
 }
 
-/// How a publish went, as one value that can be kept: `onSettled: { results.append(TopicPublishResult($0)) }`.
+/// The outcome of a publish as a value to store: `onSettled: { results.append(TopicPublishResult($0)) }`.
 public struct TopicPublishResult: Sendable {
-    /// Whether the server has handed the event on.
+    /// True when the server has published the event.
     public let success: Bool
-    /// What the publish failed with; nil when it did not.
+    /// The error of the publish; nil on success.
     public let error: (any Error)?
 
-    /// - Parameter result: what `onSettled` of a publish gets.
+    /// - Parameter result: the argument of `onSettled`.
     public init(_ result: Result<Void, any Error>) {
         switch result {
         case .success: (success, error) = (true, nil)
@@ -84,16 +83,16 @@ public struct TopicPublishResult: Sendable {
         }
     }
 
-    /// The server has handed the event on.
+    /// A successful publish.
     public static var success: Self { Self(.success(())) }
 
-    /// The publish failed.
+    /// A failed publish.
     public static func failure(_ error: any Error) -> Self { Self(.failure(error)) }
 }
 
-/// A topic's channel, whatever it carries: for extensions of `Shared` that are meant for all of them.
+/// A topic channel with any payload: for extensions of `Shared` that apply to all of them.
 public protocol TopicChannelProtocol: Sendable, Equatable {
-    /// What is published.
+    /// The type of the events.
     associatedtype Payload: Codable & Sendable & Equatable
 }
 

@@ -2,12 +2,12 @@ internal import Platform
 public import SharedState
 internal import Trebuchet
 
-/// Where a `TopicChannel` comes from; see ``SharedState/SharedReaderKey/trebuchetTopic(_:roomId:)``.
+/// The key of a `TopicChannel`; see ``SharedState/SharedReaderKey/trebuchetTopic(_:roomId:)``.
 public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKey {
-    /// What a wrapper of this key holds.
+    /// The value of a wrapper with this key.
     public typealias Value = TopicChannel<Payload>
 
-    /// The topic, its room, and the server it is at.
+    /// Identifies the topic, its room and the server.
     public struct ID: Hashable, Sendable {
         let room: ByteText
         let topic: ByteText
@@ -24,12 +24,12 @@ public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKe
         backend = TrebuchetBackend.current
     }
 
-    /// Wrappers of one topic in one room at one backend share their events.
+    /// The identity: wrappers of one topic in one room at one backend share their events.
     public var id: ID {
         ID(room: ByteText(room), topic: ByteText(topic), backend: backend.map { ObjectIdentifier($0) })
     }
 
-    /// A channel as it is before it is connected.
+    /// The channel before it is connected.
     var initialValue: Value {
         var channel = TopicChannel<Payload>(
             isLoading: backend != nil, error: backend == nil ? RoomError.noBackend : nil)
@@ -37,15 +37,15 @@ public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKe
         return channel
     }
 
-    /// Begins with an empty channel; events come through the subscription.
+    /// Returns an empty channel; events come through the subscription.
     public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {
         guard case .userInitiated = context else { return continuation.resume(returning: initialValue) }
-        // Nothing is newer than what the subscription has shown: it shows that again, and what it shows goes before.
+        // A load has nothing newer than the subscription. The subscription sends its value again, which takes precedence.
         backend?.rooms.room(room)?.refresh()
         continuation.resumeReturningInitialValue()
     }
 
-    /// Joins the room if this client is not in it, and shows what others publish until the subscription ends.
+    /// Joins the room if this client is not a member, and sends the events of other members until the subscription ends.
     public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
         guard let backend else { return SharedSubscription() }
         let decoder = RoomDecoder<Payload>(.event, of: topic, in: room, for: backend.client)
@@ -53,13 +53,13 @@ public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKe
         return SharedSubscription { joined.remove(number) }
     }
 
-    /// There is nothing to save: events are published, and what is received is this client's own.
+    /// Does nothing: events are published, and received ones are local to this client.
     public func save(_ value: Value, context: SaveContext, continuation: SaveContinuation) { continuation.resume() }
 }
 
 extension SharedReaderKey {
-    /// A topic of a room. The client joins the room with the first wrapper and leaves it when no wrapper of its presence or
-    /// of its topics is left.
+    /// A topic of a room. The client joins the room with the first wrapper, and leaves it after the last wrapper of its
+    /// presence or topics.
     public static func trebuchetTopic<Payload>(
         _ key: TopicKey<Payload>, roomId: String
     ) -> Self where Self == TopicChannelKey<Payload>.Default {
@@ -67,19 +67,19 @@ extension SharedReaderKey {
         return TopicChannelKey.Default[key, default: key.initialValue]
     }
 
-    /// A topic of a room, both told by their names.
+    /// A topic of a room, both given by name.
     public static func trebuchetTopic<Payload>(
         roomType: String, topic: String, roomId: String
     ) -> Self where Self == TopicChannelKey<Payload>.Default {
         trebuchetTopic(TopicKey(roomType: roomType, topic: topic), roomId: roomId)
     }
 
-    /// Another name of ``trebuchetTopic(_:roomId:)``.
+    /// Another name for ``trebuchetTopic(_:roomId:)``.
     public static func instantTopic<Payload>(
         _ key: TopicKey<Payload>, roomId: String
     ) -> Self where Self == TopicChannelKey<Payload>.Default { trebuchetTopic(key, roomId: roomId) }
 
-    /// Another name of ``trebuchetTopic(roomType:topic:roomId:)``.
+    /// Another name for ``trebuchetTopic(roomType:topic:roomId:)``.
     public static func instantTopic<Payload>(
         roomType: String, topic: String, roomId: String
     ) -> Self where Self == TopicChannelKey<Payload>.Default {

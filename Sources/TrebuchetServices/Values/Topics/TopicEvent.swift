@@ -4,18 +4,18 @@
     public import Foundation
 #endif
 
-/// Something that another member of a room has published.
+/// An event that another member of a room has published.
 public struct TopicEvent<Payload: Codable & Sendable & Equatable>: Identifiable, Sendable, Equatable {
-    /// Made by who received it: the same event has another id at another client.
+    /// An identifier from the receiving client: the event has another id at another client.
     public let id: UUID
-    /// The stay of who published it.
+    /// The membership that published the event.
     public let peerId: String
-    /// What was published.
+    /// The payload of the event.
     public let data: Payload
-    /// When it was received.
+    /// The time at which it was received.
     public let timestamp: Date
 
-    /// An event as it stands; for previews and tests.
+    /// Creates an event for previews and tests.
     public init(id: UUID = UUID(), peerId: String, data: Payload, timestamp: Date = Date()) {
         self.id = id
         self.peerId = peerId

@@ -1,12 +1,12 @@
 internal import SharedState
 internal import Synchronization
 
-/// Shows a topic in a `TopicChannel`.
+/// Renders a topic into a `TopicChannel`.
 final class TopicFeed<Payload: Codable & Sendable & Equatable>: RoomFeed {
     let topic: String?
     private let subscriber: SharedSubscriber<TopicChannel<Payload>>
     private let decoder: RoomDecoder<Payload>
-    /// What this feed has shown: errors of publishes are not its own to clear.
+    /// The error that this feed has set, because it must not clear the errors of publishes.
     private let shownError = Mutex<(any Error)?>(nil)
 
     init(_ topic: String, _ decoder: RoomDecoder<Payload>, _ subscriber: SharedSubscriber<TopicChannel<Payload>>) {
@@ -33,7 +33,7 @@ final class TopicFeed<Payload: Codable & Sendable & Equatable>: RoomFeed {
         }
     }
 
-    /// An event of another type is left out and reported.
+    /// Adds an event; one of another type is omitted and reported.
     func receive(_ event: RoomEvent) {
         guard let payload = try? event.payload.value(), let data = decoder.decode(payload, from: event.peer) else {
             return

@@ -1,10 +1,10 @@
-/// Where the events of a topic go.
+/// The destination for events of a topic.
 struct TopicLine: Sendable {
     let rooms: JoinedRooms
     let room: String
     let topic: String
 
-    /// Takes an event to be sent after those before it.
+    /// Queues an event behind earlier ones.
     func publish(_ payload: some Encodable) -> Publication {
         do {
             let payload = try JSONValue(encoding: payload)

@@ -8,7 +8,7 @@ final class Mailbox: WebSocketHandler {
     func webSocket(
         _ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode
     ) {
-        // The bytes are gone after this call, so they are copied.
+        // The bytes are valid only during this call, so they are copied.
         if opcode == .text { texts.yield(String(decoding: message, as: UTF8.self)) }
     }
 

@@ -1,16 +1,17 @@
 internal import Trebuchet
 
-/// `collection-views/{collections/<name>}/<secret>`: the result of one query, for all who ask for it.
+/// A view `collection-views/{collections/<name>}/<secret>`: the result of one query, for all its readers.
 ///
-/// It lives on the reactor of its collection: what that changes in the result leaves before the answer of the write that did it.
+/// It lives on the reactor of its collection, so each change of the result is sent before the response to the write that caused
+/// it.
 @Trebuchet
 distributed actor CollectionView {
-    /// Their names begin with it.
+    /// The beginning of the names of views.
     static let prefix = "collection-views/"
 
     @StreamedState var result: QueryResult = QueryResult()
 
-    /// Who may read it; nil for everybody.
+    /// The reader identity that may read it; nil for all callers.
     private let reader: CollectionReader?
     private let name: String
     private let collection: String
@@ -28,19 +29,19 @@ distributed actor CollectionView {
         self.result = result
     }
 
-    /// The actor of the collection whose view has a name; nil for what is no name of a view.
+    /// Returns the name of a view's collection actor; nil for any other name.
     static func collection(ofView name: String) -> String? {
         let rest = name.utf8.dropFirst(prefix.utf8.count)
         guard rest.first == UInt8(ascii: "{"), let end = rest.firstIndex(of: UInt8(ascii: "}")) else { return nil }
         return String(rest[..<end].dropFirst())
     }
 
-    /// Called on the reactor of both.
+    /// Applies a change; called on the reactor of both.
     nonisolated func apply(_ change: ResultChange, revision: Int) {
         assumeIsolated { $0.result.apply(change, revision: revision) }
     }
 
-    /// The same, where little of it stays as it is.
+    /// Replaces the result, when little of it stays as it is.
     nonisolated func show(_ result: QueryResult, revision: Int) {
         assumeIsolated {
             $0.result = result
@@ -50,13 +51,15 @@ distributed actor CollectionView {
 }
 
 extension CollectionView {
-    static let otherRights = TrebuchetError(.unauthorized, "the rights to read this have changed; open the query again")
+    static let otherRights = TrebuchetError(
+        .unauthorized, "the authorization to read has changed; open the query again")
 
     static var _looksAtObservers: Bool { true }
 
-    /// Its name is for those who may open the query, and is not enough for others, nor for those who may not any more.
+    /// The name alone does not authorize: a client must be allowed to open the query, and to read it still.
     func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? {
-        // First: what changes from then on is heard of. An observer need not have opened the query over the same connection.
+        // First, so that no later change of authorization is missed. An observer may have opened the query over another
+        // connection.
         if let connection { host.visitor(connection).follows(self) }
         return isForReader(connection) ? nil : Self.otherRights
     }
@@ -65,7 +68,7 @@ extension CollectionView {
         host.reading(connection?.principal, in: collection).reader == reader
     }
 
-    /// Ends the streams of connections that may not read it any more.
+    /// Ends the streams of connections that may not read the result any more.
     func rightsChanged(of connections: [CallerConnection]) {
         for connection in connections where !isForReader(connection) {
             connection.endStreams(ofActor: name, Self.otherRights)

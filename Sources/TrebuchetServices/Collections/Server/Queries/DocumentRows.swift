@@ -1,14 +1,14 @@
 internal import TrebuchetWire
 
-/// A document as of one write, shared by all that finds it.
+/// A document as of one write, shared by all results that contain it.
 final class DocumentRow: Sendable {
     let document: Document
-    /// Its place among all documents.
+    /// Its index among all documents.
     let slot: Int
-    /// About how many bytes it has in a result.
+    /// Its approximate number of bytes in a result.
     let byteCount: Int
 
-    /// The names of its members, and the numbers.
+    /// The member names and the numbers.
     private static let overhead = 192
 
     init(_ document: Document, slot: Int) {
@@ -20,8 +20,7 @@ final class DocumentRow: Sendable {
     }
 }
 
-/// All documents of a collection, each at a place that it keeps: so who goes through them a part at a time knows what of a change is
-/// still ahead.
+/// All documents of a collection, each with a fixed index. So a scan in several parts knows which changes are still ahead.
 struct DocumentRows {
     private(set) var slots: [DocumentRow?] = []
     private var free: [Int] = []
@@ -30,7 +29,7 @@ struct DocumentRows {
     init(_ documents: some Collection<Document>) {
         slots.reserveCapacity(documents.count)
         places.reserveCapacity(documents.count)
-        // As they were created: then most lists are made by appending.
+        // In the order of creation; then most lists are built by appending.
         for document in documents.sorted(by: [QueryOrder]().precedes) {
             places[document.id] = slots.count
             slots.append(DocumentRow(document, slot: slots.count))
@@ -39,7 +38,7 @@ struct DocumentRows {
 
     var count: Int { places.count }
 
-    /// What is there before and after a change.
+    /// Applies a change; returns the rows before and after it.
     mutating func apply(_ change: DocumentChange) -> (before: DocumentRow?, after: DocumentRow?) {
         let place = places[change.id]
         let before = place.flatMap { slots[$0] }

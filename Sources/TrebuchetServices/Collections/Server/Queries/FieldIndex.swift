@@ -1,14 +1,14 @@
-/// The documents of a collection by what they have in one field. It is made a part at a time, while documents change.
+/// An index of a collection's documents by one field. It is built in several parts, while documents change.
 struct FieldIndex {
     let field: FieldPath
     private var slots: [JSONValue: Set<Int>] = [:]
-    /// Documents before this slot are in it.
+    /// Documents before this slot are indexed.
     private var next = 0
     private(set) var isComplete = false
 
     init(_ field: FieldPath) { self.field = field }
 
-    /// Takes in documents until the time is up; true when all are in it.
+    /// Indexes documents until the time is up; returns true when all are indexed.
     mutating func goOn(_ rows: DocumentRows, _ slice: inout ScanSlice) -> Bool {
         while !isComplete {
             guard next < rows.slots.count else {
@@ -37,7 +37,7 @@ struct FieldIndex {
 
     private func value(_ row: DocumentRow) -> JSONValue { JSONOrder.identity(field.value(in: row.document)) }
 
-    /// Where the documents are that have one of these values, in the order of their slots.
+    /// Returns the slots of documents with one of these values, sorted.
     func slots(of values: [JSONValue]) -> [Int] {
         values.count == 1
             ? (slots[values[0]] ?? []).sorted() : values.reduce(into: Set()) { $0.formUnion(slots[$1] ?? []) }.sorted()

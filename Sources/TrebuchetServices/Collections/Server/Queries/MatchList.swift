@@ -1,14 +1,14 @@
 internal import Trebuchet
 
-/// The documents for which some conditions hold, in an order: kept once for all queries that differ in the rest alone. It is made a
-/// part at a time, and up to date as far as it is made.
+/// The documents that match some conditions, in an order. Queries that differ in other properties share it. It is built in
+/// several parts; the part that is built is kept up to date.
 ///
-/// It belongs to its collection, in whose isolation it is used.
+/// It is used in its collection's isolation only.
 final class MatchList {
     struct Key: Hashable {
         let conditions: [QueryCondition]
         let order: [QueryOrder]
-        /// Who reads, where readers are not alike.
+        /// The reader identity, where readers differ.
         let reader: CollectionReader?
 
         init(_ query: CollectionQuery, for reader: CollectionReader?) {
@@ -18,18 +18,18 @@ final class MatchList {
         }
     }
 
-    /// What a change did: where a row stood, and where one stands after that was taken out.
+    /// The effect of a change: the removed row with its index, and the inserted row with its index after the removal.
     struct Change {
         var removed: (row: DocumentRow, index: Int)?
         var inserted: (row: DocumentRow, index: Int)?
     }
 
-    /// Documents that were not looked at yet.
+    /// Documents that have not been scanned yet.
     private enum Ahead {
         case nothing
         /// From a slot on.
         case from(Int)
-        /// These slots, and of them those from a place on.
+        /// These slots, from an index on.
         case some([Int], from: Int)
     }
 
@@ -38,12 +38,12 @@ final class MatchList {
     private let mayRead: @Sendable (Document) -> Bool
     private(set) var rows = RowList()
     private var ahead: Ahead
-    /// Queries and calls that use it.
+    /// The number of queries and calls that use it.
     var users = 0
-    /// How often it has lost its last user.
+    /// Counts how often it has lost its last user.
     var left = 0
 
-    /// - Parameter slots: where documents are for which the conditions may hold, in order; nil for anywhere.
+    /// - Parameter slots: the slots of candidate documents, sorted; nil for all.
     init(_ key: Key, number: Int, slots: [Int]?, mayRead: @escaping @Sendable (Document) -> Bool) {
         self.key = key
         self.number = number
@@ -53,7 +53,7 @@ final class MatchList {
 
     var isComplete: Bool { if case .nothing = ahead { true } else { false } }
 
-    /// Looks at documents until the time is up; true when all were looked at.
+    /// Scans documents until the time is up; returns true when all were scanned.
     func goOn(_ all: DocumentRows, _ slice: inout ScanSlice) -> Bool {
         while true {
             let row: DocumentRow?
@@ -82,9 +82,9 @@ final class MatchList {
         }
     }
 
-    /// Nil when nothing changes.
+    /// Returns nil when the list does not change.
     ///
-    /// - Parameter elements: those of the document after the change.
+    /// - Parameter elements: the cache for the document after the change.
     func apply(_ before: DocumentRow?, _ after: DocumentRow?, _ elements: inout ArrayElements) -> Change? {
         guard let slot = (before ?? after)?.slot, !isAhead(slot) else { return nil }
         var change = Change()
@@ -103,7 +103,7 @@ final class MatchList {
         return change.removed == nil && change.inserted == nil ? nil : change
     }
 
-    /// Whether it will be looked at, as it is then.
+    /// Returns whether the slot will be scanned later.
     private func isAhead(_ slot: Int) -> Bool {
         switch ahead {
         case .nothing: return false

@@ -1,11 +1,11 @@
-/// What the queries of a collection find in its documents, and which of it a change touches.
+/// The match lists of a collection's queries, and an index that finds the lists that a change affects.
 ///
-/// It belongs to its collection, in whose isolation it is used.
+/// It is used in its collection's isolation only.
 struct MatchLists {
-    /// Fields by which documents are looked up; other conditions look at all documents.
+    /// The maximum number of indexed fields; conditions on other fields scan all documents.
     private static let mostFields = 16
 
-    /// All that was in them.
+    /// The data of the ended lists.
     struct Remains: Sendable {
         fileprivate let rows: DocumentRows
         fileprivate let lists: [RowList]
@@ -18,7 +18,7 @@ struct MatchLists {
     private var index = QueryIndex()
     private var lastNumber = 0
     private var fields: [FieldPath: FieldIndex] = [:]
-    /// How many lists could be made with the index of a field.
+    /// The number of lists that could use the index of a field.
     private var fieldUses: [FieldPath: Int] = [:]
 
     init(_ documents: some Collection<Document>) { rows = DocumentRows(documents) }
@@ -29,7 +29,7 @@ struct MatchLists {
     /// For tests.
     var fieldCount: Int { fields.count }
 
-    /// The list of these conditions, made if there is none, and used from now on; all documents are looked at with `goOn`.
+    /// Returns the list for the key, created when there is none, with one more user; `goOn` scans the documents.
     mutating func use(
         _ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool
     ) -> MatchList {
@@ -52,7 +52,7 @@ struct MatchLists {
         return list
     }
 
-    /// The number under which it is forgotten if nobody uses it until then; nil when somebody does.
+    /// Removes a user. Returns the number to remove the list with if it is still unused then; nil when it has other users.
     func leave(_ list: MatchList) -> Int? {
         list.users -= 1
         guard list.users == 0 else { return nil }
@@ -70,8 +70,7 @@ struct MatchLists {
         if uses == 1 { fields[field] = nil }
     }
 
-    /// Goes on with what is to be done until a list can be made quickly: the index of a field that another list asked for too. True
-    /// when there is nothing.
+    /// Builds the index of a field when another list has needed it too. Returns true when nothing is left to do.
     mutating func prepare(_ key: MatchList.Key, _ slice: inout ScanSlice) -> Bool {
         guard lists[key] == nil, let field = Self.equality(in: key.conditions)?.field, fieldUses[field] != nil,
             fields[field] != nil || fields.count < Self.mostFields
@@ -81,10 +80,10 @@ struct MatchLists {
 
     func goOn(_ list: MatchList, _ slice: inout ScanSlice) -> Bool { list.goOn(rows, &slice) }
 
-    /// Brings a change into all lists, and calls `body` with those that it touches.
+    /// Applies a change to all lists, and calls `body` with those that it affects.
     mutating func apply(_ change: DocumentChange, _ body: (MatchList, MatchList.Change) -> Void) {
         let (before, after) = rows.apply(change)
-        // By index: what is looped over would be copied when it is changed.
+        // By index, because a `for` loop would copy the value that is changed.
         var place = fields.startIndex
         while place != fields.endIndex {
             fields.values[place].apply(before, after)
@@ -99,7 +98,7 @@ struct MatchLists {
         }
     }
 
-    /// Nothing is in them any more; what was can be let go of elsewhere, since that takes a while.
+    /// Empties the lists and returns their data, which can be freed elsewhere because that takes a while.
     mutating func takeApart() -> Remains {
         let all = Remains(rows: rows, lists: lists.values.map(\.rows), fields: fields)
         (rows, lists, byNumber, fields, fieldUses) = (DocumentRows([]), [:], [:], [:], [:])
@@ -107,7 +106,7 @@ struct MatchLists {
         return all
     }
 
-    /// A field that documents can be looked up by, with the values that they have then.
+    /// Returns a field for an index lookup, with the values to look up.
     private static func equality(in conditions: [QueryCondition]) -> (field: FieldPath, values: [JSONValue])? {
         for condition in conditions {
             switch condition.kind {

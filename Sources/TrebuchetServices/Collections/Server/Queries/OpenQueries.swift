@@ -1,11 +1,11 @@
 internal import Distributed
 internal import Trebuchet
 
-/// What queries ask of the host of their collection.
+/// The services of a collection's host for its queries.
 protocol QueryHost: AnyObject, Sendable {
     var limits: CollectionLimits { get }
     func visitor(_ connection: CallerConnection) -> CollectionVisitor
-    /// Who somebody is as a reader, nil where all are alike, under which rules.
+    /// Returns the reader identity of a principal, nil where all readers are alike, with the rules it belongs to.
     func reading(
         _ principal: Principal?, in collection: String
     ) -> (reader: CollectionReader?, rules: any CollectionRules)
@@ -14,29 +14,29 @@ protocol QueryHost: AnyObject, Sendable {
     func didCloseQuery(_ name: String)
 }
 
-/// A connection as collections see it: how many queries it has open, which results it observes, and how fast it reads and writes.
+/// The state of a connection in the collection service: its open queries, observed results and rates.
 typealias CollectionVisitor = Visitor<CollectionView, CollectionRate>
 
-/// What a connection may do so often.
+/// The rate-limited operations of a connection.
 enum CollectionRate: Hashable {
     /// Calls that open, close and get queries.
     case reads
     case writes
-    /// Of a collection with a rate of its own.
+    /// Writes to a collection with a separate rate.
     case writesTo(String)
 }
 
-/// The queries of a collection that somebody reads, each evaluated once for all its readers.
+/// The open queries of a collection, each evaluated once for all its readers.
 ///
-/// It belongs to its collection, and is used in that one's isolation alone.
+/// It is used in its collection's isolation only.
 final class OpenQueries {
-    /// Lists that stay ready for the next page after nobody uses them any more.
+    /// The maximum number of unused lists that are kept for the next page.
     private static let mostIdleLists = 8
 
     private struct Reader {
         let visitor: CollectionVisitor
         var queries: [OpenQuery] = []
-        /// What its connection does when it goes, as long as it reads.
+        /// The handler for the close of its connection, while it reads.
         var closeHandler: CallerConnection.CloseHandler?
     }
 
@@ -44,30 +44,30 @@ final class OpenQueries {
     private struct Unshown {
         let changes: [DocumentChange]
         let revision: Int
-        /// The first that is not in the lists yet.
+        /// The index of the first change that the lists do not include yet.
         var next = 0
     }
 
     private let host: any QueryHost
-    /// What the names of its views begin with.
+    /// The beginning of the names of its views.
     private let prefix: String
     private(set) var lists: MatchLists
     private var open: [OpenQuery.Key: OpenQuery] = [:]
     private var byNumber: [Int: OpenQuery] = [:]
-    /// Who keeps the collection in use.
+    /// The holders whose quotas count the use of the collection.
     private var stakes = QueryShares.Stakes()
     /// By the numbers of their lists.
     private var byList: [Int: [OpenQuery]] = [:]
     private var byReader: [CallerConnection: Reader] = [:]
-    /// Not from 0 on: what a client was told by a collection that is gone is not to fit another query.
+    /// Starts at a random number, so that a number from a previous incarnation of the collection does not match another query.
     private var lastNumber = Int.random(in: 0..<1 << 40)
-    /// Lists that nobody uses, the longest unused first, with what they are forgotten by.
+    /// Unused lists, least recently used first, with the number to remove each with.
     private var idleLists: [(list: Int, left: Int)] = []
-    /// Calls that read now.
+    /// The number of calls that read now.
     var reading = 0
-    /// Changes that are not in the results yet, the oldest first.
+    /// Changes that the results do not include yet, oldest first.
     private var unshown: [Unshown] = []
-    /// Queries that the first of them touch.
+    /// Queries that the first of the changes affects.
     private var unpublished: [OpenQuery] = []
 
     init(host: any QueryHost, documents: some Collection<Document>, prefix: String = CollectionView.prefix) {
@@ -82,7 +82,7 @@ final class OpenQueries {
 
     // MARK: Readers
 
-    /// Notes a reader. A query that nobody had open has no view yet; the rest of `begin` gives it one.
+    /// Adds a reader. A new query has no view yet; `begin` creates it.
     func open(
         _ key: OpenQuery.Key, for visitor: CollectionVisitor, mayRead: @escaping @Sendable (Document) -> Bool
     ) throws(CollectionError) -> (query: OpenQuery, isNew: Bool, isFirstOfConnection: Bool) {
@@ -127,7 +127,7 @@ final class OpenQueries {
         byReader[visitor.connection, default: Reader(visitor: visitor)].queries.append(query)
     }
 
-    /// All documents were looked at: the query has a result from now on.
+    /// Sets the first result of a query, after all documents were scanned.
     func begin(_ query: OpenQuery, revision: Int, make: (QueryResult) -> CollectionView) -> CollectionView {
         query.window.begin(in: query.list.rows)
         var result = query.window.result(in: query.list.rows)
@@ -143,7 +143,7 @@ final class OpenQueries {
         host.releaseQuery(query.stakes.remove(holder), use)
     }
 
-    /// The number with which it has lost its last reader; nil when it has others.
+    /// Removes a reader. Returns the number to remove the query with when that was the last reader, else nil.
     func close(_ query: OpenQuery, for visitor: CollectionVisitor) -> Int? {
         guard let holder = query.readers.removeValue(forKey: visitor.connection) else { return nil }
         visitor.leave()
@@ -160,7 +160,7 @@ final class OpenQueries {
         return query.emptied
     }
 
-    /// Forgets a query that nobody has begun to read since it lost its last reader.
+    /// Removes a query without readers, unless it has had a reader since.
     func removeIfUnread(_ number: Int, since emptied: Int) {
         guard let query = byNumber[number], query.readers.isEmpty, query.emptied == emptied else { return }
         open[query.key] = nil
@@ -175,10 +175,10 @@ final class OpenQueries {
 
     func queries(of visitor: CollectionVisitor) -> [OpenQuery] { byReader[visitor.connection]?.queries ?? [] }
 
-    /// The connections that read.
+    /// The reading connections.
     var visitors: [CollectionVisitor] { byReader.values.map(\.visitor) }
 
-    /// What the open queries of a connection show, by their numbers.
+    /// Returns the positions of a connection's open queries, by query number.
     func shown(to visitor: CollectionVisitor) -> [String: Int]? {
         guard let queries = byReader[visitor.connection]?.queries else { return nil }
         var shown: [String: Int] = [:]
@@ -186,32 +186,32 @@ final class OpenQueries {
         return shown.isEmpty ? nil : shown
     }
 
-    /// What is to be cancelled when a connection has closed its last query.
+    /// Sets the close handler, which is cancelled when the connection has closed its last query.
     func note(_ handler: CallerConnection.CloseHandler, of visitor: CollectionVisitor) {
         byReader[visitor.connection]?.closeHandler = handler
     }
 
     // MARK: Lists
 
-    /// Goes on with what a list is made of before the list itself; true when that is done.
+    /// Builds the index for a list; returns true when that is complete.
     func prepare(_ key: MatchList.Key) -> Bool {
         var slice = ScanSlice()
         return lists.prepare(key, &slice)
     }
 
-    /// Looks at documents for some time; true when all were looked at, and all that was noted is shown: what the list has is of one
-    /// revision then.
+    /// Scans documents for a time slice. Returns true when all were scanned and all noted changes are in the results; then the
+    /// list is of one revision.
     func goOn(_ list: MatchList) -> Bool {
         var slice = ScanSlice()
         return lists.goOn(list, &slice) && goOnShowing(slice)
     }
 
-    /// A list for one call.
+    /// Returns a list for one call.
     func use(_ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool) -> MatchList {
         lists.use(key, mayRead: mayRead)
     }
 
-    /// A call has ended. Its list stays ready for the next page: the number with which that is over.
+    /// Releases the list of a call; it stays available for the next page. Returns the number to remove it with.
     func leave(_ list: MatchList) -> Int? {
         guard let left = lists.leave(list) else { return nil }
         idleLists.removeAll { $0.list == list.number }
@@ -228,18 +228,18 @@ final class OpenQueries {
         idleLists.removeAll { $0.list == list && $0.left == left }
     }
 
-    /// What is observed of them, by name.
+    /// The views with their names.
     var views: [(name: String, actor: any DistributedActor)] {
         byNumber.values.compactMap { query in query.view.map { (query.name, $0) } }
     }
 
-    /// Nobody reads any of them any more.
+    /// Removes all readers and queries.
     func closeAll() {
         for reader in byReader.values { for query in reader.queries { _ = close(query, for: reader.visitor) } }
         for (number, query) in byNumber { removeIfUnread(number, since: query.emptied) }
     }
 
-    /// The collection has closed.
+    /// Ends the lists of a closed collection.
     func takeApart() -> MatchLists.Remains {
         (idleLists, unshown, unpublished) = ([], [], [])
         return lists.takeApart()
@@ -247,16 +247,16 @@ final class OpenQueries {
 
     // MARK: Changes
 
-    /// What the next results show.
+    /// Adds changes for the next results.
     func note(_ changes: [DocumentChange], revision: Int) {
         if !changes.isEmpty { unshown.append(Unshown(changes: changes, revision: revision)) }
     }
 
-    /// Whether some of what was noted is still to be shown. Lists are between two revisions until then.
+    /// True while noted changes are not in all results. The lists are between two revisions until then.
     var isShowing: Bool { !unshown.isEmpty }
 
-    /// Brings what was noted into the results that it touches, for some time; true when all is shown. Each result shows what was noted
-    /// together in one turn: of writes that belong together a reader sees all or none.
+    /// Applies noted changes to the affected results for a time slice; returns true when all are applied. Each result shows
+    /// changes that were noted together in one turn, so a reader sees all or none of a transaction.
     func goOnShowing(_ slice: ScanSlice = ScanSlice()) -> Bool {
         while !unshown.isEmpty {
             while unshown[0].next < unshown[0].changes.count {

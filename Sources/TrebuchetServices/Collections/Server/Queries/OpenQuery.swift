@@ -1,9 +1,9 @@
 internal import Relays
 internal import Trebuchet
 
-/// A query that somebody reads, or did a moment ago.
+/// A query with readers, or one that has recently lost its last reader.
 ///
-/// It belongs to its collection, in whose isolation it is used.
+/// It is used in its collection's isolation only.
 final class OpenQuery {
     struct Key: Hashable {
         /// In its canonical form.
@@ -13,43 +13,43 @@ final class OpenQuery {
     }
 
     enum Stage {
-        /// Documents are looked at, or its view is not there yet.
+        /// Documents are being scanned, or the view does not exist yet.
         case finding
         /// Clients can observe it.
         case ready
-        /// Nobody can any more.
+        /// The query is closed.
         case removed
     }
 
     enum Unpublished {
         case change(ResultChange)
-        /// More steps than there are documents.
+        /// There are more steps than documents.
         case everything
     }
 
     let key: Key
-    /// What the answers of writes call it.
+    /// The number of the query in responses to writes.
     let number: Int
     let list: MatchList
     let name: String
     var window: QueryWindow
-    /// There once all documents were looked at.
+    /// Set when all documents were scanned.
     var view: CollectionView?
-    /// What its result does not show yet.
+    /// Changes that the result does not include yet.
     private(set) var unpublished: Unpublished?
     /// The revision of its result.
     var shown = 0
-    /// Who reads, and whose share each used when it began.
+    /// The readers, each with the holder whose quota it has used from its start.
     var readers: [CallerConnection: Holder] = [:]
-    /// How often it has lost its last reader.
+    /// Counts how often it has lost its last reader.
     var emptied = 0
-    /// In whose shares it is.
+    /// The holders whose quotas count the query.
     var stakes = QueryShares.Stakes()
-    /// The last reader, in whose share it stays while nobody reads it.
+    /// The holder of the last reader; its quota counts the query while it has no readers.
     var lastHolder: Holder?
     private let stage = Monitor(Stage.finding)
 
-    /// - Parameter prefix: what the name of its view begins with.
+    /// - Parameter prefix: the beginning of the name of its view.
     init(_ key: Key, number: Int, list: MatchList, window: QueryWindow, prefix: String = CollectionView.prefix) {
         name = prefix + Secret.make()
         self.key = key
@@ -69,7 +69,7 @@ final class OpenQuery {
         switch unpublished {
         case nil: unpublished = .change(change)
         case .change(var noted):
-            // In place, not in a copy.
+            // In place, without a copy.
             unpublished = nil
             noted.steps += change.steps
             (noted.count, noted.hasMore) = (change.count, change.hasMore)
@@ -78,7 +78,7 @@ final class OpenQuery {
         }
     }
 
-    /// The result shows what was noted.
+    /// Publishes noted changes in the result.
     func publish(revision: Int) {
         guard let unpublished, let view else { return }
         self.unpublished = nil
@@ -89,7 +89,7 @@ final class OpenQuery {
         }
     }
 
-    /// Returns when it can be observed, or never will be.
+    /// Returns when clients can observe it, or when it was removed.
     func waitUntilFound(isolation: isolated (any Actor)? = #isolation) async {
         await stage.wait(isolation: isolation) { stage -> Void? in stage == .finding ? nil : () }
     }

@@ -1,9 +1,9 @@
-/// Which lists of matches a change may touch, found by the values of the document before and after, not by looking at all lists.
+/// Finds the match lists that a change may affect, by the values of the document before and after it.
 ///
-/// A list stands under one of its conditions: equality before membership of an array, that before an order. One without any of these is
-/// asked of each change.
+/// A list is indexed by one of its conditions: preferably equality, then membership in an array, then an order. A list without
+/// any of these is checked for each change.
 struct QueryIndex {
-    /// Where a list stands; at several places for conditions of which one must hold.
+    /// The index entry of a list; it has several for conditions of which one must hold.
     enum Entry {
         case equal(FieldPath, JSONValue)
         case contains(FieldPath, JSONValue)
@@ -79,9 +79,9 @@ struct QueryIndex {
         if lists[value]?.isEmpty == true { lists[value] = nil }
     }
 
-    /// The lists in which a document is, or may be.
+    /// Finds the lists that contain a document, or may contain it.
     mutating func find(_ document: Document, _ found: inout Set<Int>) {
-        // By index, and each in its place: what is looped over would be copied when a part of it is looked into for changing.
+        // By index and in place, because a `for` loop would copy the value that is changed.
         var index = fields.startIndex
         while index != fields.endIndex {
             let value = fields.keys[index].value(in: document)
@@ -91,7 +91,8 @@ struct QueryIndex {
         found.formUnion(others)
     }
 
-    /// Where a list with these conditions stands: it has no document that is not found under one of them. Nil for everywhere.
+    /// Returns the entries of a list with these conditions: each of its documents is found under one of them. Nil when the list
+    /// must always be checked.
     static func entries(of conditions: [QueryCondition]) -> [Entry]? {
         var best: [Entry]?
         func consider(_ entries: [Entry]) {
@@ -109,7 +110,7 @@ struct QueryIndex {
             case .field(let field, let comparison, let value):
                 guard let range = ValueRange(comparison, value) else { continue }
                 if let present = ranges[field] {
-                    // Of two kinds at once no value is.
+                    // No value is of two kinds at once.
                     guard let both = present.narrowed(by: range) else { return [] }
                     ranges[field] = both
                 } else {

@@ -1,17 +1,17 @@
 internal import Platform
 internal import Trebuchet
 
-/// How many different queries there are at a server, and how many of them are those of one principal and of one host. Pure.
+/// The quotas of different open queries: for the server, each principal and each host. Pure.
 ///
-/// A query is in the share of each who reads it, once however many connections they read it over, and in that of its last reader as
-/// long as it stays ready.
+/// A query counts for each of its readers' holders, once for any number of connections. While it stays open without readers, it
+/// counts for its last reader.
 struct QueryShares {
-    /// In whose shares a query is, each for how many of its readers.
+    /// The holders whose quotas count a query, each with the number of its readers.
     struct Stakes {
         private var principals: [ByteText: Int] = [:]
         private var hosts: [CallerHost: Int] = [:]
 
-        /// What of a holder has no place in the query.
+        /// Returns the part of a holder that does not count the query yet.
         func missing(_ holder: Holder) -> Holder {
             var missing = holder
             if let principal = holder.principal, principals[principal] != nil { missing.principal = nil }
@@ -24,7 +24,7 @@ struct QueryShares {
             if let host = holder.host { hosts[host, default: 0] += 1 }
         }
 
-        /// What of the holder has no place any more.
+        /// Removes a reader; returns the part of its holder that no longer counts the query.
         mutating func remove(_ holder: Holder) -> Holder {
             if let principal = holder.principal { Self.decrement(&principals, principal) }
             if let host = holder.host { Self.decrement(&hosts, host) }
@@ -37,22 +37,22 @@ struct QueryShares {
         }
     }
 
-    /// What a query makes of its collection: it is in use as long as it has queries.
+    /// The use of a collection by its queries: it is in use while it has queries.
     struct Use {
-        /// What of the holder has no other query of the collection.
+        /// The part of the holder without another query of the collection.
         var holder: Holder
-        /// Whether the collection has no other query at all.
+        /// True when the collection has no other query.
         var isFirst: Bool
     }
 
-    /// Who keeps collections in use may have this part of them in any case, and more as long as at least as much is free.
+    /// The divisor of a holder's quota of collections in use; a holder may use more while at least as much is free.
     private static let collectionShare = 16
 
     private let limit: Int
     private(set) var count = 0
     private var shares: HolderShares
     private let collectionLimit: Int
-    /// That have queries.
+    /// The number of collections with queries.
     private var collections = 0
     private var collectionShares = HolderShares(perPrincipal: .max, perHost: .max)
 
@@ -62,11 +62,11 @@ struct QueryShares {
         collectionLimit = limits.collections
     }
 
-    /// Takes a place for what of a holder has none in a query; and one for the query itself, when that is new.
+    /// Counts a query for the part of a holder that does not count it yet, and for the server when it is new.
     mutating func take(_ holder: Holder, isNew: Bool, of use: Use) throws(CollectionError) {
         if isNew, count >= limit { throw .tooManyQueries(limit: limit) }
         if let limit = shares.exceeded(holder) { throw .tooManyQueries(limit: limit) }
-        // Of so few that a part of them is none, nobody has one.
+        // When a fraction of the limit would be zero, there is no separate quota.
         let part = collectionLimit / Self.collectionShare
         let most = part > 0 ? max(part, collectionLimit - collections) : collectionLimit
         guard collectionShares.most(of: use.holder) < most else { throw .tooManyCollections(limit: most) }
@@ -76,13 +76,13 @@ struct QueryShares {
         collectionShares.take(use.holder)
     }
 
-    /// A holder has no place in a query any more.
+    /// Releases a holder's use of a query.
     mutating func release(_ holder: Holder, _ use: Use) {
         shares.release(holder)
         collectionShares.release(use.holder)
         if use.isFirst { collections -= 1 }
     }
 
-    /// A query has gone.
+    /// Releases a removed query.
     mutating func remove() { count -= 1 }
 }

@@ -2,20 +2,20 @@ internal import Trebuchet
 
 internal import Trebuchet
 
-/// The part of a list of matches that a query shows: those behind its cursor, up to its limit, and no more bytes than a result may
-/// have, but one document at least. Pure.
+/// The part of a match list that a query shows: after its cursor, up to its limit, and within the bytes of a result, but at
+/// least one document. Pure.
 struct QueryWindow {
     private let order: [QueryOrder]
     private let cursor: QueryCursor?
     private let limit: Int
     private let mostBytes: Int
     private let counts: Bool
-    /// Matches that stand before it.
+    /// The number of matches before it.
     private var start = 0
-    /// How many are shown, and their bytes.
+    /// The number of shown documents, and their bytes.
     private(set) var count = 0
     private var bytes = 0
-    /// What was told last beside the documents.
+    /// The values that the last result had in addition to the documents.
     private(set) var matches: Int?
     private(set) var hasMore = false
 
@@ -27,7 +27,7 @@ struct QueryWindow {
         self.mostBytes = mostBytes
     }
 
-    /// What is shown at first.
+    /// Computes the first window; returns its documents.
     @discardableResult
     mutating func begin(in rows: RowList) -> [Document] {
         start = startPlace(in: rows)
@@ -41,7 +41,7 @@ struct QueryWindow {
         return shown
     }
 
-    /// All that is shown.
+    /// Returns the whole result.
     func result(in rows: RowList) -> QueryResult {
         var result = QueryResult()
         result.documents = KeyedCollection(rows.rows(from: start).prefix(count).map(\.document))
@@ -49,7 +49,7 @@ struct QueryWindow {
         return result
     }
 
-    /// What a change of the list changes here; nil for nothing.
+    /// Returns the change of the result for a change of the list; nil for none.
     mutating func apply(_ change: MatchList.Change, in rows: RowList) -> ResultChange? {
         let from = change.removed.flatMap { shownPlace($0.index - start) }
         start = startPlace(in: rows)
@@ -63,7 +63,7 @@ struct QueryWindow {
                 (count, bytes) = (count - 1, bytes - row.byteCount)
                 steps.append(.remove(row.document.id))
             }
-            // One behind the last that is shown comes with what moves up, if there is room.
+            // A row after the last shown one is added below with the others, if there is room.
             if let to, to < count, let row = change.inserted?.row {
                 (count, bytes) = (count + 1, bytes + row.byteCount)
                 steps.append(.insert(row.document, at: to))

@@ -1,5 +1,5 @@
-/// Rows in an order, in pieces: to find, insert or remove one takes about as long among a hundred thousand as among a thousand, and
-/// each costs the bytes of a reference.
+/// A sorted list of rows in pieces. Search, insertion and removal take about as long among a hundred thousand rows as among a
+/// thousand, and each row costs the bytes of a reference.
 struct RowList {
     struct Place: Equatable {
         let piece: Int
@@ -8,11 +8,11 @@ struct RowList {
 
     static let mostInPiece = 512
 
-    /// None is empty.
+    /// No piece is empty.
     private var pieces: [[DocumentRow]] = []
     private(set) var count = 0
 
-    /// Traps beyond the end.
+    /// Returns the row at an index; traps beyond the end.
     subscript(index: Int) -> DocumentRow {
         let place = place(at: index)
         return pieces[place.piece][place.offset]
@@ -23,9 +23,9 @@ struct RowList {
         return pieces[place.piece][place.offset]
     }
 
-    /// The first row that does not stand before something: a place at the end of a piece is the beginning of the next.
+    /// Returns the place of the first row for which `isBefore` is false; the end of a piece is the beginning of the next.
     ///
-    /// - Parameter isBefore: true for rows from the first to some one, false for all behind it.
+    /// - Parameter isBefore: must be true for all rows up to one, and false for all after it.
     func place(_ isBefore: (DocumentRow) -> Bool) -> Place {
         var (low, high) = (0, pieces.count)
         while low < high {
@@ -52,10 +52,10 @@ struct RowList {
             if rest < pieces[piece].count { return Place(piece: piece, offset: rest) }
             rest -= pieces[piece].count
         }
-        preconditionFailure("there is no row \(index) of \(count)")
+        preconditionFailure("row \(index) of \(count) does not exist")
     }
 
-    /// Rows from an index on.
+    /// Returns the rows from an index on.
     func rows(from index: Int) -> some Sequence<DocumentRow> {
         let start = index < count ? place(at: index) : Place(piece: pieces.count, offset: 0)
         return pieces[start.piece...].enumerated().lazy
@@ -76,7 +76,7 @@ struct RowList {
         }
         pieces[piece].insert(row, at: offset)
         guard pieces[piece].count > Self.mostInPiece else { return }
-        // Rows mostly come in order: a piece that grew at its end stays almost full.
+        // Rows mostly arrive in order, so a piece that has grown at its end is split near its end.
         let half = offset == pieces[piece].count - 1 ? Self.mostInPiece * 15 / 16 : Self.mostInPiece / 2
         let rest = Array(pieces[piece][half...])
         pieces[piece].removeSubrange(half...)
@@ -97,7 +97,7 @@ struct RowList {
         }
     }
 
-    /// With the next one.
+    /// Joins a piece with the next one.
     private mutating func join(_ piece: Int) {
         let next = pieces.remove(at: piece + 1)
         pieces[piece] += next

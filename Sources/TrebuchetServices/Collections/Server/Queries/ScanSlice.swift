@@ -1,6 +1,6 @@
 internal import Platform
 
-/// The time that going through documents may take before others have their turn.
+/// The time slice of a scan, after which other work gets its turn.
 struct ScanSlice {
     static let duration: UInt64 = 2_000_000
 
@@ -11,16 +11,17 @@ struct ScanSlice {
 
     init() { end = MonotonicClock.now &+ Self.duration }
 
-    /// One with an end of a test's, after so many steps.
+    /// Creates a slice that ends after a number of steps; for tests.
     init(steps: Int) {
         end = 0
         self.steps = Self.stepsBetweenLooks - steps
     }
 
-    /// To be asked where much is done between.
+    /// True at the end of the slice; for use between long steps.
     var isOver: Bool { MonotonicClock.now >= end }
 
-    /// To be asked once for each document that was looked at; nil for a place without one. A large one counts as several.
+    /// Returns whether the slice has ended; called once for each scanned document, with nil for an empty slot. A large document
+    /// counts as several steps.
     mutating func isOver(after row: DocumentRow?) -> Bool {
         steps += 1 + (row?.byteCount ?? 0) / Self.bytesOfStep
         guard steps >= Self.stepsBetweenLooks else { return false }

@@ -1,11 +1,11 @@
-/// Values between two others, or on one side of one: numbers or texts. What it holds may be a little more than what was asked for.
+/// A range of numbers or of strings, with one or two ends. It may include slightly more than its condition.
 struct ValueRange: Sendable {
     let kind: JSONOrder.Kind
     /// Nil for no end.
     var lower: JSONValue?
     var upper: JSONValue?
 
-    /// That of a condition; nil for one that says nothing about order.
+    /// Creates the range of a condition; nil when the condition does not define one.
     init?(_ comparison: QueryCondition.Comparison, _ value: JSONValue) {
         kind = JSONOrder.kind(value)
         guard kind == .number || kind == .text else { return nil }
@@ -19,12 +19,12 @@ struct ValueRange: Sendable {
         }
     }
 
-    /// The first text behind all that begin with one; nil when there is none.
+    /// Returns the first string after all strings with the prefix; nil when there is none.
     private static func end(ofPrefix value: JSONValue) -> JSONValue? {
         guard case .string(let text) = value else { return nil }
         var scalars = Array(text.unicodeScalars)
         while let last = scalars.popLast() {
-            // The bytes of UTF-8 are in the order of the scalars, of which some numbers are none.
+            // UTF-8 bytes sort like scalars; the surrogates are no scalars.
             let next = last.value == 0xD7FF ? 0xE000 : last.value + 1
             guard let scalar = Unicode.Scalar(next) else { continue }
             scalars.append(scalar)
@@ -35,7 +35,7 @@ struct ValueRange: Sendable {
         return nil
     }
 
-    /// Both hold. Nil when the kinds differ: nothing does.
+    /// Returns the intersection; nil when the kinds differ.
     func narrowed(by other: ValueRange) -> ValueRange? {
         guard kind == other.kind else { return nil }
         var both = self
@@ -50,18 +50,18 @@ struct ValueRange: Sendable {
     }
 }
 
-/// Ranges with numbers, found by a value that they hold in a time that grows with the logarithm of their count, and with those that
-/// are found.
+/// Numbered ranges. The ranges that contain a value are found in a time that grows with the logarithm of their count and with
+/// the number of hits.
 struct ValueRanges {
     private struct Entry {
         let range: ValueRange
         let number: Int
-        /// Of this one and those below it in the tree, whose root is in the middle.
+        /// The highest end of this entry and its subtree; the root of a tree is its middle element.
         var highest: JSONValue?
     }
 
     private var ranges: [Int: [ValueRange]] = [:]
-    /// By their lower ends, one tree for each kind; nil when they are to be sorted.
+    /// One tree for each kind, sorted by the lower ends; nil when they must be sorted again.
     private var trees: [JSONOrder.Kind: [Entry]]?
 
     var isEmpty: Bool { ranges.isEmpty }
@@ -106,7 +106,7 @@ struct ValueRanges {
         self.trees = trees
     }
 
-    /// The highest end in a part; nil within when one has no end.
+    /// Sets and returns the highest end of a part; the inner value is nil when a range has no end.
     private static func noteHighest(_ tree: inout [Entry], _ part: Range<Int>) -> JSONValue?? {
         guard !part.isEmpty else { return .none }
         let middle = (part.lowerBound + part.upperBound) / 2

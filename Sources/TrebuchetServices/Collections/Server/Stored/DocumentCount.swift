@@ -1,16 +1,16 @@
 internal import Trebuchet
 internal import TrebuchetWire
 
-/// How many documents a collection has: a value beside its log, for those who list collections without reading them.
+/// The number of documents of a collection, a value beside its log, for lists of collections that are not loaded.
 ///
-/// It is under the key where servers that kept each document as a value had how far writes had come. They cannot read it, and refuse
-/// a collection that is a log instead of taking it for an empty one.
+/// Its key is the one where older servers, which stored each document as a value, had the number of the last write. They cannot
+/// decode it, so they refuse a collection with a log instead of treating it as empty.
 struct DocumentCount: Sendable {
     let documents: Int
 
     init(documents: Int) { self.documents = documents }
 
-    /// Nil for what is something else.
+    /// Returns nil for any other value.
     init?(_ bytes: [UInt8]?) {
         guard let bytes, case .object(let members)? = try? JSONValue(json: bytes),
             case .integer(let count)? = members["documents"]

@@ -1,6 +1,6 @@
-/// Documents by their ids. A copy costs nothing, and while one is kept a change copies no more than a small part of them. Pure.
+/// Documents by id. A copy is cheap, and while one exists a change copies only a small part of the documents. Pure.
 struct DocumentMap: Sendable, Equatable {
-    /// Of 100,000 documents each part has 400.
+    /// With 100,000 documents each part has 400.
     private static let partCount = 256
 
     private var parts: [[DocumentID: Document]]
@@ -12,9 +12,9 @@ struct DocumentMap: Sendable, Equatable {
     }
 
     var isEmpty: Bool { count == 0 }
-    /// In no order.
+    /// The documents, unordered.
     var values: some Collection<Document> { parts.lazy.flatMap(\.values) }
-    /// In no order.
+    /// The ids, unordered.
     var keys: some Collection<DocumentID> { parts.lazy.flatMap(\.keys) }
 
     subscript(id: DocumentID) -> Document? {
@@ -29,9 +29,9 @@ struct DocumentMap: Sendable, Equatable {
         }
     }
 
-    /// Takes a document out.
+    /// Removes a document.
     ///
-    /// - Returns: nil when there was none.
+    /// - Returns: the document, or nil when there was none.
     @discardableResult
     mutating func remove(_ id: DocumentID) -> Document? {
         guard let document = parts[Self.part(of: id)].removeValue(forKey: id) else { return nil }

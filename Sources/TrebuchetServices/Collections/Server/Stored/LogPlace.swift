@@ -1,26 +1,26 @@
 internal import Trebuchet
 
-/// Where the log of a collection stands in the store.
+/// The position of a collection's log in the store.
 struct LogPlace: Sendable {
-    /// A log is never too long by less, in bytes: what is written anew for less costs more than it saves.
+    /// The minimum excess of a log in bytes that justifies a snapshot, because a smaller one costs more than it saves.
     static let least = 64 << 10
 
-    /// Of the life of the log; new with each one that does not go on with what the store has.
+    /// The epoch of the log; a log that does not continue the store's contents has a new one.
     var epoch = ""
-    /// Of the last entry, or of the snapshot.
+    /// The number of the last entry, or of the snapshot.
     var number: UInt64 = 0
-    /// Whether the next entry goes on with what the store has.
+    /// True when the next entry continues the store's contents.
     var isBegun = false
-    /// How many documents the store says that there are; nil when it does not.
+    /// The number of documents in the store's value; nil when it is unknown.
     var documents: Int?
     var snapshotBytes = 0
     var entryBytes = 0
-    /// Of the snapshot, what is about clients.
+    /// The bytes of the snapshot's lines about clients.
     var clientBytes = 0
-    /// No snapshot is written before the log has more: the last one failed.
+    /// No snapshot is written until the log has more bytes, because the last one failed.
     var mostBytes = 0
 
-    /// A log that begins here, under a number that no other one has.
+    /// Returns the position of a new log, with a random number that no other log has.
     static func new() -> LogPlace {
         LogPlace(
             epoch: String(UInt64.random(in: .min ... .max), radix: 36), number: .random(in: 1...(1 << 32)),
@@ -29,9 +29,9 @@ struct LogPlace: Sendable {
 
     var byteCount: Int { snapshotBytes + entryBytes }
 
-    /// Whether a new snapshot would have less than half of the bytes.
+    /// Returns whether a new snapshot would have less than half of the bytes.
     ///
-    /// - Parameter documentBytes: of all documents now.
+    /// - Parameter documentBytes: the current bytes of all documents.
     func isOutweighed(by documentBytes: Int) -> Bool {
         byteCount > 2 * (documentBytes + clientBytes) + Self.least && byteCount > mostBytes
     }

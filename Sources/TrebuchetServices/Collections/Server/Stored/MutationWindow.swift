@@ -1,16 +1,16 @@
-/// What is remembered of a client's mutations, so that none is done twice.
+/// The recorded mutations of a client, which prevent a repeated execution.
 ///
-/// A client numbers its mutations and sends them in order, at most as many at once as are remembered here, and the next only
-/// when it has their outcomes: so whatever it repeats is in the window.
+/// A client numbers its mutations and sends them in order, at most as many at once as the window has. It sends the next ones
+/// when it has their outcomes, so each repeated mutation is in the window.
 struct MutationWindow: Codable, Sendable, Equatable {
     /// The newest number.
     private(set) var last = 0
     private var outcomes: [MutationOutcome] = []
-    /// Of the commands, the last one's last: a number that comes with another command is no repetition. Windows that were stored
-    /// without them have fewer.
+    /// Digests of the mutations, in the same order: a number with another digest is not a repetition. Windows from before
+    /// digests were stored have fewer.
     private var digests: [UInt32]?
 
-    /// What became of a mutation that came before; nil for a new one, which may leave out numbers.
+    /// Returns the outcome of a repeated mutation; nil for a new one, whose number may leave a gap.
     func outcome(of mutation: DocumentMutation) -> MutationOutcome? {
         let number = mutation.number
         guard number <= last else { return nil }
@@ -27,9 +27,9 @@ struct MutationWindow: Codable, Sendable, Equatable {
         remember(outcome, digest: mutation.digest)
     }
 
-    /// Remembers what became of a mutation that came behind all that is remembered; of one before that, nothing.
+    /// Records the outcome of a mutation that is newer than all recorded ones; others are ignored.
     ///
-    /// - Parameter digest: of the command; nil where it was not noted.
+    /// - Parameter digest: the digest of the mutation; nil when it was not stored.
     mutating func remember(_ outcome: MutationOutcome, digest: UInt32?) {
         guard outcome.number > last else { return }
         last = outcome.number
@@ -40,7 +40,7 @@ struct MutationWindow: Codable, Sendable, Equatable {
         if let count = digests?.count, count > outcomes.count { digests?.removeFirst() }
     }
 
-    /// Outcomes of later mutations than this one, in the order of their numbers.
+    /// Returns the outcomes of later mutations, sorted by number.
     func outcomes(after number: Int) -> [(outcome: MutationOutcome, digest: UInt32?)] {
         outcomes.indices.filter { outcomes[$0].number > number }.map { (outcomes[$0], digest(at: $0)) }
     }
@@ -51,14 +51,14 @@ struct MutationWindow: Codable, Sendable, Equatable {
         return place < 0 ? nil : digests[place]
     }
 
-    /// The last write that the client made.
+    /// The last write of the client.
     var revision: Int { outcomes.last { $0.error == nil }?.revision ?? 0 }
 }
 
-/// What a batch changes of what the store remembers of a client.
+/// The change of a client's recorded mutations in a batch.
 struct WindowChange: Sendable {
-    /// Nil for a client that is forgotten.
+    /// Nil for an evicted client.
     let window: MutationWindow?
-    /// The newest number whose outcome the store has; nil when it is to forget what it has.
+    /// The newest number whose outcome is in the store; nil when the stored outcomes must be discarded.
     let known: Int?
 }

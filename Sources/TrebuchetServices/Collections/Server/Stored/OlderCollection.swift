@@ -2,13 +2,13 @@ internal import Platform
 internal import Trebuchet
 internal import TrebuchetWire
 
-/// A collection as it was stored before it was a log: each document is a value, and so is what is remembered of each client.
+/// The form of a collection before the log: one value for each document, and one for each client's recorded mutations.
 struct OlderCollection: Sendable {
     private static let pageSize = 1_000
     static let documents = "document/"
     private static let clients = "client/"
 
-    /// How far the collection's writes have come.
+    /// The number and time of the collection's last write.
     private struct Head: Decodable {
         private enum CodingKeys: CodingKey { case revision, time, secret }
 
@@ -16,7 +16,7 @@ struct OlderCollection: Sendable {
         let time: Int
         let secret: UInt64?
 
-        /// The number alone is what still older servers wrote.
+        /// The oldest servers stored the number alone.
         init(from decoder: any Decoder) throws {
             if let revision = try? decoder.singleValueContainer().decode(Int.self) {
                 (self.revision, time, secret) = (revision, 0, nil)
@@ -37,7 +37,7 @@ struct OlderCollection: Sendable {
         self.store = store
     }
 
-    /// All that there is; nothing in a store that never had the collection.
+    /// Returns all contents; empty when the store never had the collection in this form.
     func contents() async throws -> CollectionContents {
         var contents = CollectionContents()
         try await eachPage(Self.documents) { id, value in contents.documents[DocumentID(id)] = try Document(json: value)
@@ -55,7 +55,7 @@ struct OlderCollection: Sendable {
         return contents
     }
 
-    /// Deletes what there is of it, some at a time. What cannot be deleted now is when it is called again.
+    /// Deletes the values, some at a time. A failed deletion is repeated by the next call.
     func remove() async {
         for prefix in [Self.documents, Self.clients] {
             var isMore = true
@@ -86,7 +86,7 @@ struct OlderCollection: Sendable {
     }
 }
 
-/// What is stored and cannot be read; for the log.
+/// The error for stored data that cannot be decoded; for the log.
 struct Unreadable: Error, CustomStringConvertible {
     let key: StateKey
     let reason: String

@@ -1,16 +1,16 @@
 internal import Bytes
 internal import Platform
 
-/// The lines of a snapshot, slice by slice.
+/// The lines of a snapshot, in slices.
 struct SnapshotLines {
     private let contents: CollectionContents
     private var documents: AnyIterator<Document>
     private var clients: Dictionary<ByteText, MutationWindow>.Iterator
-    /// Of the slices that it has given.
+    /// The bytes of the slices that were returned.
     private(set) var byteCount = 0
-    /// Of these, what is about clients.
+    /// The bytes of lines about clients in those slices.
     private(set) var clientBytes = 0
-    /// Whether the last slice was given.
+    /// True when the last slice was returned.
     private(set) var isAtEnd = false
 
     init(_ contents: CollectionContents) {
@@ -19,7 +19,7 @@ struct SnapshotLines {
         clients = contents.clients.makeIterator()
     }
 
-    /// The next slice, which has so many bytes or hardly more; the last one may have less, and none.
+    /// Returns the next slice, which has `size` bytes or slightly more; the last one may be smaller or empty.
     mutating func next(_ size: Int) throws -> [UInt8] {
         var lines = ByteBuffer()
         defer { byteCount += lines.count }

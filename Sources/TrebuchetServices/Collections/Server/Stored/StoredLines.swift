@@ -2,16 +2,16 @@ internal import Bytes
 internal import Platform
 internal import TrebuchetWire
 
-/// The form in which a log has a collection and its changes: lines of JSON, which tell by their beginnings what they are.
+/// The format of a collection in its log: lines of JSON, whose type follows from their beginnings.
 ///
 ///     {"revision":7,"time":1700000000000,"secret":-42}
 ///     {"id":"a","fields":{"id":"a"},"created":3,"revision":7,"createdAt":0,"updatedAt":0}
 ///     "b"
 ///     {"client":"0123456789abcdef","after":4,"outcomes":[{"number":5,"revision":7,"digest":99}]}
 ///
-/// The first is how far its writes have come; then there are documents in the place of what was there, ids of those that are
-/// deleted, and what is remembered of clients: outcomes behind those up to `after`, or in the place of all of them. A client
-/// without outcomes is forgotten. What is read twice is the same as once.
+/// The first line is the last write. Then there are changed documents, ids of deleted documents, and recorded mutations of
+/// clients: outcomes after `after`, or all of them without it. A client without outcomes is evicted. Reading a line twice has
+/// the same effect as once.
 enum StoredLines {
     static let head: StaticString = #"{"revision":"#
     static let document: StaticString = #"{"id":"#
@@ -86,12 +86,12 @@ enum StoredLines {
 struct StoredLinesReader {
     private let bytes: [UInt8]
     private var at = 0
-    /// Of the lines about clients that were read.
+    /// The bytes of lines about clients that were read.
     private(set) var clientBytes = 0
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Reads so many lines at most; false when there are no more.
+    /// Reads up to `most` lines; returns false when there are no more.
     mutating func read(_ most: Int, into contents: inout CollectionContents) throws -> Bool {
         try bytes.withUnsafeBytes { bytes in
             var count = 0
@@ -117,21 +117,21 @@ struct StoredLinesReader {
         } else if case .string(let id) = try JSONValue(json: line) {
             contents.documents.remove(DocumentID(id))
         } else {
-            throw ValueError("a line that is of no kind")
+            throw ValueError("a line of unknown kind")
         }
     }
 
     private static func readHead(_ line: JSONValue, into contents: inout CollectionContents) throws {
         guard case .object(let members) = line, let revision = members.number("revision"),
             let time = members.number("time")
-        else { throw ValueError("a collection's first line has the numbers revision and time") }
+        else { throw ValueError("a collection's first line requires the numbers revision and time") }
         (contents.revision, contents.time) = (Int(revision), Int(time))
         if let secret = members.number("secret") { contents.secret = UInt64(bitPattern: secret) }
     }
 
     private static func readClient(_ line: JSONValue, into contents: inout CollectionContents) throws {
         guard case .object(let members) = line, case .string(let name)? = members["client"] else {
-            throw ValueError("a client has a name")
+            throw ValueError("a client requires a name")
         }
         let client = ByteText(name)
         guard case .array(let outcomes)? = members["outcomes"] else {
@@ -148,7 +148,7 @@ struct StoredLinesReader {
     private static func readOutcome(_ value: JSONValue) throws -> (MutationOutcome, digest: UInt32?) {
         guard case .object(let members) = value, let number = members.number("number"),
             let revision = members.number("revision")
-        else { throw ValueError("an outcome has the numbers number and revision") }
+        else { throw ValueError("an outcome requires the numbers number and revision") }
         let outcome = MutationOutcome(
             number: Int(number), revision: Int(revision), error: try members["error"]?.decode(CollectionError.self),
             index: members.number("index").map { Int($0) })
